@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -43,6 +44,7 @@ class Status:
     owner: Owner = Owner.HOST
     device: str = ""  # name and driver of the device that the process has opened; empty without one
     seconds: float = math.inf  # the time limit, as it was given
+    option: bool = True  # whether --timeout sets it
     deadline: float = math.inf  # the `time.monotonic` at which it is over
     folder: str = ""  # the reproduction folder that has the module and the inputs; empty without one
     exit_code: int | None = None  # the exit code of a command that has ended
@@ -84,6 +86,17 @@ def phase(name: str, owner: Owner = Owner.HOST) -> Iterator[None]:
     update(phase=before[0], owner=before[1])
 
 
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Limit the time of the block, with a limit that has no option; the parent of the process enforces it."""
+    before = {name: getattr(_status, name) for name in ("seconds", "option", "deadline")}
+    update(seconds=seconds, option=False, deadline=time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        update(**before)
+
+
 def share(file: int | None, first: Status = Status()) -> None:
     """Begin with a status, which is written to a file from now on; None is no file."""
     global _file
@@ -118,7 +131,8 @@ def to_inherit() -> dict[str, str]:
 
 def _write(file: int, current: Status) -> None:
     code = "" if current.exit_code is None else str(current.exit_code)
-    head = (str(current.seconds), str(current.deadline), str(int(current.owner)), code)
+    numbers = (current.seconds, current.deadline, int(current.option), int(current.owner), code)
+    head = map(str, numbers)
     texts = (text[:300] for text in (current.phase, current.device, current.folder))
     data = _SEPARATOR.join((*head, *texts)).encode(errors="backslashreplace")
     os.pwrite(file, data[:_SIZE].ljust(_SIZE, b"\0"), 0)
@@ -127,8 +141,16 @@ def _write(file: int, current: Status) -> None:
 def read(file: int) -> Status:
     """Return the status in a shared file; the first status if nothing was written."""
     fields = os.pread(file, _SIZE, 0).decode(errors="replace").split(_SEPARATOR)
-    if len(fields) < 7:
+    if len(fields) < 8:
         return Status()
-    seconds, deadline, owner, code, name, device, folder = fields[:7]
-    exit_code = int(code) if code else None
-    return Status(name, Owner(int(owner)), device, float(seconds), float(deadline), folder, exit_code)
+    seconds, deadline, option, owner, code, name, device, folder = fields[:8]
+    return Status(
+        phase=name,
+        owner=Owner(int(owner)),
+        device=device,
+        seconds=float(seconds),
+        option=option == "1",
+        deadline=float(deadline),
+        folder=folder,
+        exit_code=int(code) if code else None,
+    )

@@ -19,7 +19,7 @@ from vkgroup.cli.last_lines import finish, print_not_run
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
-from vkgroup.errors import InvalidInput
+from vkgroup.errors import InternalError, InvalidInput, NoDevice
 from vkgroup.results.causes import Cause
 from vkgroup.results.exports.baseline import check_baseline
 from vkgroup.results.exports.folder import write_capabilities, write_summary
@@ -90,6 +90,8 @@ def conclude(
     def again(cases: Sequence[AnyCase], left: float | None, take: TakeResults) -> Run:
         with progress_view() as progress:
             repeated = judge(expecting, device, tuple(cases), None, progress, left, target=target, take=take)
+        if repeated.problem is not None:
+            raise repeated.problem
         if repeated.without_verdict:
             raise CasesWithoutVerdict(repeated)
         return repeated
@@ -104,13 +106,15 @@ def conclude(
         _report(outcomes, out, console)
         expecting.report(outcomes, out, console)
     causes = unexpected_causes(outcomes)
-    if not expecting.arguments.no_repro and not all(cause.known for cause in causes):
+    if found.problem is None and not expecting.arguments.no_repro and not all(cause.known for cause in causes):
         # Imported here, because runs without a new cause start faster without it.
         from vkgroup.cli.reproducers import write_reproducers
 
         write_reproducers(expecting.arguments, device, causes, found, out, console)
     if expecting.arguments.junit is not None:
         write_junit(outcomes, expecting.arguments.junit)
+    if found.problem is not None:
+        raise found.problem
     if problem is not None:
         text = "What is unexpected could not be judged again: the first results stand."
         if outcomes.again:
@@ -162,7 +166,7 @@ def judge(
 ) -> Run:
     """Run the cases with a progress bar; without a folder, no results are stored.
 
-    The run may have cases without a verdict, for which `conclude` raises the error.
+    The run may have cases without a verdict, or a problem that ended it; `conclude` raises the error.
 
     `take` is called with each result when it arrives.
     """
@@ -181,6 +185,13 @@ def judge(
         bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
         progress.update(task, advance=len(results), verdicts=f"{bad} failed")
 
+    begun: list[Run] = []
+
+    def on_start(begins: Run) -> None:
+        begun.append(begins)
+        if recording is not None:
+            recording.begin(begins)
+
     try:
         return run(
             device,
@@ -192,7 +203,7 @@ def judge(
             timeout=arguments.timeout,
             time_limit=time_limit,
             shuffle=expecting.shuffle,
-            on_start=None if recording is None else recording.begin,
+            on_start=on_start,
             on_results=on_results,
             scheduler=target.scheduler if target else None,
             allow_hangs=arguments.allow_hangs,
@@ -200,6 +211,10 @@ def judge(
         )
     except CasesWithoutVerdict as error:
         return error.run
+    except (InternalError, NoDevice):
+        if not begun or begun[0].problem is None:
+            raise
+        return begun[0]
 
 
 def unexpected_causes(outcomes: RunOutcomes) -> list[Cause]:

@@ -35,6 +35,11 @@ def remaining() -> float:
     return max(phases.status().deadline - time.monotonic(), _SHORTEST)
 
 
+def reached() -> bool:
+    """Return whether the deadline was reached."""
+    return time.monotonic() >= phases.status().deadline
+
+
 @contextmanager
 def within(seconds: float, *, since_start: bool = True) -> Iterator[None]:
     """Raise DeadlineReached in the block when the time is over; only in the main thread.

@@ -91,12 +91,12 @@ def _main(words: list[str], started: float, supervised: bool) -> int:
                 sys.stdout.flush()
             return code
     except errors.VkgroupError as error:
+        if isinstance(error, errors.DispatchTimeout) and deadline.reached():
+            return _print_late()
         print(f"vkgroup: {error}", file=sys.stderr)
         return exit_code_of(error)
     except phases.DeadlineReached:
-        now = phases.status()
-        print(f"vkgroup: {late(now)}", file=sys.stderr)
-        return int(now.owner)
+        return _print_late()
     except KeyboardInterrupt as end:
         print("vkgroup: interrupted", *getattr(end, "__notes__", ()), sep="; ", file=sys.stderr)
         # A process that a signal ends has 128 plus its number as exit code in a shell.
@@ -121,6 +121,13 @@ def _main(words: list[str], started: float, supervised: bool) -> int:
         traceback.print_exc()
         print(f"vkgroup: internal error ({errors.describe(error)}): {_REPORT_IT}", file=sys.stderr)
         return BAD_INPUT
+
+
+def _print_late() -> int:
+    """Print that the deadline was reached, and return the exit code."""
+    now = phases.status()
+    print(f"vkgroup: {late(now)}", file=sys.stderr)
+    return int(now.owner)
 
 
 def _execute(chosen: argparse.Namespace) -> int:

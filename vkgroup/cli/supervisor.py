@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from vkgroup import phases
 from vkgroup.cli import memory
 from vkgroup.cli.signals import ENDING
-from vkgroup.phases import Status
+from vkgroup.phases import Owner, Status
 
 SUPERVISED = ("bench", "check", "compile", "conform", "cost", "probe", "run")
 """Commands that call drivers or compilers."""
@@ -28,6 +28,9 @@ GRACE_SECONDS = 1.0
 
 _POLL_SECONDS = 0.1
 """Seconds between two looks at a child that has a deadline or a limit of memory."""
+
+_FREE_SECONDS = 0.5
+"""Seconds to wait for the end of a child that was killed."""
 
 _INTERNAL, _CRASH = 2, 3
 
@@ -139,7 +142,7 @@ class Supervisor:
     def _pause(self) -> float:
         """Return the seconds until the next look at the child."""
         watched = self.limit is not None or phases.read(self.file).deadline < math.inf
-        return _POLL_SECONDS if watched else 3600.0
+        return _POLL_SECONDS if watched else 1.0
 
     def _overdue(self) -> int | None:
         """End a child that is over its deadline or its limit of memory, and return the exit code."""
@@ -158,9 +161,11 @@ class Supervisor:
         return None
 
     def _kill(self) -> None:
-        """End the child, whose workers notice it and end."""
+        """End the child, whose workers notice it and end; a driver may take long to free its memory."""
         os.kill(self.child, signal.SIGKILL)
-        os.waitpid(self.child, 0)
+        end = time.monotonic() + _FREE_SECONDS
+        while not os.waitpid(self.child, os.WNOHANG)[0] and time.monotonic() < end:
+            time.sleep(0.01)
 
     def _pass_on(self, number: int) -> None:
         """Pass a signal on; a second one ends the child at once, even inside a driver."""
@@ -193,7 +198,8 @@ def _print(line: str, code: int) -> int:
 
 def late(now: Status) -> str:
     """Return the message on a missed deadline."""
-    return f"{now.late}. Give more time (--timeout S) or less work.{_kept(now)}"
+    advice = " Give more time (--timeout S) or less work." if now.option else ""
+    return f"{now.late}.{advice}{_kept(now)}"
 
 
 def crash(now: Status, number: int) -> str:
@@ -212,5 +218,5 @@ def crash(now: Status, number: int) -> str:
 def _kept(now: Status) -> str:
     """Return the sentence on the reproduction folder of ``run``."""
     if now.folder == _NO_FOLDER:
-        return " To keep the module and the inputs, add --repro DIR."
+        return "" if now.owner is Owner.HOST else " To keep the module and the inputs, add --repro DIR."
     return f" To repeat it: vkgroup run {now.folder}" if now.folder else ""

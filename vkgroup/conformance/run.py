@@ -29,6 +29,8 @@ from vkgroup.dispatch.vulkan import VulkanDevice
 from vkgroup.errors import (
     DeviceLost,
     DispatchTimeout,
+    InternalError,
+    NoDevice,
     Unsupported,
     VkgroupError,
     describe,
@@ -229,7 +231,7 @@ def run(
     Raises
     ------
     NoDevice, DriverError
-        The device cannot be opened.
+        The device cannot be opened, or no worker process starts any more; `Run.problem` is this error.
     InvalidInput
         `out` contains a different run.
     CasesWithoutVerdict
@@ -276,7 +278,10 @@ def run(
             start_early=early,
             reduce=guard.reduced,
         )
-        pass_on(stream, scheduler.drain, session.take)
+        try:
+            pass_on(stream, scheduler.drain, session.take)
+        except (NoDevice, InternalError) as problem:
+            result.problem = problem
     reached = {judged.case for judged in result.results}
     result.without_verdict = {entry.case: entry.detail for entry in scheduler.without_verdict}
     result.not_run = list(guard.not_run.values())
@@ -285,6 +290,8 @@ def run(
     result.missing = [case.name for case in chosen if case.name not in ended]
     result.executed = sum(case.name in reached for case in pending)
     result.seconds = time.perf_counter() - start
+    if result.problem is not None:
+        raise result.problem
     if result.without_verdict:
         raise CasesWithoutVerdict(result)
     return result

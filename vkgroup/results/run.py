@@ -12,7 +12,7 @@ from typing import Any
 
 from vkgroup.compiler.front_ends import compiler_name, compiler_of_language
 from vkgroup.device import Capabilities
-from vkgroup.errors import InternalError
+from vkgroup.errors import InternalError, VkgroupError
 from vkgroup.results.causes import Cause, find_causes
 from vkgroup.results.causes.grouping import RuleOf
 from vkgroup.results.record import (
@@ -57,6 +57,7 @@ class Run(RunRecord):
     executed : number of cases that this session executed on the device.
     missing : names of the cases that were not reached before the time limit.
     without_verdict : for each case that vkgroup could not judge, the error; it has no result.
+    problem : the error that ended the run before its end, because no worker process starts; else None.
     not_run : the cases that did not run because they may hang the device, by reason; they have no result.
     devices : all devices, in the form of ``--device``, if several of one model share the run; else empty.
     compiler : the compiler that was chosen for all shaders; empty for the default.
@@ -95,6 +96,7 @@ class Run(RunRecord):
         self.executed = 0
         self.missing = list(missing)
         self.without_verdict: dict[str, str] = {}
+        self.problem: VkgroupError | None = None
         self.not_run: list[NotRun] = []
         self.devices = devices
         self.compiler = ""

@@ -21,11 +21,13 @@ from typing import Any, Protocol
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.opening import open_device
+from vkgroup.phases import limited
 from vkgroup.results.record import NoVerdict, Result, ResultStream, TakeResults
 from vkgroup.runner.describe import describe
 from vkgroup.runner.messages import WorkerSetup
 from vkgroup.runner.pool import InProcessBackend, LocalBackend
 from vkgroup.runner.retry import BatchResults, Outcome, Quarantine, Retry, Work, WorkerFailure
+from vkgroup.runner.worker_process import START_SECONDS
 
 GRACE_SECONDS = 10.0
 """Seconds that running batches may still take when a run's time is over."""
@@ -66,7 +68,7 @@ def read_capabilities(device: DeviceInfo) -> Capabilities:
     """
     if device.own_process:
         return describe(device)
-    with open_device(device) as opened:
+    with limited(START_SECONDS), open_device(device) as opened:
         opened.require_execution()
         return opened.capabilities
 
