@@ -56,9 +56,10 @@ def within(seconds: float, *, since_start: bool = True) -> Iterator[None]:
     start = _started if since_start else time.monotonic()
     phases.update(seconds=seconds, deadline=start + seconds)
     before = signal.signal(signal.SIGALRM, end)
+    timer = signal.setitimer(signal.ITIMER_REAL, remaining())
     try:
-        signal.setitimer(signal.ITIMER_REAL, remaining())
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *timer)

@@ -72,7 +72,11 @@ def main(arguments: Sequence[str] | None = None, *, supervised: bool = False) ->
     """
     started = deadline.begin()
     phases.share(None)
-    code = _main(list(sys.argv[1:] if arguments is None else arguments), started, supervised)
+    try:
+        code = _main(list(sys.argv[1:] if arguments is None else arguments), started, supervised)
+    except SystemExit as end:
+        phases.update(exit_code=BAD_INPUT if not isinstance(end.code, int) else end.code)
+        raise
     phases.update(exit_code=code)
     return code
 
@@ -113,10 +117,6 @@ def _main(words: list[str], started: float, supervised: bool) -> int:
         except OSError:
             _drop_output()
         return BAD_INPUT
-    except MemoryError as error:
-        said = f"the host's memory is exhausted, while {phases.status().phase}{f': {error}' * bool(str(error))}"
-        print(f"vkgroup: {said}", file=sys.stderr)
-        return NO_DEVICE
     except Exception as error:
         traceback.print_exc()
         print(f"vkgroup: internal error ({errors.describe(error)}): {_REPORT_IT}", file=sys.stderr)
@@ -135,7 +135,7 @@ def _execute(chosen: argparse.Namespace) -> int:
     try:
         with _environment(chosen):
             return _run(chosen)
-    except (errors.VkgroupError, OSError, MemoryError):
+    except (errors.VkgroupError, OSError):
         raise
     except Exception as error:
         if not getattr(chosen, "no_validate", False):

@@ -7,7 +7,6 @@ child `GRACE_SECONDS` after the deadline, if the child did not end itself before
 from __future__ import annotations
 
 import argparse
-import ctypes
 import math
 import os
 import signal
@@ -102,6 +101,9 @@ def _become_child(parent: int) -> None:
     # Output of a process group in the background is allowed where this signal is ignored.
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     if sys.platform == "linux":
+        # Imported here, because the parent starts faster without it; NumPy imports it, too.
+        import ctypes
+
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(_INTERNAL)
@@ -180,14 +182,14 @@ class Supervisor:
 
     def _ended(self, code: int) -> int:
         """Return the exit code of a child that has ended; report a crash."""
-        if code >= 0:
+        now = phases.read(self.file)
+        if code >= 0 and now.exit_code is not None:
             return code
         if self._passed and -code in (self._passed, signal.SIGKILL):
             signal.signal(self._passed, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {self._passed})
             os.kill(os.getpid(), self._passed)
-        now = phases.read(self.file)
-        return _print(crash(now, -code), _CRASH if now.device and -code not in _EXTERNAL else _INTERNAL)
+        return _print(crash(now, code), _CRASH if now.device and -code not in _EXTERNAL else _INTERNAL)
 
 
 def _print(line: str, code: int) -> int:
@@ -202,10 +204,13 @@ def late(now: Status) -> str:
     return f"{now.late}.{advice}{_kept(now)}"
 
 
-def crash(now: Status, number: int) -> str:
-    """Return the message on a signal that ended the command."""
-    name = signal.Signals(number).name
-    if number in _EXTERNAL:
+def crash(now: Status, code: int) -> str:
+    """Return the message on a command that did not end by itself.
+
+    `code`: the negative number of a signal, or the exit code with which a driver ended the process.
+    """
+    name = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+    if -code in _EXTERNAL:
         return (
             f"the command was killed by {name}, while {now.phase}. No error of a driver raises this signal:"
             f" another process sent it, or the system, because the host's memory is exhausted.{_kept(now)}"
