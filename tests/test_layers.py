@@ -16,7 +16,7 @@ PACKAGE = Path(vkgroup.__file__).parent
 LAYERS = (
     "spec",
     "errors",
-    "byte_sizes choices archives processes closing garbage_collection files formats reading wheels",
+    "byte_sizes choices archives processes closing garbage_collection files formats phases reading wheels",
     "resources sampler configuration",
     "spirv",
     "compiler",

@@ -1,7 +1,7 @@
 """Phase, device and deadline of a command: what a message says when its process crashes or is late.
 
-``vkgroup`` executes a command in a child process (`vkgroup.cli.supervisor`). The child writes each change into
-a file that it shares with its parent, because a process that crashes cannot tell anything any more.
+``vkgroup`` executes a command in a child process (`vkgroup.cli.supervisor`). The child writes each change
+into a file that it shares with its parent, because a process that crashes cannot report anything.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 SHARED = "VKGROUP_SHARED_PHASE"
-"""Environment variable with the number of the shared file, for a child process that another program replaces."""
+"""Environment variable with the number of the shared file, for a program that replaces a child process."""
 
 _SIZE = 4096
 _SEPARATOR = "\0"
@@ -48,7 +48,6 @@ class Status:
     deadline: float = math.inf  # the `time.monotonic` at which it is over
     folder: str = ""  # the reproduction folder that has the module and the inputs; empty without one
     exit_code: int | None = None  # the exit code of a command that has ended
-
 
     @property
     def late(self) -> str:

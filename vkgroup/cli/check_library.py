@@ -101,7 +101,7 @@ class Library:
         arguments = self.arguments
         devices = devices_of(arguments.devices) if arguments.devices else []
         jobs = [Job(settings, command_of(arguments, settings)) for settings in self.settings]
-        setup = LibrarySession(select("reference"), devices, not arguments.no_cache)
+        setup = LibrarySession(select("reference"), devices, arguments.timeout, not arguments.no_cache)
         limits = [settings.options.timeout for settings in self.settings]
         outcomes = check_all(setup, jobs, self.jobs, limits, GRACE_SECONDS)
         with closing(outcomes):
@@ -161,11 +161,13 @@ class LibrarySession:
 
     `device`: the reference device, which needs not be opened.
     `devices`: real devices on which the shaders also run.
+    `timeout`: time limit of a configuration that has no other, in seconds.
     `use_cache`: whether outcomes of earlier checks are used.
     """
 
     device: DeviceInfo
     devices: list[DeviceInfo]
+    timeout: float
     use_cache: bool
 
     def open(self) -> LibrarySession:

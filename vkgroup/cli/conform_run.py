@@ -106,7 +106,8 @@ def conclude(
         _report(outcomes, out, console)
         expecting.report(outcomes, out, console)
     causes = unexpected_causes(outcomes)
-    if found.problem is None and not expecting.arguments.no_repro and not all(cause.known for cause in causes):
+    wanted = found.problem is None and not expecting.arguments.no_repro
+    if wanted and not all(cause.known for cause in causes):
         # Imported here, because runs without a new cause start faster without it.
         from vkgroup.cli.reproducers import write_reproducers
 

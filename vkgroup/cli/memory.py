@@ -49,12 +49,11 @@ class Limit:
 
 
 def limit_of(chosen: argparse.Namespace) -> Limit | None:
-    """Return the limit of a command; None without ``--memory``, and where the system does not tell the use."""
-    nbytes: int | None = vars(chosen).get("memory", 0)
-    if nbytes == 0 or not Path("/proc/self/status").is_file():
+    """Return the limit of a command; None if it has no ``--memory``, or the system does not tell the use."""
+    if not hasattr(chosen, "memory") or not Path("/proc/self/status").is_file():
         return None
     folder = chosen.command == "check" and chosen.shader is not None and chosen.shader.is_dir()
-    return Limit(nbytes or default(), not folder)
+    return Limit(chosen.memory or default(), not folder)
 
 
 def default() -> int:

@@ -371,7 +371,8 @@ def compile_program(requests: Sequence[Request], compiler: str, use_cache: bool)
         return modules
     try:
         with phase(f"compiling {requests[0].name}"):
-            built, dependencies = build_program([_rewritten(request, compiler) for request in requests], compiler)
+            rewritten = [_rewritten(request, compiler) for request in requests]
+            built, dependencies = build_program(rewritten, compiler)
     except CompileError as error:
         raise _restored(error, requests) from None
     first = {request.stage.name: request for request in reversed(requests)}

@@ -1,4 +1,4 @@
-"""The reproduction folder of ``vkgroup run``: one call with its module and inputs, written before it executes."""
+"""The reproduction folder of ``vkgroup run``: one call and its inputs, written before it executes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ class Recording:
     `method`, `given`: the method of `Device`, and its arguments by name.
     """
 
-    def __init__(self, folder: Path, shader: str, device: Device, method: str, given: Mapping[str, Any]) -> None:
+    def __init__(
+        self, folder: Path, shader: str, device: Device, method: str, given: Mapping[str, Any]
+    ) -> None:
         folders.begin(folder)
         self._folder, self._files, shaders = folder, Files(folder), Shaders(folder)
         folders.write_device(folder, Probe(device.capabilities, {}).to_json())
@@ -130,6 +132,4 @@ def repeat_run(device: Device, folder: Path, record: Json, timeout: float) -> Ou
         if output.differing
     ]
     same = len(outputs) - len(lines)
-    return Outcome(
-        not lines, (f"{same} of {len(outputs)} outputs are what they were, in every bit.", *lines)
-    )
+    return Outcome(not lines, (f"{same} of {len(outputs)} outputs are what they were, in every bit.", *lines))
