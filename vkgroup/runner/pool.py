@@ -14,9 +14,10 @@ from queue import Empty, Queue
 
 from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.results.record import NoVerdict, Result, Status
+from vkgroup.runner.batches import run_batch
 from vkgroup.runner.messages import Session, WorkerSetup
 from vkgroup.runner.retry import Outcome, Retry, WorkerFailure
-from vkgroup.runner.worker_process import SECONDS_PER_CASE, WorkerProcess, run_batch, start_worker
+from vkgroup.runner.worker_process import SECONDS_PER_CASE, WorkerProcess, start_worker
 
 MOST_JOBS = 16
 """Worker processes of a device at most, unless more are requested."""

@@ -19,7 +19,7 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from vkgroup.device import Capabilities
 from vkgroup.errors import NoDevice
 from vkgroup.results.record import NoVerdict, Result
-from vkgroup.runner import worker_process
+from vkgroup.runner import batches
 from vkgroup.runner.cluster.offer import KEY, Offer
 from vkgroup.runner.retry import Work, WorkerFailure
 from vkgroup.runner.scheduler import DeviceSetup
@@ -94,7 +94,7 @@ class Member(WorkerPlugin):
             except NoDevice as error:
                 self._withdraw()
                 return self._answer(None, str(error))
-            answer = worker_process.run_batch(process, batch, setup.timeout + SECONDS_PER_CASE * len(batch))
+            answer = batches.run_batch(process, batch, setup.timeout + SECONDS_PER_CASE * len(batch))
             if isinstance(answer, WorkerFailure):
                 process.kill()
             else:
