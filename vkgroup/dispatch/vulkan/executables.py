@@ -8,6 +8,7 @@ from typing import Any
 from vkgroup.device import vk
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.dispatch.executables import Executable, Representation, Value
+from vkgroup.spec.stages import STAGE_BITS
 
 _VALUES = ("b32", "i64", "u64", "f64")
 """Members of VkPipelineExecutableStatisticValueKHR, by VkPipelineExecutableStatisticFormatKHR."""
@@ -40,6 +41,7 @@ def executables_of(
         return tuple(
             Executable(
                 vk.string(entry.name),
+                tuple(stage for stage, bit in STAGE_BITS.items() if entry.stages & bit),
                 int(entry.subgroupSize),
                 _statistics(device, handle, index),
                 _representations(device, handle, index) if representations else (),

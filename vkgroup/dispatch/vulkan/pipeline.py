@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
@@ -305,14 +306,14 @@ class VulkanPipeline(Pipeline):
             self.table = BindingTable(device, stages, self.handle)
 
     def _executables(self, representations: bool) -> tuple[Executable, ...]:
-        stages = self.stages
-        if not isinstance(stages, ComputeStages):
+        device, stages = self.device, self.stages
+        if isinstance(stages, ComputeStages):
+            make = partial(create_compute_pipeline, device, stages, self.layout)
+        elif isinstance(stages, GraphicsStages):
+            make = partial(create_graphics_pipeline, device, stages, self.layout, self._render_pass)
+        else:
             return ()
-        return executables_of(
-            self.device,
-            lambda flags: create_compute_pipeline(self.device, stages, self.layout, flags),
-            representations=representations,
-        )
+        return executables_of(device, make, representations=representations)
 
     def _create_layout(self) -> None:
         device = self.device
