@@ -19,6 +19,7 @@ from vkgroup.dispatch.attachments import color_outputs
 from vkgroup.dispatch.draw_state import DrawFormats, InputAttachment, indices
 from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.slots import slots_of
+from vkgroup.dispatch.stages import Shader
 from vkgroup.dispatch.vertices import match_vertices, pass_through
 from vkgroup.errors import Unsupported
 from vkgroup.formats import FORMATS
@@ -88,6 +89,8 @@ def job_of(
 
     Raises
     ------
+    InvalidDispatch
+        A specialization constant does not exist, or has a value that the shader excludes.
     Unsupported
         The shader has another stage, or an input, output or attachment that cannot be generated.
     """
@@ -98,6 +101,7 @@ def job_of(
             ["a compute, fragment or vertex shader"],
         )
     specialization = specialization or {}
+    Shader(module, entry, specialization)  # refuses values that no driver may see
     if entry.stage == "compute":
         return Job(
             module.to_bytes(), "compute", entry_point, specialization, sizes, full_subgroups=full_subgroups

@@ -140,6 +140,10 @@ DRIVERS = {
 """Statistics by the name of the driver in VkPhysicalDeviceDriverProperties."""
 
 
+UNITS = {"radv": _RADV.units, "nvk": _NVK.units, "turnip": _TURNIP.units, "honeykrisp": _HONEYKRISP.units}
+"""Units of quantities by the family of a driver for absent GPUs."""
+
+
 def statistics_of(driver_name: str) -> DriverStatistics:
     """Return the statistics of a driver."""
     return DRIVERS.get(driver_name, _OTHER)
