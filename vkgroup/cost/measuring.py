@@ -9,10 +9,10 @@ from typing import Any
 from vkgroup.cost.instructions import count_of, kinds_of
 from vkgroup.cost.jobs import Job
 from vkgroup.cost.record import Cost, Status
-from vkgroup.cost.statistics import quantities, statistics_of
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.executables import Executable
+from vkgroup.dispatch.statistics import quantities, statistics_of
 from vkgroup.errors import DriverError, InternalError, NoDevice, Unsupported, describe, is_device_error
 from vkgroup.opening import open_device
 from vkgroup.runner.describe import SECONDS

@@ -7,7 +7,7 @@ from typing import Any
 
 from vkgroup.cost import FIELDS, Cost, Status
 from vkgroup.cost.comparing import paired
-from vkgroup.cost.statistics import UNITS
+from vkgroup.dispatch.statistics import UNITS
 from vkgroup.drivers.gpus import GPUS
 from vkgroup.results.history import CostFile
 
