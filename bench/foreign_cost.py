@@ -66,7 +66,7 @@ class Foreign:
         return name if self.entry_point == "main" else self.entry_point
 
 
-_FLASH_ATTENTION = {
+_FLASH_ATTENTION: dict[int | str, Any] = {
     "Br": 8,
     "HSK": 128,
     "HSV": 128,
@@ -129,11 +129,15 @@ def modules(roots: Mapping[str, Path]) -> Iterator[tuple[Foreign, Module]]:
             yield shader, _ncnn(root / "src", shader.name)
         elif shader.project == "GPUPrefixSums":
             file = root / "GPUPrefixSumsD3D12" / "Shaders" / shader.name
-            entry_point = shader.entry_point
-            yield (
-                shader,
-                compile_file(file, entry_point=entry_point, compiler="dxc", target=Target.VULKAN_1_2),
+            module = compile_file(
+                file,
+                entry_point=shader.entry_point,
+                compiler="dxc",
+                # HLSL counts constant buffers, buffers that are read, and others apart from each other.
+                register_shifts={"t": 8, "u": 16},
+                target=Target.VULKAN_1_2,
             )
+            yield shader, module
         else:
             file = root / "shaders" / shader.name
             includes = [root / "shaders" / "includes" / "glsl"]
@@ -195,3 +199,130 @@ def _write(data: dict[str, Any]) -> None:
     rows = ",\n".join(map(json.dumps, data["costs"]))
     DATA.parent.mkdir(parents=True, exist_ok=True)
     DATA.write_text(f'{head}, "costs": [\n{rows}\n]}}\n')
+
+
+_EXAMPLES = {
+    ("radv:navi31", 32): "AMD navi31, 32",
+    ("radv:navi31", 64): "AMD navi31, 64",
+    ("nvk:ga104", 32): "NVIDIA ga104, 32",
+    ("turnip:740", 128): "Adreno 740, 128",
+    ("honeykrisp:m1", 32): "Apple m1, 32",
+}
+"""Columns of the table of examples, by device and subgroup size."""
+
+_FAILED = (Status.REJECTED, Status.CRASH, Status.TIMEOUT)
+
+
+def page(data: dict[str, Any]) -> str:
+    """Return the page of recorded costs."""
+    rows = data["costs"]
+    devices = list(dict.fromkeys(row["device"] for row in rows))
+    compiled = sum(row["status"] == Status.COMPILED for row in rows)
+    projects = ", ".join(f"{name} {revision}" for name, revision in data["revisions"].items())
+    parts = [
+        "# Static cost of shaders of other projects",
+        f"Of {len(rows)} compilations of {len(SHADERS)} shaders for {len(devices)} GPUs at each subgroup "
+        f"size, {compiled} succeeded ({data['date']}: {', '.join(data['drivers'])}; [cost](cost.md)). "
+        "Nothing was executed.",
+        f"The shaders are those of {projects}. They are compiled as their projects compile them; "
+        "specialization constants have their defaults, except those of flash attention. "
+        "`python bench/foreign_cost.py` repeats it.",
+        "## GPUs that compile a shader",
+        f"{len(devices)} GPUs, of which turnip:702 has Vulkan 1.0 and no subgroups. A GPU spills if a "
+        "compilation at one of its subgroup sizes does.",
+        _counts(rows),
+        "## Reasons",
+        _reasons(rows),
+        "## Examples",
+        "Vector registers, instructions, and in brackets spills if there are some. Units differ between "
+        "drivers: compare shaders in a column, not columns. Columns: GPU and subgroup size.",
+        _examples(rows),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _counts(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the table of the numbers of GPUs for each shader."""
+    lines = [
+        "| project | shader | compile it | lack a feature | reject it or crash | spill |",
+        "|---|---|---|---|---|---|",
+    ]
+    for shader in SHADERS:
+        by_device: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for row in rows:
+            if (row["project"], row["shader"]) == (shader.project, shader.title):
+                by_device[row["device"]].append(row)
+        counts = Counter[str]()
+        for its in by_device.values():
+            statuses = {row["status"] for row in its}
+            counts["failed"] += bool(statuses & set(_FAILED))
+            counts["compiled"] += statuses == {Status.COMPILED}
+            counts["lacking"] += Status.NOT_SUPPORTED in statuses
+            counts["spilled"] += any(row["quantities"].get("spills") for row in its)
+        cells = (counts[name] or "" for name in ("compiled", "lacking", "failed", "spilled"))
+        lines.append(f"| {shader.project} | {shader.title} | {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
+def _reasons(rows: Sequence[dict[str, Any]]) -> str:
+    """Return a list of the reasons why shaders do not compile, with the shaders and GPUs."""
+    reasons: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if row["status"] != Status.COMPILED and row["device"] != "turnip:702":
+            lines = row["detail"].splitlines()
+            # The last words of NVK's compiler follow the name of a thread.
+            words = " ".join(line for line in lines[:3] if not line.startswith("thread "))
+            reasons[row["status"], words].append(row)
+    lines = []
+    for (status, words), its in sorted(
+        reasons.items(), key=lambda item: (item[0][0] not in _FAILED, item[0])
+    ):
+        devices = ", ".join(dict.fromkeys(row["device"] for row in its))
+        shaders = ", ".join(dict.fromkeys(row["shader"] for row in its))
+        what = "lacks" if status == Status.NOT_SUPPORTED else f"{status}:"
+        lines.append(f"- {what} {words}: {shaders} for {devices}.")
+    return "\n".join(lines)
+
+
+def _examples(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the table of quantities for some devices."""
+    found = {(row["project"], row["shader"], row["device"], row["subgroup_size"]): row for row in rows}
+    lines = [
+        f"| shader | {' | '.join(_EXAMPLES.values())} |",
+        "|---" * (1 + len(_EXAMPLES)) + "|",
+    ]
+    for shader in SHADERS:
+        cells = [_cell(found.get((shader.project, shader.title, *column))) for column in _EXAMPLES]
+        lines.append(f"| {shader.title} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "–"
+    if row["status"] != Status.COMPILED:
+        return "lacks a feature" if row["status"] == Status.NOT_SUPPORTED else str(row["status"])
+    quantities = row["quantities"]
+    spills = quantities.get("spills", 0)
+    text = f"{quantities['vector_registers']:g}, {quantities['instructions']:,.0f}"
+    return f"{text} ({spills:,.0f})" if spills else text
+
+
+def main() -> None:
+    """Write the data, or the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for project in ("ggml", "ncnn", "prefix-sums", "samples"):
+        parser.add_argument(f"--{project}", type=Path, metavar="DIR")
+    parser.add_argument("--device", default="radv:*,nvk:*,turnip:*,honeykrisp:*", metavar="GLOBS")
+    parser.add_argument("--page", action="store_true", help="write the page from the recorded costs")
+    options = parser.parse_args()
+    folders = (options.ggml, options.ncnn, options.prefix_sums, options.samples)
+    if not options.page:
+        if None in folders:
+            parser.error("name the folders of all four projects")
+        measure(dict(zip(REVISIONS, folders, strict=True)), options.device)
+    PAGE.write_text(page(json.loads(DATA.read_text())))
+
+
+if __name__ == "__main__":
+    main()

@@ -92,7 +92,8 @@ def job_of(
     InvalidDispatch
         A specialization constant does not exist, or has a value that the shader excludes.
     Unsupported
-        The shader has another stage, or an input, output or attachment that cannot be generated.
+        The shader has another stage, bindings of several kinds with one number, or an input, output or
+        attachment that cannot be generated.
     """
     entry = module.reflection.entry_point(entry_point)
     if entry.stage not in STAGES:
@@ -101,7 +102,9 @@ def job_of(
             ["a compute, fragment or vertex shader"],
         )
     specialization = specialization or {}
-    Shader(module, entry, specialization)  # refuses values that no driver may see
+    # Shaders that no driver may see are refused here, before a device is opened.
+    Shader(module, entry, specialization)
+    slots_of(module.reflection.bindings)
     if entry.stage == "compute":
         return Job(
             module.to_bytes(), "compute", entry_point, specialization, sizes, full_subgroups=full_subgroups
