@@ -14,7 +14,7 @@ import pytest
 from repository import Repository
 
 from vkgroup import drivers
-from vkgroup.drivers import apt
+from vkgroup.drivers import apt, own_c_library
 from vkgroup.errors import DriverFetchError, InvalidInput, NoDevice
 
 _LACKING = "libvkgroup-test-lacking.so.1"
@@ -352,3 +352,42 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     assert drivers.installed() == []
     with pytest.raises(DriverFetchError, match="VKGROUP_CACHE"):
         drivers.fetch("swiftshader")
+
+
+def test_a_package_is_downloaded_once_for_several_drivers(repository: Repository, tmp_path: Path) -> None:
+    package = repository.add_lavapipe("1:25.0.7-2~bpo12+1")
+    downloads = tmp_path / "downloads"
+    downloads.mkdir()
+    sources = apt.Apt(tmp_path / "apt", repository.source, downloads)
+    sources.update()
+    for folder in ("first", "second"):
+        sources.unpack([sources.newest("mesa-vulkan-drivers")], tmp_path / folder)
+        assert list((tmp_path / folder).rglob("libvulkan_radeon.so"))
+        package.unlink(missing_ok=True)
+    with pytest.raises(DriverFetchError):
+        apt.Apt(tmp_path / "apt").unpack([sources.newest("mesa-vulkan-drivers")], tmp_path / "third")
+
+
+def test_several_drivers_are_fetched_by_one_call(repository: Repository, cache: Path) -> None:
+    repository.add_swiftshader("156.0-1")
+    repository.add_lavapipe("25.0-1")
+    fetched = list(drivers.fetch_all(["swiftshader", "lavapipe"]))
+    assert [driver.name for driver in fetched] == ["swiftshader-156.0", "lavapipe-25.0"]
+    names = [path.name for path in (cache / "drivers").iterdir()]
+    assert sorted(names) == [".lock", "lavapipe-25.0", "swiftshader-156.0"]
+
+
+@pytest.mark.parametrize(
+    ("family", "versions"),
+    [("radv", ["26.1.6", "25.0.7"]), ("turnip", ["26.1.6"]), ("honeykrisp", ["26.1.6"])],
+)
+def test_versions_without_the_library_are_not_offered(
+    repository: Repository, tmp_path: Path, family: str, versions: list[str]
+) -> None:
+    for version in ("25.0.7-2", "26.1.6-1"):
+        repository.add_lavapipe(version)
+        repository.add("mesa-drm-shim", version, {})
+    sources = apt.Apt(tmp_path / "apt", repository.source)
+    sources.update()
+    offered = own_c_library.packages_with_shim(sources, drivers.FAMILIES[family])
+    assert [package.upstream for package in offered] == versions

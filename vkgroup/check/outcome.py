@@ -77,6 +77,7 @@ class Outcome:
 def of_report(report: Report, seconds: float, *, strict: bool = False) -> Outcome:
     """Return the outcome of a check that ended; `strict`: whether weak findings are findings."""
     kind, summary = _line(report, strict)
+    summary = "; ".join((summary, *report.compilations[:1]))
     return Outcome(kind, summary, tuple(line.plain for line in lines_of(report)), report.to_json(), seconds)
 
 

@@ -6,7 +6,7 @@ import argparse
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from vkgroup.check.report_text import lines_of
 from vkgroup.choices import SOURCE_DIALECTS
 from vkgroup.cli import deadline, output, pairs, shaders
 from vkgroup.cli.check_command import command_of
-from vkgroup.cli.check_compile import require_gpus
+from vkgroup.cli.check_compile import Compilation, compile_all, with_compilation
 from vkgroup.cli.check_one import Checked, check_one, devices_of, guarantees, load, record_of, target_of
 from vkgroup.cli.console import Console
 from vkgroup.cli.save_with import assumed
@@ -40,21 +40,18 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     output.require_writable(arguments.json)
     if arguments.shader is not None and arguments.shader.is_dir():
-        if arguments.compile_on is not None:
-            raise InvalidInput("--compile-on: only for a single shader; a folder is checked without it.")
         # Imported here, because only folders need worker processes.
         from vkgroup.cli.check_library import execute_library
 
         return execute_library(arguments)
     if given := [option for option, name in _OF_LIBRARIES if vars(arguments)[name]]:
         raise InvalidInput(f"{', '.join(given)}: only for a folder of shaders.")
-    if arguments.compile_on is not None:
-        require_gpus(arguments.compile_on)
     settings = settings_of(arguments)
+    compilations = {} if arguments.compile_on is None else compile_all(settings, arguments.compile_on)
     arrays = None if arguments.save_with is None else Arrays(arguments.save_with)
     devices = devices_of(arguments.devices)
     console = Console(file=output.people(arguments.json), highlight=False)
-    check = Check(arguments, devices, console, arrays)
+    check = Check(arguments, devices, console, arrays, compilations)
     if len(settings) == 1:
         return check.alone(settings[0])
     return check.all(settings)
@@ -72,12 +69,14 @@ class Check:
     """The checks of one command.
 
     `arrays`: writes the arrays of ``--save-with``; None without it.
+    `compilations`: results of ``--compile-on`` by the name of the configuration.
     """
 
     arguments: argparse.Namespace
     devices: list[DeviceInfo]
     console: Console
     arrays: Arrays | None
+    compilations: dict[str, Compilation]
     saved: list[Configuration] = field(default_factory=list)
 
     def alone(self, settings: Settings) -> int:
@@ -128,6 +127,8 @@ class Check:
     def _print(self, settings: Settings) -> Checked:
         """Check a shader, and print the report."""
         checked = check_one(settings, self.devices, command_of(self.arguments, settings))
+        report = with_compilation(checked.report, self.compilations.get(settings.name))
+        checked = replace(checked, report=report)
         for line in lines_of(checked.report):
             self.console.print(line, soft_wrap=True)
         if self.arrays is not None:

@@ -19,6 +19,7 @@ from vkgroup.check.outcome import Outcome, OutcomeKind, of_error, of_late, of_re
 from vkgroup.check.parallel import check_all
 from vkgroup.cli import deadline, output
 from vkgroup.cli.check_command import command_of
+from vkgroup.cli.check_compile import Compilation, compile_all, with_compilation
 from vkgroup.cli.check_one import check_one, devices_of, load, record_of
 from vkgroup.cli.console import Console
 from vkgroup.cli.signals import keeping
@@ -100,7 +101,11 @@ class Library:
         """Check all configurations, and print a line for each."""
         arguments = self.arguments
         devices = devices_of(arguments.devices) if arguments.devices else []
-        jobs = [Job(settings, command_of(arguments, settings)) for settings in self.settings]
+        compilations = self._compilations()
+        jobs = [
+            Job(settings, command_of(arguments, settings), compilations.get(settings.name))
+            for settings in self.settings
+        ]
         setup = LibrarySession(select("reference"), devices, arguments.timeout, not arguments.no_cache)
         limits = [settings.options.timeout for settings in self.settings]
         outcomes = check_all(setup, jobs, self.jobs, limits, GRACE_SECONDS)
@@ -109,12 +114,22 @@ class Library:
                 self.outcomes[index] = outcome
                 self._print(self.settings[index], outcome)
 
+    def _compilations(self) -> dict[str, Compilation]:
+        """Return the results of ``--compile-on`` by the name of the configuration."""
+        choice = self.arguments.compile_on
+        if choice is None:
+            return {}
+        self.console.write_line(f"compiling for {choice}", style="dim")
+        return compile_all(self.settings, choice)
+
     def _print(self, settings: Settings, outcome: Outcome) -> None:
         """Print the line of a configuration."""
         time_taken = "unchanged" if outcome.unchanged else f"{outcome.seconds:.1f} s"
         summary = outcome.summary.replace(f"{self.arguments.shader}{os.sep}", "")
         line = f"[{self.ended}/{len(self.settings)}] {settings.name}: {summary} ({time_taken})"
         self.console.write_line(line, style=_COLOURS.get(outcome.kind, "magenta"))
+        for line in (outcome.report or {}).get("compilations", ())[1:]:
+            self.console.write_line(f"    {line}", style="dim")
 
     def finish(self) -> None:
         """Print the totals, and write the files of the options."""
@@ -149,10 +164,11 @@ class Library:
 
 @dataclass(frozen=True)
 class Job:
-    """One configuration, and the command that repeats its check."""
+    """One configuration, the command that repeats its check, and the results of ``--compile-on``."""
 
     settings: Settings
     command: str
+    compilation: Compilation | None
 
 
 @dataclass(frozen=True)
@@ -201,6 +217,7 @@ class LibrarySession:
     def _checked(self, job: Job, module: Module, start: float) -> Outcome:
         try:
             report = check_one(job.settings, self.devices, job.command, module).report
+            report = with_compilation(report, job.compilation)
         except VkgroupError as error:
             return of_error(error, time.monotonic() - start)
         return of_report(report, time.monotonic() - start, strict=job.settings.options.strict)
@@ -214,6 +231,7 @@ class LibrarySession:
             **{name: given[name] for name in names},
             "shader": str(given["shader"]),
             "command": job.command,
+            "compilation": repr(job.compilation),
             "outputs": list(given["outputs"]),
             "push": job.settings.push(),
             "specialization": job.settings.specialization(),

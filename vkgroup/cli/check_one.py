@@ -13,7 +13,6 @@ from vkgroup.check import Guarantees, checking
 from vkgroup.check.outcome import Outcome
 from vkgroup.check.report import Report
 from vkgroup.cli import pairs, shaders
-from vkgroup.cli.check_compile import with_compilations
 from vkgroup.cli.deadline import RUN_PART
 from vkgroup.cli.with_file import Settings
 from vkgroup.compiler import Target
@@ -73,8 +72,6 @@ def check_one(
         command=command,
         compiler=compiler_of(options.shader, options.compiler, options.dialect),
     )
-    if vars(options).get("compile_on") is not None:
-        report = with_compilations(report, settings, module)
     return Checked(module, report)
 
 

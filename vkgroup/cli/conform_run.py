@@ -209,6 +209,7 @@ def judge(
             scheduler=target.scheduler if target else None,
             allow_hangs=arguments.allow_hangs,
             compiler=arguments.compiler,
+            statistics=arguments.statistics,
         )
     except CasesWithoutVerdict as error:
         return error.run

@@ -31,7 +31,7 @@ COMMANDS = {
     "compile": "compile a shader to SPIR-V",
     "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
     "check": "check a compute or fragment shader at every subgroup size",
-    "cost": "compile a compute shader for GPUs, also absent ones, and print registers, code and estimates",
+    "cost": "compile a shader for GPUs, also absent ones, and print registers, code and estimates",
     "report": "show runs in one HTML file: verdicts, failures by lane, charts, changes",
     "bench": "measure subgroup operations against their alternatives",
     "history": "list, add, export or remove runs in a database",

@@ -23,13 +23,16 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.hangs import ALLOW, HangGuard
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.rules import rule_of
+from vkgroup.conformance.statistics import case_statistics
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
+from vkgroup.dispatch.executables import Executable
 from vkgroup.dispatch.vulkan import VulkanDevice
 from vkgroup.errors import (
     DeviceLost,
     DispatchTimeout,
     InternalError,
+    InvalidInput,
     NoDevice,
     Unsupported,
     VkgroupError,
@@ -88,6 +91,26 @@ def compile_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
             return [result]
     share = (time.perf_counter() - start) / len(batch)
     return [Result(case.name, Status.COMPILED, share) for case in batch.cases]
+
+
+def compile_with_statistics(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
+    """Compile each case alone, and record the compiler's statistics; see `compile_batch` for the rest."""
+    device = executor.device
+    if not isinstance(device, VulkanDevice):
+        return compile_batch(executor, batch)
+    results: list[Result | NoVerdict] = []
+    for case in batch.cases:
+        captured: list[Executable] = []
+        device.logical.captured = captured
+        try:
+            compiled = compile_batch(executor, replace(batch, cases=[case]))
+        finally:
+            device.logical.captured = None
+        if captured and isinstance(compiled[0], Result) and compiled[0].status is Status.COMPILED:
+            statistics = case_statistics(case.name, captured, device.capabilities.driver_name)
+            compiled = [replace(compiled[0], statistics=statistics)]
+        results += compiled
+    return results
 
 
 def _submitted(executor: Executor) -> int:
@@ -200,6 +223,7 @@ def run(
     scheduler: Scheduler | None = None,
     allow_hangs: bool = False,
     compiler: str = "",
+    statistics: bool = False,
 ) -> Run:
     """Execute cases of the suite on a device and return the run.
 
@@ -227,16 +251,20 @@ def run(
         hang in the same way. Otherwise these cases are in `Run.not_run`.
     compiler : the compiler of all shaders whose language it supports, one of `vkgroup.choices.COMPILERS`;
         empty for the default. A shader that it does not compile gives `Status.NOT_SUPPORTED`.
+    statistics : record the compiler's statistics of each case, which is then compiled alone. Only for
+        compile-only devices.
 
     Raises
     ------
     NoDevice, DriverError
         The device cannot be opened, or no worker process starts any more; `Run.problem` is this error.
     InvalidInput
-        `out` contains a different run.
+        `out` contains a different run, or `statistics` is true and the device executes.
     CasesWithoutVerdict
         vkgroup or its host failed in some cases, which have no result. Its attribute `run` has all others.
     """
+    if statistics and not device.is_compile_only:
+        raise InvalidInput(f"{device.name} executes: only compile-only devices record statistics of cases.")
     chosen = tuple(cases) if cases is not None else select(tuple(filters))
     if scheduler is None:
         own, count = read_capabilities(device), jobs or default_jobs()
@@ -245,6 +273,8 @@ def run(
     capabilities = scheduler.capabilities
     started = datetime.now(UTC).isoformat(timespec="seconds")
     judge = compile_batch if device.is_compile_only else judge_batch
+    if statistics:
+        judge = compile_with_statistics
     rules = partial(rule_of, capabilities=capabilities)
     result = Run(capabilities, seed, scheduler.jobs, started, rule_of=rules)
     result.compiler = compiler
@@ -255,6 +285,7 @@ def run(
         "seed": seed,
         "vkgroup": version("vkgroup"),
         **({"compiler": compiler} if compiler else {}),
+        **({"statistics": True} if statistics else {}),
     }
     journal = None if out is None else Journal(out, identity, resume=resume)
     start = time.perf_counter()

@@ -3,44 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vkgroup.cost.instructions import count_of, kinds_of
+from vkgroup.cost.jobs import Job
 from vkgroup.cost.record import Cost, Status
-from vkgroup.cost.statistics import quantities, statistics_of
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.executables import Executable
+from vkgroup.dispatch.statistics import quantities, statistics_of
 from vkgroup.errors import DriverError, InternalError, NoDevice, Unsupported, describe, is_device_error
 from vkgroup.opening import open_device
 from vkgroup.runner.describe import SECONDS
 from vkgroup.runner.driver_output import position, printed_since
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
-from vkgroup.spirv import Module
 
 EXTENSION = "VK_KHR_pipeline_executable_properties"
-
-
-@dataclass(frozen=True)
-class Job:
-    """A compute shader to compile.
-
-    Attributes
-    ----------
-    code : the SPIR-V module.
-    entry_point : its name; None for the only one.
-    specialization : values of specialization constants, by id or name.
-    sizes : subgroup sizes; all that the device allows if empty.
-    full_subgroups : whether every subgroup must be full.
-    """
-
-    code: bytes
-    entry_point: str | None = None
-    specialization: Mapping[int | str, Any] = field(default_factory=dict)
-    sizes: tuple[int, ...] = ()
-    full_subgroups: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,7 +100,7 @@ def costs_of_jobs(device: DeviceInfo, jobs: Sequence[Job], timeout: float = SECO
             raise NoDevice(f"{device.name} cannot be opened: {capabilities}")
         for job in jobs:
             costs = []
-            for size in job.sizes or sizes_of(capabilities):
+            for size in job.sizes or sizes_of(capabilities, job):
                 answer = _ask(worker, CompileAt(job, size), timeout)
                 if isinstance(answer, Cost):
                     costs.append(answer)
@@ -163,12 +143,17 @@ def _ask(
     return answer
 
 
-def sizes_of(capabilities: Capabilities) -> tuple[int, ...]:
-    """Return the subgroup sizes that compute pipelines of a device can have."""
+def sizes_of(capabilities: Capabilities, job: Job) -> tuple[int, ...]:
+    """Return the subgroup sizes that a device can compile a shader for."""
     control = capabilities.size_control
-    if not control.supported or "compute" not in control.required_size_stages:
+    if not _controls_size(capabilities, job):
         return (capabilities.subgroup.size,)
     return tuple(1 << power for power in range(8) if control.min_size <= 1 << power <= control.max_size)
+
+
+def _controls_size(capabilities: Capabilities, job: Job) -> bool:
+    control = capabilities.size_control
+    return control.supported and job.stage in control.required_size_stages and job.controls_size
 
 
 def cost_of(device: Device, job: Job, size: int) -> Cost:
@@ -178,16 +163,14 @@ def cost_of(device: Device, job: Job, size: int) -> Cost:
     if "pipelineExecutableInfo" not in capabilities.features:
         return replace(cost, status=Status.NOT_SUPPORTED, detail=f"the driver lacks {EXTENSION}")
     printed = position()
-    fixed = "compute" not in capabilities.size_control.required_size_stages
+    own_size = not _controls_size(capabilities, job) and size == capabilities.subgroup.size
     try:
-        with device.pipeline(
-            Module.from_bytes(job.code),
-            entry_point=job.entry_point,
-            specialization=job.specialization,
-            subgroup_size=None if fixed and size == capabilities.subgroup.size else size,
-            full_subgroups=job.full_subgroups,
-        ) as pipeline:
-            executables = pipeline.executables(representations=True)
+        with job.pipeline(device, None if own_size else size) as pipeline:
+            executables = [
+                executable
+                for executable in pipeline.executables(representations=True)
+                if job.stage in executable.stages
+            ]
             shader = pipeline.stages.shaders[0]
     except Unsupported as error:
         lacking = ", ".join(error.missing) or str(error)
@@ -199,17 +182,20 @@ def cost_of(device: Device, job: Job, size: int) -> Cost:
         return replace(cost, status=Status.REJECTED, detail=detail)
     if not executables:
         return replace(cost, status=Status.NOT_SUPPORTED, detail="the driver reports no executable")
-    declared = shader.module.reflection.shared_memory(shader.specialization)
+    declared: dict[str, float] = {}
+    if job.stage == "compute":
+        memory = shader.module.reflection.shared_memory(shader.specialization)
+        declared["shared_memory"] = float(memory)
     return _filled(cost, capabilities.driver_name, executables[0], declared)
 
 
-def _filled(cost: Cost, driver: str, executable: Executable, shared_memory: int) -> Cost:
-    """Return a cost with the quantities of an executable; `shared_memory`: bytes that the shader declares."""
+def _filled(cost: Cost, driver: str, executable: Executable, declared: Mapping[str, float]) -> Cost:
+    """Return a cost with the quantities of an executable; `declared`: quantities that the shader declares."""
     name = statistics_of(driver).assembly
     codes = [code.text for code in executable.representations if name and code.name == name]
     assembly = codes[0] if codes else ""
     kinds = kinds_of(driver, assembly)
-    found = {"shared_memory": float(shared_memory), **quantities(driver, executable.statistics)}
+    found = {**declared, **quantities(driver, executable.statistics)}
     if assembly:
         found["subgroup_instructions"] = float(count_of(driver, kinds))
     return replace(

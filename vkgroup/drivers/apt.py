@@ -109,11 +109,11 @@ class Apt:
     """``apt-get`` with lists, cache and configuration in `folder`, which is not deleted between calls.
 
     Only one process may use it at a time: the caller must hold a lock on `folder`. `sources` has lines of
-    apt's list of sources; None means those of the system, on Debian with backports. Raises DriverFetchError
-    if the host has no ``apt-get`` or no ``dpkg-deb``.
+    apt's list of sources; None means those of the system, on Debian with backports. Packages stay in
+    `downloads`, if given. Raises DriverFetchError if the host has no ``apt-get`` or no ``dpkg-deb``.
     """
 
-    def __init__(self, folder: Path, sources: str | None = None) -> None:
+    def __init__(self, folder: Path, sources: str | None = None, downloads: Path | None = None) -> None:
         for tool in ("apt-get", "apt-cache", "apt-config", "dpkg-deb"):
             if shutil.which(tool) is None:
                 raise DriverFetchError(
@@ -123,6 +123,7 @@ class Apt:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder.resolve()
         self._sources = sources
+        self._downloads = downloads
         self._empty_status = self._folder / "status"
         self._stamp = self._folder / "updated"
         self._environment = {**os.environ, "LC_ALL": "C", "APT_CONFIG": str(self._folder / "apt.conf")}
@@ -218,12 +219,15 @@ class Apt:
         into.mkdir(parents=True, exist_ok=True)
         if not packages:
             return
-        with tempfile.TemporaryDirectory(prefix="debs-", dir=self._folder) as downloads:
-            command = ["download", *(f"{p.name}={p.version}" for p in packages)]
-            what = packages[0].name + (f" and {len(packages) - 1} more" if len(packages) > 1 else "")
-            self._run_with_progress(command, what, progress, Path(downloads))
-            for archive in sorted(Path(downloads).glob("*.deb")):
-                self._output(["dpkg-deb", "--extract", str(archive), str(into)])
+        with tempfile.TemporaryDirectory(prefix="debs-", dir=self._folder) as temporary:
+            downloads = self._downloads or Path(temporary)
+            lacking = [package for package in packages if not _archives(package, downloads)]
+            if lacking:
+                command = ["download", *(f"{p.name}={p.version}" for p in lacking)]
+                what = lacking[0].name + (f" and {len(lacking) - 1} more" if len(lacking) > 1 else "")
+                self._run_with_progress(command, what, progress, downloads)
+            for package in packages:
+                self._output(["dpkg-deb", "--extract", *_archives(package, downloads), str(into)])
 
     def with_package(
         self, package: str, upstream: str | None = None, progress: Progress | None = None
@@ -243,7 +247,7 @@ class Apt:
         keyring = self._debian_keyring(progress)
         if keyring is None and not is_debian():
             return None
-        bookworm = Apt(self._folder / "bookworm", _bookworm_sources(keyring))
+        bookworm = Apt(self._folder / "bookworm", _bookworm_sources(keyring), self._downloads)
         bookworm.update(progress)
         return bookworm
 
@@ -261,7 +265,7 @@ class Apt:
             raise DriverFetchError(
                 f"{distribution()} has no package {_KEYRING_PACKAGE} to verify Debian's packages with."
             )
-        release = Apt(self._folder / name, sources(keyring))
+        release = Apt(self._folder / name, sources(keyring), self._downloads)
         release.update(progress)
         return release
 
@@ -382,6 +386,11 @@ class Apt:
                 raise _failure(command, log.read())
         if progress:
             progress(what, 1.0)
+
+
+def _archives(package: Package, folder: Path) -> list[str]:
+    """Return the downloaded file of a package; empty if there is none."""
+    return list(map(str, folder.glob(f"{package.name}_{package.version.replace(':', '%3a')}_*.deb")))
 
 
 def _failure(command: Sequence[str], output: str) -> DriverFetchError:

@@ -271,6 +271,7 @@ class Family:
     #: glob, and the environment variable that names the GPU.
     shim: str = ""
     variable: str = ""
+    since: str = ""  # the first version whose package has the library; empty if all have it
 
 
 @dataclass(frozen=True)
@@ -286,7 +287,7 @@ MESA = "mesa-vulkan-drivers"
 """The package with all of Mesa's drivers."""
 
 
-def _mesa(name: str, library: str, shim: str, variable: str) -> Family:
+def _mesa(name: str, library: str, shim: str, variable: str, since: str = "") -> Family:
     """Return a family of Mesa's drivers for GPUs, which compile without one."""
     return Family(
         name,
@@ -296,6 +297,7 @@ def _mesa(name: str, library: str, shim: str, variable: str) -> Family:
         "It comes from Debian 13; check whether this host reaches deb.debian.org.",
         f"usr/lib/*/lib{shim}_noop_drm_shim.so",
         variable,
+        since,
     )
 
 
@@ -318,8 +320,8 @@ FAMILIES = {
         ),
         _mesa("radv", "radeon", "amdgpu", "AMDGPU_GPU_ID"),
         _mesa("nvk", "nouveau", "nouveau", "NOUVEAU_CHIPSET"),
-        _mesa("turnip", "freedreno", "freedreno", "FD_GPU_ID"),
-        _mesa("honeykrisp", "asahi", "asahi", ""),
+        _mesa("turnip", "freedreno", "freedreno", "FD_GPU_ID", since="26"),
+        _mesa("honeykrisp", "asahi", "asahi", "", since="26"),
     )
 }
 

@@ -83,9 +83,11 @@ def build(
 
 
 def packages_with_shim(apt: Apt, family: Family) -> list[Package]:
-    """Return the packages of a family for which the sources have the shim of the same version."""
+    """Return the packages that contain a family, for which the sources have the shim of the same version."""
     shims = {package.version for package in apt.versions(_SHIMS)}
-    return [package for package in apt.versions(family.package) if package.version in shims]
+    since = cache.version_key(family.since)
+    packages = [package for package in apt.versions(family.package) if package.version in shims]
+    return [package for package in packages if cache.version_key(package.upstream) >= since]
 
 
 def _libraries(root: Path) -> list[Path]:

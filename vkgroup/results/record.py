@@ -62,6 +62,8 @@ class Result:
     evidence : for a failure, the lanes of the first wrong subgroup; see
         `vkgroup.conformance.evidence`. None if there is none, as in files of older versions.
     device : the device that executed it, in the form of ``--device``, if several share the run; else empty.
+    statistics : quantities of `vkgroup.dispatch.statistics` that the driver reports for the shaders of the
+        case, in runs that record them; else None. Databases do not store them.
     """
 
     case: str
@@ -72,6 +74,7 @@ class Result:
     detail: str = ""
     evidence: dict[str, Any] | None = field(default=None, compare=False)
     device: str = ""
+    statistics: dict[str, float] | None = field(default=None, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain JSON data; without ``evidence`` if there is none."""
@@ -83,6 +86,7 @@ class Result:
             "undefined": self.undefined,
             "detail": self.detail,
             **({"device": self.device} if self.device else {}),
+            **({} if self.statistics is None else {"statistics": self.statistics}),
         }
         return data if self.evidence is None else {**data, "evidence": self.evidence}
 
@@ -120,6 +124,7 @@ class _Line(msgspec.Struct):
     detail: str
     evidence: dict[str, Any] | None = None
     device: str = ""
+    statistics: dict[str, float] | None = None
 
 
 _DECODER = msgspec.json.Decoder(_Line)

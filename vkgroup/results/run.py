@@ -162,6 +162,7 @@ class Run(RunRecord):
                 category: {status.value: its.get(status, 0) for status in possible}
                 for category, its in sorted(by_category.items())
             },
+            **({"statistics": True} if any(result.statistics for result in self.results) else {}),
             **({"outcomes": dict(sorted(outcomes.items()))} if outcomes is not None else {}),
             "causes": [cause.to_json() for cause in self.causes],
         }

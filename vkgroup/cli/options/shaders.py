@@ -243,9 +243,10 @@ def _add_tracing(parser: argparse.ArgumentParser) -> None:
 def add_cost(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``vkgroup cost``."""
     parser.description = (
-        "Compile a compute shader for GPUs and print its static cost at each subgroup size: registers,"
-        " spills, shared memory, code, instructions of subgroup operations, and estimates. Nothing is"
-        " executed. `vkgroup drivers fetch radv nvk turnip honeykrisp` gives drivers for absent GPUs."
+        "Compile a compute, fragment or vertex shader for GPUs and print its static cost at each subgroup"
+        " size: registers, spills, shared memory, code, instructions of subgroup operations, and estimates."
+        " Nothing is executed. `vkgroup drivers fetch radv nvk turnip honeykrisp` gives drivers for absent"
+        " GPUs."
     )
     parser.epilog = (
         "Exit codes: 0 success, 1 a driver rejects the shader or crashes, or a regression against --baseline,"
