@@ -1,4 +1,4 @@
-"""A package repository in a folder: real packages and the real apt, but no network."""
+"""A signed package repository in a folder: real packages and the real apt, but no network."""
 
 from __future__ import annotations
 
@@ -6,10 +6,69 @@ import hashlib
 import json
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from elf_files import write_library
+
+
+@dataclass(frozen=True)
+class SigningKey:
+    """A key of GnuPG without a passphrase.
+
+    Attributes
+    ----------
+    home : GnuPG's folder with the private key.
+    public : the keyring with which signatures are verified.
+    """
+
+    home: Path
+
+    @property
+    def public(self) -> Path:
+        return self.home / "public.gpg"
+
+    def armored(self) -> str:
+        """Return the public key as text."""
+        return _gpg(self.home, "--armor", "--export").decode()
+
+    def sign(self, text: str) -> bytes:
+        """Return a text with its signature, as ``InRelease`` has it."""
+        return _gpg(self.home, "--clearsign", "--digest-algo", "SHA512", text=text)
+
+
+@contextmanager
+def new_key() -> Iterator[SigningKey]:
+    """Make a key; its folder is short, because the path of a socket has at most 107 bytes."""
+    with tempfile.TemporaryDirectory(prefix="key-", dir="/tmp") as folder:
+        key = SigningKey(Path(folder))
+        _gpg(key.home, "--quick-generate-key", "Test <test@example.org>", "ed25519", "sign", "never")
+        try:
+            key.public.write_bytes(_gpg(key.home, "--export"))
+            yield key
+        finally:
+            stop = ["gpgconf", "--homedir", folder, "--kill", "all"]
+            subprocess.run(stop, check=False, capture_output=True)
+
+
+def _gpg(home: Path, *arguments: str, text: str = "") -> bytes:
+    options = [
+        "--homedir",
+        str(home),
+        "--batch",
+        "--quiet",
+        "--pinentry-mode",
+        "loopback",
+        "--passphrase",
+        "",
+    ]
+    return subprocess.run(
+        ["gpg", *options, *arguments], input=text.encode(), check=True, capture_output=True
+    ).stdout
 
 
 @dataclass
@@ -18,16 +77,35 @@ class Repository:
 
     Attributes
     ----------
-    folder : where it is.
+    folder : where it is; it is made, with an empty index.
+    key : the key that signs the index.
     """
 
     folder: Path
+    key: SigningKey
     _stanzas: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir()
+        self.publish()
 
     @property
     def source(self) -> str:
         """The line that names it in apt's list of sources."""
-        return f"deb [trusted=yes] file:{self.folder} ./"
+        return f"deb [signed-by={self.key.public}] file:{self.folder} ./"
+
+    def clear(self) -> None:
+        """Remove all packages from the index."""
+        self._stanzas.clear()
+        self.publish()
+
+    def publish(self, until: datetime | None = None) -> None:
+        """Write the index and sign it; `until` is the end of its validity."""
+        index = "\n".join(self._stanzas.values()).encode()
+        (self.folder / "Packages").write_bytes(index)
+        release = f"Date: {_date(datetime.now(UTC))}\n" + (f"Valid-Until: {_date(until)}\n" if until else "")
+        release += f"SHA256:\n {hashlib.sha256(index).hexdigest()} {len(index)} Packages\n"
+        (self.folder / "InRelease").write_bytes(self.key.sign(release))
 
     def add(self, name: str, version: str, files: dict[str, Path], depends: str = "") -> Path:
         """Build a package out of `files` (path in the package: file) and put it into the index."""
@@ -50,7 +128,7 @@ class Repository:
             f"{control}Filename: ./{archive.name}\nSize: {len(data)}\n"
             f"SHA256: {hashlib.sha256(data).hexdigest()}\n"
         )
-        (self.folder / "Packages").write_text("\n".join(self._stanzas.values()))
+        self.publish()
         return archive
 
     def add_swiftshader(self, version: str) -> Path:
@@ -89,3 +167,7 @@ class Repository:
         icd = {"library_path": library, "api_version": "1.3.0"}
         path.write_text(json.dumps({"file_format_version": "1.0.0", "ICD": icd}))
         return path
+
+
+def _date(moment: datetime) -> str:
+    return moment.strftime("%a, %d %b %Y %H:%M:%S UTC")
