@@ -33,6 +33,7 @@ OWN_FILES = {
     "drivers/build.py": "drivers that vkgroup builds",
     "drivers/cache.py": "cache",
     "drivers/own_c_library.py": "manifest of an unpacked package",
+    "peak_memory.py": "a file of the kernel in /proc",
     "reading.py": "the helper functions",
     "reference/interpreter/program/site.py": "package data",
     "results/causes/findings.py": "package data",

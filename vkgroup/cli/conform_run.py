@@ -228,7 +228,17 @@ def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
             f"{found.seconds:.1f} s ({rate:.0f} a second, {found.jobs} workers)"
         )
     )
+    if memory := _memory(found):
+        console.print(Text(memory))
     console.write_line(f"Results: {out / 'results.jsonl'}, {out / 'summary.json'}")
+
+
+def _memory(found: Run) -> str:
+    """Return the peak memory as text; empty if the system does not tell it."""
+    peak = found.summary["peak_memory"]
+    parts = {"this process": peak["process"], "largest worker": peak["largest_worker"]}
+    texts = [f"{name} {size / 1e6:.0f} MB" for name, size in parts.items() if size]
+    return f"Peak memory: {', '.join(texts)}" if texts else ""
 
 
 def _table(found: Run) -> Table:

@@ -15,6 +15,7 @@ from typing import Any
 
 from vkgroup import processes
 from vkgroup.errors import InternalError, NoDevice
+from vkgroup.peak_memory import peak_memory
 from vkgroup.processes import receive, send
 from vkgroup.results.record import NoVerdict, Result, Status
 from vkgroup.runner import spare
@@ -101,6 +102,10 @@ class WorkerProcess:
     `known`: set of processes that end with the run; the process is in it while it starts, too.
     `start_seconds`: seconds that the worker may take to start and open its device.
 
+    Attributes
+    ----------
+    peak_memory : the largest resident memory of the process in bytes, after its last batch.
+
     Raises
     ------
     NoDevice
@@ -119,6 +124,7 @@ class WorkerProcess:
         # A spare process has the host's C library.
         taken = None if setup.device.own_process else spare.take()
         self._process, self._log = taken or spare.spawn(device=setup.device)
+        self.peak_memory = 0
         if known is not None:
             known.add(self)
         assert self._process.stdin is not None
@@ -175,7 +181,12 @@ class WorkerProcess:
     def run(self, batch: Work, seconds: float) -> list[Result | NoVerdict] | Failure:
         """Return the results of a batch; see `ask`."""
         answer: list[Result | NoVerdict] | Failure = self.ask(batch, seconds)
+        self._update_peak()
         return answer
+
+    def _update_peak(self) -> None:
+        """Read the peak memory while the process exists; that of a crash is the one before its batch."""
+        self.peak_memory = max(self.peak_memory, peak_memory(self._process.pid))
 
     def _own_code(self) -> str:
         """Return the place in vkgroup's own code where the worker is; "" if it is in the device's work.
@@ -210,6 +221,7 @@ class WorkerProcess:
 
     def signal(self) -> None:
         """Send the process SIGKILL, without waiting."""
+        self._update_peak()
         self._process.kill()
 
     def kill(self) -> None:

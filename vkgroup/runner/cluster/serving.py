@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from distributed import Nanny, Security
-from distributed.comm import get_address_host
+from distributed.comm.addressing import get_address_host
 from distributed.comm.core import connect
 from distributed.utils import get_ip
 
