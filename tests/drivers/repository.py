@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -107,12 +108,20 @@ class Repository:
         release += f"SHA256:\n {hashlib.sha256(index).hexdigest()} {len(index)} Packages\n"
         (self.folder / "InRelease").write_bytes(self.key.sign(release))
 
-    def add(self, name: str, version: str, files: dict[str, Path], depends: str = "") -> Path:
-        """Build a package out of `files` (path in the package: file) and put it into the index."""
+    def add(self, name: str, version: str, files: dict[str, Path | str], depends: str = "") -> Path:
+        """Build a package out of `files` and put it into the index.
+
+        `files`: by its path in the package a file, the target of a link, or "" for a pipe.
+        """
         work = self.folder / "work"
         for target, file in files.items():
             (work / target).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, work / target)
+            if isinstance(file, Path):
+                shutil.copyfile(file, work / target)
+            elif file:
+                (work / target).symlink_to(file)
+            else:
+                os.mkfifo(work / target)
         control = (
             f"Package: {name}\nVersion: {version}\nArchitecture: all\nMaintainer: nobody <n@example.org>\n"
         )
@@ -131,11 +140,14 @@ class Repository:
         self.publish()
         return archive
 
-    def add_swiftshader(self, version: str) -> Path:
-        """Add a package with the files of Chromium's that make SwiftShader and its runtime."""
+    def add_swiftshader(self, version: str, **others: Path | str) -> Path:
+        """Add a package with the files of Chromium's that make SwiftShader and its runtime.
+
+        `others`: files in place of the ``driver`` or of the ``manifest``, as `add` takes them.
+        """
         library = write_library(self.folder / "lib.so", "libvk_swiftshader.so")
         folder = "usr/lib/chromium"
-        files = dict.fromkeys(
+        files: dict[str, Path | str] = dict.fromkeys(
             (
                 f"{folder}/libvk_swiftshader.so",
                 f"{folder}/libvulkan.so.1",
@@ -144,13 +156,15 @@ class Repository:
             ),
             library,
         )
-        files[f"{folder}/vk_swiftshader_icd.json"] = self._manifest("./libvk_swiftshader.so")
+        manifest = self._manifest("./libvk_swiftshader.so")
+        files[f"{folder}/vk_swiftshader_icd.json"] = others.get("manifest", manifest)
+        files[f"{folder}/libvk_swiftshader.so"] = others.get("driver", library)
         return self.add("chromium-common", version, files)
 
     def add_lavapipe(self, version: str, needed: tuple[str, ...] = (), depends: str = "") -> Path:
         """Add a package with the files of Mesa's that make lavapipe, and a driver for a GPU."""
         library = write_library(self.folder / "lvp.so", "libvulkan_lvp.so", needed)
-        files = {
+        files: dict[str, Path | str] = {
             "usr/lib/x86_64-linux-gnu/libvulkan_lvp.so": library,
             "usr/lib/x86_64-linux-gnu/libvulkan_radeon.so": library,
             "usr/share/vulkan/icd.d/lvp_icd.x86_64.json": self._manifest("/usr/lib/libvulkan_lvp.so"),

@@ -200,6 +200,27 @@ def test_an_altered_package_is_refused_and_leaves_nothing(repository: Repository
     assert [path.name for path in (cache / "drivers").iterdir()] == [".lock"]
 
 
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"driver": "/dev/zero"}, "leads out of them"),
+        ({"driver": "../" * 30 + "etc/passwd"}, "leads out of them"),
+        ({"driver": ""}, "it is a pipe"),
+        ({"manifest": "/etc/passwd"}, "leads out of them"),
+        ({"manifest": ""}, "it is a pipe"),
+        ({"manifest": Path(__file__)}, "is no manifest"),
+        ({"driver": "nowhere"}, "have no usr/lib/chromium/libvk_swiftshader"),
+    ],
+)
+def test_links_and_pipes_in_a_package_are_refused(
+    repository: Repository, cache: Path, files: dict[str, Path | str], message: str
+) -> None:
+    repository.add_swiftshader("156.0-1", **files)
+    with pytest.raises(DriverFetchError, match=message):
+        drivers.fetch("swiftshader")
+    assert [path.name for path in (cache / "drivers").iterdir()] == [".lock"]
+
+
 def test_what_an_interrupted_fetch_left_is_removed(repository: Repository, cache: Path) -> None:
     left = cache / "drivers" / "unfinished-abc" / "swiftshader-156.0"
     left.mkdir(parents=True)
