@@ -16,7 +16,8 @@ PACKAGE = Path(vkgroup.__file__).parent
 LAYERS = (
     "spec",
     "errors",
-    "byte_sizes choices archives processes closing garbage_collection files formats phases reading wheels",
+    "byte_sizes choices archives processes closing garbage_collection files formats phases reading wheels "
+    "peak_memory",
     "resources sampler configuration",
     "spirv",
     "compiler",

@@ -15,11 +15,12 @@ from rich.text import Text
 from vkgroup.cli.causes import print_causes
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting
-from vkgroup.cli.last_lines import finish, print_not_run
+from vkgroup.cli.last_lines import REPORT, finish, print_not_run
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InternalError, InvalidInput, NoDevice
+from vkgroup.reading import require_regular_if_exists
 from vkgroup.results.causes import Cause
 from vkgroup.results.exports.baseline import check_baseline
 from vkgroup.results.exports.folder import write_capabilities, write_summary
@@ -52,9 +53,20 @@ def check_files(arguments: argparse.Namespace) -> None:
         raise InvalidInput(f"--junit {arguments.junit} is a folder; give the name of a file")
     if arguments.report is not None and arguments.report != Path() and arguments.report.is_dir():
         raise InvalidInput(f"--report {arguments.report} is a folder; give the name of a file")
+    if arguments.out is not None:
+        _check_folder(arguments.out)
     _check_distinct(arguments)
     if arguments.save_baseline is not None:
         check_baseline(arguments.save_baseline)
+
+
+def _check_folder(out: Path) -> None:
+    """Raise InvalidInput if a file of the run's folder is a device, a pipe or a socket."""
+    for path in (out / name for name in (*OWN_FILES, REPORT)):
+        try:
+            require_regular_if_exists(path)
+        except OSError as error:
+            raise InvalidInput(f"cannot write {path}: {error.strerror}") from error
 
 
 def _check_distinct(arguments: argparse.Namespace) -> None:
@@ -245,7 +257,17 @@ def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
             f"{found.seconds:.1f} s ({rate:.0f} a second, {found.jobs} workers)"
         )
     )
+    if memory := _memory(found):
+        console.print(Text(memory))
     console.write_line(f"Results: {out / 'results.jsonl'}, {out / 'summary.json'}")
+
+
+def _memory(found: Run) -> str:
+    """Return the peak memory as text; empty if the system does not tell it."""
+    peak = found.summary["peak_memory"]
+    parts = {"this process": peak["process"], "largest worker": peak["largest_worker"]}
+    texts = [f"{name} {size / 1e6:.0f} MB" for name, size in parts.items() if size]
+    return f"Peak memory: {', '.join(texts)}" if texts else ""
 
 
 def _table(found: Run) -> Table:

@@ -110,12 +110,17 @@ class Scheduler(ABC):
     `capabilities`: what every one of the devices can do.
     `devices`: the devices, as ``--device`` takes them.
     `jobs`: workers of all devices together.
+
+    Attributes
+    ----------
+    peak_memory : the largest resident memory of a worker process in bytes; 0 if unknown.
     """
 
     def __init__(self, capabilities: Capabilities, devices: Sequence[str], jobs: int) -> None:
         self.capabilities = capabilities
         self.devices = devices
         self.jobs = jobs
+        self.peak_memory = 0
         self._backend: Backend | None = None
         self._quarantine = Quarantine(is_gpu=False)
         self._reduce: Callable[[Any], Work] | None = None
@@ -200,7 +205,10 @@ class Scheduler(ABC):
 
     def _finish(self, outcome: Outcome | None) -> list[Result]:
         """Return the final results of an outcome."""
-        if outcome is None or outcome.answer is None:
+        if outcome is None:
+            return []
+        self.peak_memory = max(self.peak_memory, outcome.memory)
+        if outcome.answer is None:
             return []
         retry, answer = outcome.retry, outcome.answer
         if isinstance(answer, WorkerFailure):
