@@ -23,10 +23,10 @@ _started = time.monotonic()
 _SHORTEST = 1e-3
 
 
-def begin() -> float:
-    """Return the time from which the deadline of a command counts, which is now."""
+def begin(start: float | None = None) -> float:
+    """Set and return the `time.monotonic` from which the deadline of a command counts; None is now."""
     global _started
-    _started = time.monotonic()
+    _started = time.monotonic() if start is None else start
     return _started
 
 

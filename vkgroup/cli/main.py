@@ -95,16 +95,15 @@ def _main(words: list[str], started: float, supervised: bool) -> int:
                 sys.stdout.flush()
             return code
     except errors.VkgroupError as error:
+        # A device that does not end its work fails when it is closed, after an interruption, too.
+        if (end := _interruption(error)) is not None:
+            return _interrupted(end)
         if isinstance(error, errors.DispatchTimeout) and deadline.reached():
             return _print_late()
         print(f"vkgroup: {error}", file=sys.stderr)
         return exit_code_of(error)
-    except phases.DeadlineReached:
-        return _print_late()
     except KeyboardInterrupt as end:
-        print("vkgroup: interrupted", *getattr(end, "__notes__", ()), sep="; ", file=sys.stderr)
-        # A process that a signal ends has 128 plus its number as exit code in a shell.
-        return 128 + (end.number if isinstance(end, signals.Ended) else signal.SIGINT)
+        return _interrupted(end)
     except BrokenPipeError:
         # Discard the buffer: writing it again at exit would fail again.
         _drop_output()
@@ -121,6 +120,23 @@ def _main(words: list[str], started: float, supervised: bool) -> int:
         traceback.print_exc()
         print(f"vkgroup: internal error ({errors.describe(error)}): {_REPORT_IT}", file=sys.stderr)
         return BAD_INPUT
+
+
+def _interruption(error: BaseException) -> KeyboardInterrupt | None:
+    """Return the interruption during whose handling an error was raised, if there is one."""
+    context = error.__context__
+    while context is not None and not isinstance(context, KeyboardInterrupt):
+        context = context.__context__
+    return context
+
+
+def _interrupted(end: KeyboardInterrupt) -> int:
+    """Print that a signal or the deadline ended the command, and return the exit code."""
+    if isinstance(end, phases.DeadlineReached):
+        return _print_late()
+    print("vkgroup: interrupted", *getattr(end, "__notes__", ()), sep="; ", file=sys.stderr)
+    # A process that a signal ends has 128 plus its number as exit code in a shell.
+    return 128 + (end.number if isinstance(end, signals.Ended) else signal.SIGINT)
 
 
 def _print_late() -> int:

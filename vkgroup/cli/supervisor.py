@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 
 from vkgroup import phases
-from vkgroup.cli import memory
+from vkgroup.cli import deadline, memory
 from vkgroup.cli.signals import ENDING
 from vkgroup.phases import Owner, Status
 
@@ -28,7 +28,7 @@ GRACE_SECONDS = 1.0
 _POLL_SECONDS = 0.1
 """Seconds between two looks at a child that has a deadline or a limit of memory."""
 
-_FREE_SECONDS = 0.5
+_FREE_SECONDS = 0.1
 """Seconds to wait for the end of a child that was killed."""
 
 _INTERNAL, _CRASH = 2, 3
@@ -50,7 +50,10 @@ def run_in_child(chosen: argparse.Namespace, started: float) -> int | None:
         return None
     if (file := phases.inherited()) is not None:
         # A child that was replaced by a process with the C library of a driver; its status goes on.
-        phases.share(file, phases.read(file))
+        before = phases.read(file)
+        phases.share(file, before)
+        if before.deadline < math.inf:
+            deadline.begin(before.deadline - before.seconds)
         return None
     file = phases.shared_file()
     seconds = _seconds(chosen)
@@ -143,8 +146,9 @@ class Supervisor:
 
     def _pause(self) -> float:
         """Return the seconds until the next look at the child."""
-        watched = self.limit is not None or phases.read(self.file).deadline < math.inf
-        return _POLL_SECONDS if watched else 1.0
+        left = phases.read(self.file).deadline + GRACE_SECONDS - time.monotonic()
+        usual = _POLL_SECONDS if self.limit is not None or left < math.inf else 1.0
+        return min(max(left, 0.0), usual)
 
     def _overdue(self) -> int | None:
         """End a child that is over its deadline or its limit of memory, and return the exit code."""
