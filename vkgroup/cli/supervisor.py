@@ -50,10 +50,10 @@ def run_in_child(chosen: argparse.Namespace, started: float) -> int | None:
         return None
     if (file := phases.inherited()) is not None:
         # A child that was replaced by a process with the C library of a driver; its status goes on.
-        before = phases.read(file)
-        phases.share(file, before)
-        if before.deadline < math.inf:
-            deadline.begin(before.deadline - before.seconds)
+        status = phases.read(file)
+        phases.share(file, status)
+        if status.deadline < math.inf:
+            deadline.begin(status.deadline - status.seconds)
         return None
     file = phases.shared_file()
     seconds = _seconds(chosen)
