@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None, *, supervised: bool = False) ->
     except SystemExit as end:
         phases.update(exit_code=BAD_INPUT if not isinstance(end.code, int) else end.code)
         raise
-    phases.update(exit_code=code)
+    phases.update(exit_code=code, phase="ending, after all results")
     return code
 
 

@@ -213,7 +213,8 @@ def crash(now: Status, code: int) -> str:
 
     `code`: the negative number of a signal, or the exit code with which a driver ended the process.
     """
-    name = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+    names = {-int(number): number.name for number in signal.Signals}
+    name = names.get(code, f"signal {-code}" if code < 0 else f"exit code {code}")
     if -code in _EXTERNAL:
         return (
             f"the command was killed by {name}, while {now.phase}. No error of a driver raises this signal:"
