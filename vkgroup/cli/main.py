@@ -142,6 +142,8 @@ def _interrupted(end: KeyboardInterrupt) -> int:
 def _print_late() -> int:
     """Print that the deadline was reached, and return the exit code."""
     now = phases.status()
+    # Before the line is printed, because the parent prints it otherwise.
+    phases.update(exit_code=int(now.owner))
     print(f"vkgroup: {late(now)}", file=sys.stderr)
     return int(now.owner)
 
@@ -238,7 +240,8 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
         "lavapipe, swiftshader, reference or reference:64 (with subgroups of 64); or the ICD file (.json) of "
         "a driver. VKGROUP_DEVICE sets the default. "
         "Exit codes: 0 success, 1 a verdict against the device or the shader, "
-        "2 wrong usage or input, or an internal error, 3 no such device or missing capability.",
+        "2 wrong usage or input, or an internal error, 3 no such device, a missing capability, or a driver that"
+        " crashes.",
     )
     whole.add_argument("--version", action=_Version)
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)

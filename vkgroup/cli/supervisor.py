@@ -28,6 +28,11 @@ GRACE_SECONDS = 1.0
 _POLL_SECONDS = 0.1
 """Seconds between two looks at a child that has a deadline or a limit of memory."""
 
+_SHORTEST_PAUSE = 0.02
+
+_LAST_SECONDS = 0.4
+"""Further seconds for a child that is about to end."""
+
 _FREE_SECONDS = 0.1
 """Seconds to wait for the end of a child that was killed."""
 
@@ -148,16 +153,16 @@ class Supervisor:
         """Return the seconds until the next look at the child."""
         left = phases.read(self.file).deadline + GRACE_SECONDS - time.monotonic()
         usual = _POLL_SECONDS if self.limit is not None or left < math.inf else 1.0
-        return min(max(left, 0.0), usual)
+        return min(max(left, _SHORTEST_PAUSE), usual)
 
     def _overdue(self) -> int | None:
         """End a child that is over its deadline or its limit of memory, and return the exit code."""
         now = phases.read(self.file)
-        if time.monotonic() > now.deadline + GRACE_SECONDS:
+        # A child that has its exit code prints its last line, or its driver does not end.
+        end = now.deadline + GRACE_SECONDS + (_LAST_SECONDS if now.exit_code is not None else 0.0)
+        if time.monotonic() > end:
             self._kill()
-            if now.exit_code is not None:  # it has printed its results, and its driver does not end
-                return now.exit_code
-            return _print(late(now), int(now.owner))
+            return _print(late(now), int(now.owner)) if now.exit_code is None else now.exit_code
         if self.limit is not None and (said := self.limit.enforce(self.child)):
             if not self.limit.ends_command:
                 print(f"vkgroup: {said}", file=sys.stderr, flush=True)
