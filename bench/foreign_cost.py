@@ -181,6 +181,10 @@ def measure(roots: Mapping[str, Path], choice: str) -> None:
         _write({**head, "costs": rows})
 
 
+_DETAIL_LINES = 4
+"""Lines of an error that are recorded; a backtrace follows them."""
+
+
 def _row(shader: Foreign, device: str, cost: Cost) -> dict[str, Any]:
     return {
         "project": shader.project,
@@ -188,7 +192,7 @@ def _row(shader: Foreign, device: str, cost: Cost) -> dict[str, Any]:
         "device": device,
         "subgroup_size": cost.subgroup_size,
         "status": cost.status.value,
-        "detail": cost.detail,
+        "detail": "\n".join(cost.detail.splitlines()[:_DETAIL_LINES]),
         "quantities": cost.quantities,
     }
 
