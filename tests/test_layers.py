@@ -16,7 +16,8 @@ PACKAGE = Path(vkgroup.__file__).parent
 LAYERS = (
     "spec",
     "errors",
-    "byte_sizes choices archives processes closing garbage_collection files formats reading wheels",
+    "byte_sizes choices archives processes closing garbage_collection files formats phases reading wheels "
+    "peak_memory",
     "resources sampler configuration",
     "spirv",
     "compiler",
@@ -34,6 +35,9 @@ LAYERS = (
     "reference.drawing",
     "reference.device",
     "programs",
+    "runner.driver_output runner.messages runner.spare",
+    "runner.worker runner.worker_process",
+    "isolation",
     "opening",
     "gl interop",
     "kernels",

@@ -124,6 +124,13 @@ class DeviceLost(DriverError):
     """The device was lost; every object made from it is unusable."""
 
 
+class DriverCrash(DriverError):
+    """The driver's process ended during a call on an isolated device; a new process starts at the next call.
+
+    The message names the driver, what it executed, and how the process ended.
+    """
+
+
 class DispatchTimeout(DriverError):
     """Work did not finish within its time limit; the device must be treated as lost."""
 
@@ -135,13 +142,13 @@ class ValidationError(DriverError):
 def is_device_error(error: BaseException) -> bool:
     """Return whether an exception is evidence against the device.
 
-    It is if the driver reported that a call failed, the device was lost, or its work did not end within the
-    time limit. Every device may run out of memory at any time (Vulkan 1.4, "Return Codes"), so `OutOfMemory`
-    is no evidence. `ValidationError` reports wrong use of Vulkan by vkgroup.
+    It is if the driver crashed or reported that a call failed, the device was lost, or its work did not end
+    within the time limit. Every device may run out of memory at any time (Vulkan 1.4, "Return Codes"), so
+    `OutOfMemory` is no evidence. `ValidationError` reports wrong use of Vulkan by vkgroup.
     """
     if isinstance(error, OutOfMemory | ValidationError):
         return False
-    return isinstance(error, DeviceLost | DispatchTimeout) or (
+    return isinstance(error, DeviceLost | DispatchTimeout | DriverCrash) or (
         isinstance(error, DriverError) and bool(error.result)
     )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+from vkgroup import phases
 from vkgroup.device import discovery, logical
 from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.discovery import Discovery, IcdReport
@@ -55,6 +57,7 @@ def open_device(
     validation: bool | None = None,
     robust: bool = True,
     subgroup_size: int | None = None,
+    isolated: bool = False,
 ) -> Device:
     """Open a device.
 
@@ -70,6 +73,9 @@ def open_device(
         accesses memory outside a buffer may end the process. The reference device always keeps them inside.
     subgroup_size : the subgroup size of the reference device (32 unless given, a power of two up to 128); of
         a Vulkan device, the size that pipelines require unless they are given another.
+    isolated : whether a worker process loads the driver. A crash of the driver is then `DriverCrash`, a hang
+        ends at the time limit, and drivers with their own C library can be opened. Such a device has `run`,
+        `prepare`, `draw` and `trace` with arrays; buffers and other objects raise `Unsupported`.
 
     Raises
     ------
@@ -80,6 +86,9 @@ def open_device(
     InvalidInput
         The subgroup size in the choice is not a number, or differs from `subgroup_size`.
     """
+    if isolated:
+        options = {"validation": validation, "robust": robust, "subgroup_size": subgroup_size}
+        return _open_isolated(choice, options)
     if not isinstance(choice, DeviceInfo):
         choice = discovery.normal_choice(choice)
         named = _reference_size(choice, subgroup_size)
@@ -91,8 +100,24 @@ def open_device(
         return _open_reference(choice.subgroup_size if subgroup_size is None else subgroup_size)
     if isinstance(choice, DeviceInfo) and choice.own_process:
         require_own_process(choice)
-    opened = logical.open_device(choice, validate=validation, robust=robust)
-    return VulkanDevice(opened, subgroup_size)
+    name = choice.name if isinstance(choice, DeviceInfo) else str(choice)
+    phases.update(device=name)
+    with phases.phase("opening the device", phases.Owner.DRIVER):
+        opened = logical.open_device(choice, validate=validation, robust=robust)
+        of = opened.capabilities
+        phases.update(device=f"{of.name} ({of.driver_name} {of.driver_info})".replace(" )", ")"))
+        return VulkanDevice(opened, subgroup_size)
+
+
+def _open_isolated(choice: DeviceInfo | str | int | None, options: dict[str, Any]) -> Device:
+    # Imported here, because other devices need no worker processes.
+    from vkgroup.isolation import IsolatedDevice
+
+    if not isinstance(choice, DeviceInfo):
+        choice = discovery.normal_choice(choice)
+        size = _reference_size(choice, options["subgroup_size"])
+        choice = select(choice) if size is None else info_of(size)
+    return IsolatedDevice(choice, open_device, options)
 
 
 def _open_reference(subgroup_size: int) -> Device:

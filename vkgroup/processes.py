@@ -34,7 +34,7 @@ def environment() -> dict[str, str]:
 
 def send(stream: IO[bytes], message: object) -> None:
     """Write one message."""
-    data = pickle.dumps(message)
+    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     stream.write(_LENGTH.pack(len(data)))
     stream.write(data)
     stream.flush()

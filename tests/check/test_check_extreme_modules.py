@@ -58,7 +58,7 @@ def test_a_stride_with_a_flipped_bit(bit: int, tmp_path: Path, capsys: pytest.Ca
     module.write_bytes(struct.pack(f"<{len(words)}I", *words))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert main(["check", str(module), "--device", "none", "--subgroup-size", "4"]) == NO_DEVICE
-    assert "the limit of all generated buffers is 64 MiB" in capsys.readouterr().err
+    assert "the limit of all generated buffers and images is 64 MiB" in capsys.readouterr().err
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000
 
 

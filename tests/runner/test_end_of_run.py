@@ -32,7 +32,7 @@ class FakeWorker:
 
     def __init__(self, setup: Setup, known: object = None) -> None: ...
 
-    def run(self, batch: Batch, seconds: float) -> list[Result]:
+    def ask(self, batch: Batch, seconds: float) -> list[Result]:
         statuses = [Status.FAIL] + [Status.PASS] * (len(batch) - 1)
         return [Result(case.name, status) for case, status in zip(batch.cases, statuses, strict=True)]
 
@@ -80,11 +80,11 @@ def test_failures_near_a_crash_are_not_passed_on_by_an_interrupted_run(monkeypat
     crash_now = threading.Event()
 
     class Crashing(FakeWorker):
-        def run(self, batch: Batch, seconds: float) -> list[Result]:
+        def ask(self, batch: Batch, seconds: float) -> list[Result]:
             if batch.cases[0] is CASES[0]:
                 crash_now.wait(20.0)
                 raise worker_process.WorkerDied("gone")
-            return super().run(batch, seconds)
+            return super().ask(batch, seconds)
 
     monkeypatch.setattr(worker_process, "WorkerProcess", Crashing)
     found: list[Result] = []
@@ -113,7 +113,7 @@ def test_batches_alone_run_alone_on_a_device_that_is_named_twice(monkeypatch) ->
     lock, second = threading.Lock(), threading.Event()
 
     class Noting(FakeWorker):
-        def run(self, batch: Batch, seconds: float) -> list[Result]:
+        def ask(self, batch: Batch, seconds: float) -> list[Result]:
             with lock:
                 at_work.append(batch.cases[0].name)
                 together.add(tuple(sorted(at_work)))
@@ -124,7 +124,7 @@ def test_batches_alone_run_alone_on_a_device_that_is_named_twice(monkeypatch) ->
             time.sleep(0.2 if batch.cases[0] is CASES[0] else 0.02)
             with lock:
                 at_work.remove(batch.cases[0].name)
-            return super().run(batch, seconds)
+            return super().ask(batch, seconds)
 
     monkeypatch.setattr(worker_process, "WorkerProcess", Noting)
     batches = [Batch("subgroup", [case], alone=number > 1) for number, case in enumerate(CASES[:6])]

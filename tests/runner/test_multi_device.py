@@ -159,7 +159,7 @@ class QuickWorker:
     def __init__(self, setup: Setup, known: object = None) -> None:
         self.device = setup.device
 
-    def run(self, batch: Batch, seconds: float) -> list[Result]:
+    def ask(self, batch: Batch, seconds: float) -> list[Result]:
         time.sleep(0.01)
         return [Result(case.name, Status.PASS) for case in batch.cases]
 
@@ -194,13 +194,13 @@ def test_a_retry_runs_on_the_device_on_which_the_worker_failed(monkeypatch) -> N
     all_four = threading.Barrier(4, timeout=20)
 
     class Dying(QuickWorker):
-        def run(self, batch: Batch, seconds: float) -> list[Result]:
+        def ask(self, batch: Batch, seconds: float) -> list[Result]:
             devices = used.setdefault(batch.cases[0].name, [])
             devices.append(self.device.choice)
             if len(devices) == 1:
                 all_four.wait()
                 raise worker_process.WorkerDied("gone")
-            return super().run(batch, seconds)
+            return super().ask(batch, seconds)
 
     monkeypatch.setattr(worker_process, "WorkerProcess", Dying)
     batches = [Batch("a", [case]) for case in select(("vote.compute.subgroupAll.bool.*",))[:4]]
@@ -246,7 +246,7 @@ def test_batches_that_may_hang_run_last_in_one_worker_per_device(monkeypatch, sw
         def __init__(self, setup: Setup, known: object = None) -> None:
             self._device = setup.device.manifest
 
-        def run(self, batch: Batch, seconds: float) -> list[Result]:
+        def ask(self, batch: Batch, seconds: float) -> list[Result]:
             with lock:
                 log.append((self._device, batch.family, "begins"))
             if batch.alone:

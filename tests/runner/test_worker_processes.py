@@ -164,6 +164,11 @@ def children(pid: int) -> set[int]:
     return found
 
 
+def workers_of(supervisor: int) -> set[int]:
+    """The running child processes of a supervised command."""
+    return {worker for command in children(supervisor) for worker in children(command)}
+
+
 def alive(pid: int) -> bool:
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -186,7 +191,8 @@ def test_no_worker_outlives_a_run(tmp_path, ending) -> None:
     )
     deadline = time.monotonic() + 60
     results = tmp_path / "run" / RESULTS
-    while len(workers := children(process.pid)) < 2 or not results.exists():
+    # The command is a child of its supervisor, and the workers are its children.
+    while len(workers := workers_of(process.pid)) < 2 or not results.exists():
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -114,6 +114,11 @@ def of_error(error: VkgroupError, seconds: float) -> Outcome:
     return Outcome(OutcomeKind.ERROR, f"error: {_short(str(error))}", seconds=seconds)
 
 
+def of_late(sentence: str, seconds: float) -> Outcome:
+    """Return the outcome of a check that reached its deadline before the first run."""
+    return Outcome(OutcomeKind.NO_VERDICT, f"no verdict: {_short(sentence)}", seconds=seconds)
+
+
 def _short(text: str) -> str:
     """Return the first line of a text, shortened."""
     line = text.strip().partition("\n")[0]

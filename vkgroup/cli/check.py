@@ -10,16 +10,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from vkgroup.check.outcome import of_error, of_report, worst
+from vkgroup import phases
+from vkgroup.check.outcome import of_error, of_late, of_report, worst
 from vkgroup.check.report import Report
 from vkgroup.check.report_text import lines_of
 from vkgroup.choices import SOURCE_DIALECTS
-from vkgroup.cli import output, pairs, shaders
+from vkgroup.cli import deadline, output, pairs, shaders
 from vkgroup.cli.check_command import command_of
 from vkgroup.cli.check_compile import Compilation, compile_all, with_compilation
 from vkgroup.cli.check_one import Checked, check_one, devices_of, guarantees, load, record_of, target_of
 from vkgroup.cli.console import Console
 from vkgroup.cli.save_with import assumed
+from vkgroup.cli.supervisor import late
 from vkgroup.cli.with_file import Settings, settings_of
 from vkgroup.configuration import Arrays, Configuration, write
 from vkgroup.device import DeviceInfo
@@ -30,7 +32,6 @@ _OF_LIBRARIES = (
     ("--junit", "junit"),
     ("--annotations", "annotations"),
     ("--no-cache", "no_cache"),
-    ("--time-limit", "time_limit"),
 )
 """Options that only a check of a folder has, with their names."""
 
@@ -80,9 +81,10 @@ class Check:
 
     def alone(self, settings: Settings) -> int:
         """Check the only configuration, write its files, and return the exit code."""
-        if self.arguments.repro is not None or self.arrays is not None:
-            _require_compute(settings)
-        checked = self._print(settings)
+        with deadline.within(settings.options.timeout):
+            if self.arguments.repro is not None or self.arrays is not None:
+                _require_compute(settings)
+            checked = self._print(settings)
         output.write_json(checked.report.to_json(), self.arguments.json)
         self._write_saved()
         if self.arguments.repro is not None:
@@ -109,10 +111,14 @@ class Check:
         """Check one of several configurations; return its entry in the JSON output."""
         start = time.monotonic()
         try:
-            report = self._print(settings).report
+            with deadline.within(settings.options.timeout, since_start=False):
+                report = self._print(settings).report
             if report.interrupted is not None:
                 raise report.interrupted
             outcome = of_report(report, time.monotonic() - start, strict=self.arguments.strict)
+        except phases.DeadlineReached:
+            outcome = of_late(late(phases.status()), time.monotonic() - start)
+            self.console.write_line(f"{settings.options.shader}: {outcome.summary}", style="bold red")
         except VkgroupError as error:
             outcome = of_error(error, time.monotonic() - start)
             self.console.write_line(f"{settings.options.shader}: {error}", style="bold red")

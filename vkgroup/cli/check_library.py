@@ -15,19 +15,20 @@ from typing import Any
 
 from vkgroup.check import outcome_cache
 from vkgroup.check.library import shaders_in
-from vkgroup.check.outcome import Outcome, OutcomeKind, of_error, of_report, worst
+from vkgroup.check.outcome import Outcome, OutcomeKind, of_error, of_late, of_report, worst
 from vkgroup.check.parallel import check_all
-from vkgroup.choices import CHECK_LIBRARY_SECONDS
-from vkgroup.cli import output
+from vkgroup.cli import deadline, output
 from vkgroup.cli.check_command import command_of
 from vkgroup.cli.check_compile import Compilation, compile_all, with_compilation
 from vkgroup.cli.check_one import check_one, devices_of, load, record_of
 from vkgroup.cli.console import Console
 from vkgroup.cli.signals import keeping
+from vkgroup.cli.supervisor import GRACE_SECONDS
 from vkgroup.cli.with_file import Settings, settings_of
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.opening import select
+from vkgroup.phases import DeadlineReached, status
 from vkgroup.results.exports.checks import Entry, github, write_gitlab, write_junit
 from vkgroup.runner.pool import default_jobs
 from vkgroup.spirv import Module
@@ -106,7 +107,8 @@ class Library:
             for settings in self.settings
         ]
         setup = LibrarySession(select("reference"), devices, arguments.timeout, not arguments.no_cache)
-        outcomes = check_all(setup, jobs, self.jobs, arguments.time_limit or CHECK_LIBRARY_SECONDS)
+        limits = [settings.options.timeout for settings in self.settings]
+        outcomes = check_all(setup, jobs, self.jobs, limits, GRACE_SECONDS)
         with closing(outcomes):
             for index, outcome in outcomes:
                 self.outcomes[index] = outcome
@@ -175,7 +177,7 @@ class LibrarySession:
 
     `device`: the reference device, which needs not be opened.
     `devices`: real devices on which the shaders also run.
-    `timeout`: time limit of one run in seconds.
+    `timeout`: time limit of a configuration that has no other, in seconds.
     `use_cache`: whether outcomes of earlier checks are used.
     """
 
@@ -193,6 +195,10 @@ class LibrarySession:
 
     def perform(self, job: Job) -> Outcome:
         """Check a configuration, or return the outcome of an earlier check."""
+        with deadline.within(job.settings.options.timeout, since_start=False):
+            return self._outcome(job)
+
+    def _outcome(self, job: Job) -> Outcome:
         start = time.monotonic()
         try:
             module = load(job.settings)
@@ -201,6 +207,8 @@ class LibrarySession:
             if stored is not None:
                 return replace(stored, unchanged=True)
             outcome = self._checked(job, module, start)
+        except DeadlineReached:
+            return of_late(status().late, time.monotonic() - start)
         except VkgroupError as error:
             return of_error(error, time.monotonic() - start)
         outcome_cache.store(key, outcome)

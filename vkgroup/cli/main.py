@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 
-from vkgroup import errors
+from vkgroup import errors, phases
 from vkgroup.choices import NO_VALIDATE
-from vkgroup.cli import signals
+from vkgroup.cli import deadline, signals
+from vkgroup.cli.supervisor import late, run_in_child
 
 VERDICT, BAD_INPUT, NO_DEVICE = 1, 2, 3
 """Exit codes other than 0 (success)."""
@@ -64,21 +65,42 @@ def exit_code_of(error: errors.VkgroupError) -> int:
     return BAD_INPUT if code == VERDICT and not errors.is_device_error(error) else code
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+def main(arguments: Sequence[str] | None = None, *, supervised: bool = False) -> int:
+    """Run one command and return its exit code.
+
+    `supervised`: whether a command that calls drivers runs in a child process, whose crash is one line.
+    """
+    started = deadline.begin()
+    phases.share(None)
+    try:
+        code = _main(list(sys.argv[1:] if arguments is None else arguments), started, supervised)
+    except SystemExit as end:
+        phases.update(exit_code=BAD_INPUT if not isinstance(end.code, int) else end.code)
+        raise
+    phases.update(exit_code=code)
+    return code
+
+
+def _main(words: list[str], started: float, supervised: bool) -> int:
+    """Run one command, print its error, and return its exit code."""
     _open_streams()
     try:
         with signals.orderly():
             name = next((word for word in words if not word.startswith("-")), None)
             chosen = parser(() if name is None else (name,)).parse_args(words)
             chosen.words = words
-            code = _execute(chosen)
-            sys.stdout.flush()
+            code = run_in_child(chosen, started) if supervised else None
+            if code is None:
+                code = _execute(chosen)
+                sys.stdout.flush()
             return code
     except errors.VkgroupError as error:
+        if isinstance(error, errors.DispatchTimeout) and deadline.reached():
+            return _print_late()
         print(f"vkgroup: {error}", file=sys.stderr)
         return exit_code_of(error)
+    except phases.DeadlineReached:
+        return _print_late()
     except KeyboardInterrupt as end:
         print("vkgroup: interrupted", *getattr(end, "__notes__", ()), sep="; ", file=sys.stderr)
         # A process that a signal ends has 128 plus its number as exit code in a shell.
@@ -99,6 +121,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         print(f"vkgroup: internal error ({errors.describe(error)}): {_REPORT_IT}", file=sys.stderr)
         return BAD_INPUT
+
+
+def _print_late() -> int:
+    """Print that the deadline was reached, and return the exit code."""
+    now = phases.status()
+    print(f"vkgroup: {late(now)}", file=sys.stderr)
+    return int(now.owner)
 
 
 def _execute(chosen: argparse.Namespace) -> int:
@@ -145,7 +174,7 @@ def _start_own_process(chosen: argparse.Namespace) -> None:
     if launching.needs_own_process(choice) and os.environ.get(launching.OWN) != choice.lower():
         driver, gpu = launching.driver_of(choice.lower())
         command, environment = launching.launch(driver, gpu, "vkgroup", *chosen.words)
-        os.execve(command[0], command, environment)
+        os.execve(command[0], command, environment | phases.to_inherit())
 
 
 def _run(chosen: argparse.Namespace) -> int:

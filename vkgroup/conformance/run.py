@@ -13,6 +13,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from shlex import quote
+from sys import intern
 from typing import Any
 
 from vkgroup.conformance import plan
@@ -31,7 +32,9 @@ from vkgroup.dispatch.vulkan import VulkanDevice
 from vkgroup.errors import (
     DeviceLost,
     DispatchTimeout,
+    InternalError,
     InvalidInput,
+    NoDevice,
     Unsupported,
     VkgroupError,
     describe,
@@ -198,6 +201,9 @@ class ExecutorSession:
         self.device.close()
 
 
+TOGETHER = 1000
+"""Results of cases that need no dispatch that are recorded together; all at once would be half a million."""
+
 MANY_CASES = 20_000
 """With at least this many cases, workers start before the batches are planned, because planning is slow."""
 
@@ -255,7 +261,7 @@ def run(
     Raises
     ------
     NoDevice, DriverError
-        The device cannot be opened.
+        The device cannot be opened, or no worker process starts any more; `Run.problem` is this error.
     InvalidInput
         `out` contains a different run, or `statistics` is true and the device executes.
     CasesWithoutVerdict
@@ -307,15 +313,21 @@ def run(
             start_early=early,
             reduce=guard.reduced,
         )
-        pass_on(stream, scheduler.drain, session.take)
-    reached = {judged.case for judged in result.results}
+        try:
+            pass_on(stream, scheduler.drain, session.take)
+        except (NoDevice, InternalError) as problem:
+            result.problem = problem
+    ended = {judged.case for judged in result.results}
+    result.executed = sum(case.name in ended for case in pending)
     result.without_verdict = {entry.case: entry.detail for entry in scheduler.without_verdict}
     result.not_run = list(guard.not_run.values())
-    ended = reached | result.without_verdict.keys()
+    ended |= result.without_verdict.keys()
     ended |= {name for reason in result.not_run for name in reason.cases}
     result.missing = [case.name for case in chosen if case.name not in ended]
-    result.executed = sum(case.name in reached for case in pending)
     result.seconds = time.perf_counter() - start
+    result.worker_memory = scheduler.peak_memory
+    if result.problem is not None:
+        raise result.problem
     if result.without_verdict:
         raise CasesWithoutVerdict(result)
     return result
@@ -342,11 +354,15 @@ class _Session:
         """Record the cases that need no dispatch, or that may hang the device; return the others."""
         done = self._journal.done if self._journal is not None else {}
         self._add([done[case.name] for case in cases if case.name in done])
-        unsupported, pending = [], []
+        unsupported: list[Result] = []
+        pending = []
         for case in (case for case in cases if case.name not in done):
             if needs := family_of(case).missing(case, self._run.capabilities):
-                detail = f"needs {', '.join(needs)}"
+                detail = intern(f"needs {', '.join(needs)}")
                 unsupported.append(Result(case.name, Status.NOT_SUPPORTED, detail=detail))
+                if len(unsupported) == TOGETHER:
+                    self.take(unsupported)
+                    unsupported = []
             elif self._guard.may_run(case.name):
                 pending.append(case)
         self.take(unsupported)

@@ -151,6 +151,10 @@ class RunResult(ByBinding):
         self._arguments = arguments
         return self
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state to pickle, without the arguments: they may hold buffers of a device."""
+        return {**self.__dict__, "_arguments": None}
+
     @property
     def configuration(self) -> RunConfiguration:
         """The shader, groups, constants and inputs of a `Device.run`; its method `save` writes them as JSON.

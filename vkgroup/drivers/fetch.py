@@ -216,7 +216,7 @@ def _choose(apt: Apt, family: Family, version: str | None) -> Package:
     if not versions:
         raise DriverFetchError(
             f"The package sources of {distribution()} do not have `{family.package}`, the package of "
-            f"`{family.name}`. {family.absent}\n{INSTALL_INSTEAD}"
+            f"`{family.name}`. {family.absent}{apt.omitted}\n{INSTALL_INSTEAD}"
         )
     for package in versions:
         if version in (None, package.upstream):

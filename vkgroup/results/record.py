@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from sys import intern
 from typing import Any, Protocol
 
 import msgspec
@@ -48,7 +49,7 @@ def possible_statuses(seen: Collection[Status]) -> tuple[Status, ...]:
     return tuple(status for status in Status if status not in (Status.COMPILED, Status.REJECTED))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Result:
     """One case's result: a line of ``results.jsonl``, a row in a database.
 
@@ -150,9 +151,12 @@ def case_in(line: bytes) -> str | None:
 def parse_result(line: bytes) -> Result:
     """Return the result in a line of ``results.jsonl``; raise ValueError with the reason if it is invalid."""
     try:
-        return Result(*msgspec.structs.astuple(_DECODER.decode(line)))
+        parsed = _DECODER.decode(line)
     except RecursionError as error:
         raise ValueError("the JSON is nested too deeply") from error
+    if parsed.status is Status.NOT_SUPPORTED:  # half a million results have a few hundred different details
+        parsed.detail = intern(parsed.detail)
+    return Result(*msgspec.structs.astuple(parsed))
 
 
 def format_result(result: Result) -> str:

@@ -15,12 +15,11 @@ from typing import Any
 
 from vkgroup import processes
 from vkgroup.errors import InternalError, NoDevice
+from vkgroup.peak_memory import peak_memory
 from vkgroup.processes import receive, send
-from vkgroup.results.record import NoVerdict, Result, Status
 from vkgroup.runner import spare
 from vkgroup.runner.driver_output import excerpt
 from vkgroup.runner.messages import CLOSE_SECONDS, Failure, WorkerSetup
-from vkgroup.runner.retry import Work, WorkerFailure
 
 START_SECONDS = 120.0
 """Seconds that a worker may take to start and open its device."""
@@ -101,6 +100,10 @@ class WorkerProcess:
     `known`: set of processes that end with the run; the process is in it while it starts, too.
     `start_seconds`: seconds that the worker may take to start and open its device.
 
+    Attributes
+    ----------
+    peak_memory : the largest resident memory of the process in bytes, after its last batch.
+
     Raises
     ------
     NoDevice
@@ -119,6 +122,7 @@ class WorkerProcess:
         # A spare process has the host's C library.
         taken = None if setup.device.own_process else spare.take()
         self._process, self._log = taken or spare.spawn(device=setup.device)
+        self.peak_memory = 0
         if known is not None:
             known.add(self)
         assert self._process.stdin is not None
@@ -149,7 +153,7 @@ class WorkerProcess:
         except Exception as error:
             self._answers.put(error)
 
-    def _wait(self, seconds: float, *, started: bool = False) -> Any:
+    def _wait(self, seconds: float | None, *, started: bool = False) -> Any:
         try:
             answer = self._answers.get(timeout=seconds)
         except Empty:
@@ -164,18 +168,20 @@ class WorkerProcess:
             raise answer
         return answer
 
-    def ask(self, request: object, seconds: float) -> Any:
-        """Return the worker's answer; `Failure` if it takes longer, WorkerDied if it ends before."""
+    def ask(self, request: object, seconds: float | None) -> Any:
+        """Return the worker's answer; `Failure` if it takes longer, WorkerDied if it ends before.
+
+        `seconds`: None waits without limit.
+        """
         try:
             send(self._requests, request)
         except _CLOSED as error:
             raise self._death() from error
         return self._wait(seconds, started=True)
 
-    def run(self, batch: Work, seconds: float) -> list[Result | NoVerdict] | Failure:
-        """Return the results of a batch; see `ask`."""
-        answer: list[Result | NoVerdict] | Failure = self.ask(batch, seconds)
-        return answer
+    def update_peak(self) -> None:
+        """Read the peak memory while the process exists; that of a crash is the one before its batch."""
+        self.peak_memory = max(self.peak_memory, peak_memory(self._process.pid))
 
     def _own_code(self) -> str:
         """Return the place in vkgroup's own code where the worker is; "" if it is in the device's work.
@@ -210,6 +216,7 @@ class WorkerProcess:
 
     def signal(self) -> None:
         """Send the process SIGKILL, without waiting."""
+        self.update_peak()
         self._process.kill()
 
     def kill(self) -> None:
@@ -258,19 +265,3 @@ def start_worker(
                 kind = InternalError if ours else NoDevice
                 raise kind(f"No worker process starts: {error}") from error
     raise AssertionError("the last turn returns or raises")
-
-
-def run_batch(worker: WorkerProcess, batch: Work, seconds: float) -> list[Result | NoVerdict] | WorkerFailure:
-    """Return a batch's results, or how the worker failed."""
-    try:
-        answer = worker.run(batch, seconds)
-    except WorkerDied as error:
-        return WorkerFailure(None if error.is_internal else Status.CRASH, str(error))
-    return worker_failure(answer) if isinstance(answer, Failure) else answer
-
-
-def worker_failure(failure: Failure) -> WorkerFailure:
-    """Return the status for the case that made a worker fail; None if the device is not the reason."""
-    if failure.is_internal:
-        return WorkerFailure(None, failure.message)
-    return WorkerFailure(Status.TIMEOUT if failure.kind == "timeout" else Status.CRASH, failure.message)

@@ -42,6 +42,7 @@ from vkgroup.dispatch.vulkan.graphics import (
 )
 from vkgroup.dispatch.vulkan.image import PooledImages, VulkanImage
 from vkgroup.dispatch.vulkan.stage_info import create_compute_pipeline
+from vkgroup.phases import Owner, phase
 from vkgroup.spec.stages import STAGE_BITS
 
 Recorder = Callable[[Any], None]
@@ -200,7 +201,8 @@ class VulkanWork(Work):
                 self.record_state(handle, bytes(4 * -(-self._push.size // 4)) if self._push else b"")
                 self.record_command(handle, DispatchCommand((0, 0, 0)))
             commands.use(self.memories())
-            commands.run(None)
+            with phase("compiling the shader for the device", Owner.DRIVER):
+                commands.run(None)
         finally:
             commands.close()
         self._compiled = True

@@ -145,7 +145,7 @@ class _Trials:
                 return None
         batch = Batch(family_of(self._case).name, [self._case.shrunk(program)])
         try:
-            answer = self._worker.run(batch, max(self._until - time.monotonic(), 1.0))
+            answer = self._worker.ask(batch, max(self._until - time.monotonic(), 1.0))
         except WorkerDied as death:
             self._end_worker()
             if death.is_internal:

@@ -19,7 +19,7 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from vkgroup.device import Capabilities
 from vkgroup.errors import NoDevice
 from vkgroup.results.record import NoVerdict, Result
-from vkgroup.runner import worker_process
+from vkgroup.runner import batches
 from vkgroup.runner.cluster.offer import KEY, Offer
 from vkgroup.runner.retry import Work, WorkerFailure
 from vkgroup.runner.scheduler import DeviceSetup
@@ -41,6 +41,7 @@ class Answer:
     host: str
     device: str
     withdrawal: str = ""  # why the device could not be opened
+    memory: int = 0  # the peak memory of the process in bytes
 
 
 def run_batch(setup: DeviceSetup, batch: Work, alone: bool) -> Answer:
@@ -94,18 +95,19 @@ class Member(WorkerPlugin):
             except NoDevice as error:
                 self._withdraw()
                 return self._answer(None, str(error))
-            answer = worker_process.run_batch(process, batch, setup.timeout + SECONDS_PER_CASE * len(batch))
+            answer = batches.run_batch(process, batch, setup.timeout + SECONDS_PER_CASE * len(batch))
             if isinstance(answer, WorkerFailure):
                 process.kill()
             else:
                 with self._lock:
                     self._idle.append(_Idle(process, setup, time.monotonic()))
-            return self._answer(answer)
+            return self._answer(answer, memory=process.peak_memory)
 
     def _answer(
-        self, answer: list[Result | NoVerdict] | WorkerFailure | None, withdrawal: str = ""
+        self, answer: list[Result | NoVerdict] | WorkerFailure | None, withdrawal: str = "", memory: int = 0
     ) -> Answer:
-        return Answer(answer, self._worker.address, self.offer.host, self.offer.device.choice, withdrawal)
+        device = self.offer.device.choice
+        return Answer(answer, self._worker.address, self.offer.host, device, withdrawal, memory)
 
     def _take(self, setup: DeviceSetup) -> WorkerProcess:
         """Return an idle process with the same setup, else a new one."""

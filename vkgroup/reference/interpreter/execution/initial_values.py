@@ -118,11 +118,9 @@ def initialise(machine: SliceState, program: ProgramForm, inputs: StageInputs) -
     machine.helpers, machine.interpolate = inputs.helpers, inputs.interpolate
     variables, lanes = program.variables, machine.lanes
     for name, cell in program.built_ins.items():
-        given = inputs.built_ins.get(name)
-        if given is None:
-            machine.cells[cell].write(built_in(name, machine), lanes)
-        else:
-            machine.cells[cell].write(with_declared_types(given, program.cells[cell]), lanes)
+        value = inputs.built_ins.get(name) or built_in(name, machine)
+        # A module may declare integers of either signedness.
+        machine.cells[cell].write(with_declared_types(value, program.cells[cell]), lanes)
     for cell, value in inputs.variables.items():
         machine.cells[cell].write(value, lanes)
     for cell in variables.private_cells:

@@ -8,7 +8,7 @@ at the lowest segment always run next.
 from __future__ import annotations
 
 from vkgroup.errors import InvalidModule, Unsupported
-from vkgroup.reference.interpreter.program.flow import Block, Function, selector_words, switch_targets
+from vkgroup.reference.interpreter.program.flow import Block, Function, switch_targets
 from vkgroup.reference.interpreter.program.module_facts import ModuleFacts
 from vkgroup.reference.interpreter.program.segments import (
     Chain,
@@ -97,13 +97,12 @@ class Inliner:
                     )
                 if entry.result_id and not self._is_pointer(entry):
                     scope.slots[entry.result_id] = self._slots.new()
-        blocks = {block.label: block for block in function.blocks}
         for block in function.blocks:
             segment = self._segment(scope.labels[block.label])
             segment.is_loop = bool(block.continue_target)
             segment.position = (*block.phis, *block.body, block.terminator)[0].position
             segment = self._emit_body(block, segment, scope)
-            segment.terminator = self._terminator(block, blocks, scope, back, result)
+            segment.terminator = self._terminator(block, scope, back, result)
         self._calls.pop()
 
     def _is_pointer(self, entry: Instruction) -> bool:
@@ -255,9 +254,7 @@ class Inliner:
             copies.append((scope.slots[phi.result_id], self._slot(pairs[block.label], scope)))
         return Edge(scope.labels[label], tuple(copies))
 
-    def _terminator(
-        self, block: Block, blocks: dict[int, Block], scope: _Scope, back: Label | None, result: int
-    ) -> Terminator:
+    def _terminator(self, block: Block, scope: _Scope, back: Label | None, result: int) -> Terminator:
         entry = block.terminator
         words = entry.operands
         if entry.name == "OpBranch":
@@ -266,7 +263,7 @@ class Inliner:
             edges = (self._edge(block, words[1], scope), self._edge(block, words[2], scope))
             return Terminator("branch", entry, self._slot(words[0], scope), edges)
         if entry.name == "OpSwitch":
-            return self._switch(block, blocks, scope)
+            return self._switch(block, scope)
         if entry.name == "OpUnreachable":
             return Terminator("unreachable", entry)
         if entry.name in ("OpReturn", "OpReturnValue") and back is not None:
@@ -280,11 +277,11 @@ class Inliner:
             return Terminator("discard", entry)
         raise Unsupported(f"The reference device does not support {entry.name}.", [entry.name])
 
-    def _switch(self, block: Block, blocks: dict[int, Block], scope: _Scope) -> Terminator:
+    def _switch(self, block: Block, scope: _Scope) -> Terminator:
         entry = block.terminator
         kind = self._facts.types.get(entry.operands[0])
         bits = kind.bits if isinstance(kind, ScalarType) else 32
-        targets = switch_targets(entry.operands, selector_words(entry, blocks))
+        targets = switch_targets(entry.operands, -(-bits // 32))
         edges = [self._edge(block, label, scope) for label in targets.values()]
         edges.append(self._edge(block, entry.operands[1], scope))
         mask = (1 << bits) - 1

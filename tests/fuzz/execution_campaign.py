@@ -1,0 +1,171 @@
+"""Executing fuzzing: mutated modules on the reference device and on drivers, in supervised workers.
+
+``python tests/fuzz/execution_campaign.py --modules 100000 --seed 1 --folder campaign --json fuzz.json``
+
+The module of a seed and a number is always the same. A campaign continues in its folder where it ended. With
+``--merge``, the counts of several folders are written, and nothing runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import IO, Any
+
+from execution_counts import Counts, Store, record_of
+from execution_trial import ERROR, REFERENCE, SECONDS
+from execution_worker import Task
+from fuzz_campaign import HERE, environment
+
+from vkgroup.files import write_whole
+
+DRIVERS = ("swiftshader", "lavapipe-25.0.7")
+
+LIMIT = 60.0
+"""Seconds without an answer after which a worker hangs; its drivers have their own limits."""
+
+START = 900.0
+"""Seconds that a worker may take to start and to make the corpus."""
+
+BATCH = 2000
+"""Modules of one worker process."""
+
+SAVE_SECONDS = 20.0
+
+
+def reports(task: Task, folder: Path, limit: float = LIMIT) -> Iterator[dict[str, Any]]:
+    """Yield the report of each module of a task; a worker that dies or hangs is replaced.
+
+    The module at which it did has a report with the outcome `ERROR`.
+    """
+    while task.start < task.stop:
+        for report in _of_worker(task, folder, limit):
+            yield report
+            task = replace(task, start=report["number"] + task.step)
+
+
+def _of_worker(task: Task, folder: Path, limit: float) -> Iterator[dict[str, Any]]:
+    """Yield the reports of one worker, and last, if it died or hung, one of the module that it was at."""
+    command = [sys.executable, str(HERE / "execution_worker.py"), json.dumps(asdict(task))]
+    with tempfile.TemporaryFile() as errors:
+        env = environment(folder) | {"MESA_SHADER_CACHE_DISABLE": "true"}
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=env
+        )
+        lines: queue.Queue[bytes] = queue.Queue()
+        assert process.stdout is not None
+        threading.Thread(target=_read, args=(process.stdout, lines), daemon=True).start()
+        number, how, wait = task.start, "", START
+        try:
+            while line := lines.get(timeout=wait):
+                wait = limit
+                report = json.loads(line)
+                if "number" in report:
+                    yield report
+                    number = report["number"] + task.step
+            if process.wait(timeout=limit):
+                how = f"the worker ended with {process.returncode}"
+        except (queue.Empty, subprocess.TimeoutExpired):
+            how = f"the worker did not answer in {wait:g} s"
+        finally:
+            process.kill()
+            process.wait()
+        if how and wait == START:
+            errors.seek(0)
+            raise RuntimeError(f"{how}: {errors.read().decode(errors='replace')[-3000:]}")
+        if how and number < task.stop:
+            errors.seek(0)
+            how += ": " + errors.read().decode(errors="replace")[-1500:]
+            yield {
+                **{"number": number, "base": "", "kind": "unknown", "module": "", "slowest": limit},
+                "outcomes": {REFERENCE: [ERROR, how]},
+            }
+
+
+def _read(stream: IO[bytes], lines: queue.Queue[bytes]) -> None:
+    for line in stream:
+        lines.put(line)
+    lines.put(b"")
+
+
+def campaign(task: Task, store: Store, folder: Path, limit: float = LIMIT) -> None:
+    """Run the modules of a task that the store does not have, and show its findings."""
+    saved = begun = time.monotonic()
+    before = store.counts.seconds
+    try:
+        for start in range(max(task.start, store.counts.next), task.stop, BATCH):
+            part = replace(task, start=start, stop=min(start + BATCH, task.stop))
+            for report in reports(part, folder, limit):
+                for finding in store.add(report):
+                    detail = finding["detail"].strip().splitlines() or [""]
+                    print(
+                        f"{finding['number']} {finding['base']}, {finding['kind']}: {finding['device']}:"
+                        f" {finding['outcome']}: {detail[0][:150]}",
+                        flush=True,
+                    )
+                store.counts.next = report["number"] + 1
+                store.counts.seconds = before + time.monotonic() - begun
+                if time.monotonic() - saved > SAVE_SECONDS:
+                    store.save()
+                    saved = time.monotonic()
+    finally:
+        store.save()
+
+
+def write_record(file: Path, campaigns: Sequence[Counts]) -> None:
+    """Write the counts of campaigns into a record of fuzzing, under ``"execution"``."""
+    record = json.loads(file.read_text()) if file.exists() else {}
+    record["execution"] = record_of(campaigns)
+    write_whole(file, json.dumps(record, indent=1) + "\n")
+
+
+def main() -> int:
+    """Run a campaign, or merge the counts of several."""
+    parser = argparse.ArgumentParser(
+        description="Execute mutated modules on the reference device and drivers."
+    )
+    parser.add_argument("--modules", type=int, default=1000, help="number (default: 1000)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--driver", action="append", help=f"(default: {' and '.join(DRIVERS)})")
+    parser.add_argument("--folder", type=Path, help="keep the state, to continue with the same command")
+    parser.add_argument("--merge", type=Path, nargs="+", metavar="FOLDER", help="only add up their counts")
+    parser.add_argument("--json", type=Path, help='write the counts under the key "execution"')
+    arguments = parser.parse_args()
+    # The state is saved at the end, also at that of `kill`.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if arguments.merge:
+        states = [json.loads((folder / "state.json").read_text()) for folder in arguments.merge]
+        campaigns = [Counts(**state) for state in states]
+    else:
+        with tempfile.TemporaryDirectory(prefix="vkgroup-fuzz-") as temporary:
+            folder = arguments.folder or Path(temporary)
+            store = Store(folder, arguments.seed, SECONDS)
+            drivers = tuple(arguments.driver or DRIVERS)
+            corpus = str(folder / "corpus.pickle")
+            task = Task(arguments.seed, 0, arguments.modules, 1, drivers, corpus, SECONDS)
+            with suppress(KeyboardInterrupt):
+                campaign(task, store, Path(temporary))
+        campaigns = [store.counts]
+    if arguments.json:
+        write_record(arguments.json, campaigns)
+    record = record_of(campaigns)
+    for device, numbers in record["devices"].items():
+        print(f"{device}: " + ", ".join(f"{number} {outcome}" for outcome, number in numbers.items()))
+    print(f"{record['modules']} modules, {record['seconds']:.0f} s, slowest {record['slowest']:.1f} s")
+    errors = sum(numbers.get(ERROR, 0) for numbers in record["devices"].values())
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

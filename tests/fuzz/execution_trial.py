@@ -1,0 +1,206 @@
+"""One mutated module on the reference device and on drivers, and what became of it on each."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from execution_corpus import SIZE, Base
+
+from vkgroup.check.compare import compare, tolerance_of
+from vkgroup.check.fields import fields_of
+from vkgroup.check.findings import Configuration
+from vkgroup.check.inputs import Inputs
+from vkgroup.check.runs import Answer, Dispatch, Run, bindings_of, outputs_of_answer
+from vkgroup.device.limits import local_size_problems
+from vkgroup.dispatch import Device, RunResult
+from vkgroup.errors import (
+    DeviceLost,
+    DispatchTimeout,
+    DriverCrash,
+    InternalError,
+    Unsupported,
+    VkgroupError,
+    describe,
+)
+from vkgroup.reference.device.capabilities import capabilities_of
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.spirv import Module, StructType
+
+REFERENCE = "reference"
+"""Name of the reference device in records."""
+
+SECONDS = 2.0
+"""Time limit of a run."""
+
+STEPS = 500
+"""Iterations of a loop after which the reference device reports a hang."""
+
+# Outcomes on the reference device and on drivers.
+EXECUTED, AGREED, DIFFERED = "executed", "agreed", "differed"
+CRASH, TIME_LIMIT, UNDEFINED, ERROR = "crash", "time limit", "undefined", "error of vkgroup"
+NOT_RUN = "not run, because the reference device reports a hang"
+
+_DISTURBING = ("hang", "barrier", "race", "bounds")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a module on a device.
+
+    `kind`: one of the outcomes above; ``"undefined: race"`` and the like, with the rule; or ``"refused: "``
+    with the name of the error.
+    """
+
+    kind: str
+    detail: str = ""
+    seconds: float = 0.0  # of the run
+
+
+class Trial:
+    """Trials of modules on open devices, with one run on the reference device for each subgroup size."""
+
+    def __init__(self, devices: Mapping[str, Device], seconds: float = SECONDS) -> None:
+        self.devices, self.seconds = devices, seconds
+        self.sizes = {name: device.capabilities.subgroup.size for name, device in devices.items()}
+
+    def run(self, base: Base, module: Module, *, hangs: bool = True) -> dict[str, Outcome]:
+        """Return the outcome of a module on every device.
+
+        `hangs`: whether drivers execute a module of which the reference device reports that it does not end.
+        """
+        try:
+            dispatch = _dispatch(base, module, self.seconds)
+        except Exception as error:
+            return dict.fromkeys((REFERENCE, *self.devices), _refusal(error))
+        outcomes: dict[str, Outcome] = {}
+        runs: dict[int, Run | Outcome] = {}
+        uses_subgroups = any("Group" in name for name in module.reflection.capabilities)
+        for name, device in self.devices.items():
+            size = self.sizes[name] if uses_subgroups else SIZE
+            if size not in runs:
+                runs[size] = _reference(dispatch, size)
+            expected = runs[size]
+            if REFERENCE not in outcomes or outcomes[REFERENCE].kind == EXECUTED:
+                outcomes[REFERENCE] = expected if isinstance(expected, Outcome) else _of_reference(expected)
+            if not hangs and _hangs(expected):
+                outcomes[name] = Outcome(NOT_RUN)
+            else:
+                outcomes[name] = self._on_driver(device, base, dispatch, expected)
+        return outcomes
+
+    def _on_driver(self, device: Device, base: Base, dispatch: Dispatch, expected: Run | Outcome) -> Outcome:
+        inputs = dispatch.inputs
+        start = time.monotonic()
+        try:
+            device.memory()  # starts a worker if the last one ended, which is not part of the run
+            start = time.monotonic()
+            results = device.run(
+                dispatch.program.module,
+                dispatch.groups,
+                bindings_of(inputs),
+                push=inputs.push or None,
+                specialization=base.specialization or None,
+                timeout=self.seconds,
+            )
+        except DriverCrash as error:
+            return Outcome(CRASH, str(error), time.monotonic() - start)
+        except (DispatchTimeout, DeviceLost) as error:
+            return Outcome(TIME_LIMIT, str(error), time.monotonic() - start)
+        except Exception as error:
+            return replace(_refusal(error), seconds=time.monotonic() - start)
+        seconds = time.monotonic() - start
+        return replace(self._judged(base, dispatch, expected, results), seconds=seconds)
+
+    @staticmethod
+    def _judged(base: Base, dispatch: Dispatch, expected: Run | Outcome, results: RunResult) -> Outcome:
+        if isinstance(expected, Outcome):
+            return Outcome(EXECUTED, f"on the reference device: {expected.kind}")
+        rules = _rules(expected)
+        if rules:
+            return Outcome(f"{UNDEFINED}: {rules}")
+        inputs = dispatch.inputs
+        written = {e.place: results[e.place] for e in inputs.bindings if e.place in _writable(inputs)}
+        answer = Answer(written)
+        got = Run(replace(expected.configuration, device="driver"), outputs_of_answer(inputs, answer))
+        try:
+            return _compared(base, dispatch, expected, got)
+        except Exception as error:
+            return _refusal(error)
+
+
+def _dispatch(base: Base, module: Module, seconds: float) -> Dispatch:
+    """Return the dispatch of a module with the contents of its base's inputs."""
+    over = local_size_problems(module.reflection.entry_point(None), base.specialization, capabilities_of())
+    if over:
+        raise Unsupported(f"The reference device lacks {', '.join(over)}.", over)
+    program = Program(module, None, base.specialization)
+    known = {entry.place: entry for entry in base.inputs.bindings}
+    entries = []
+    for place, binding in {(b.set, b.binding): b for b in program.module.reflection.bindings}.items():
+        entry = known[place]
+        fields = entry.fields
+        if isinstance(binding.type, StructType) and entry.arrays:
+            fields = tuple(fields_of(binding.type, entry.arrays[0].nbytes, binding.name))
+        entries.append(replace(entry, binding=binding, fields=fields))
+    inputs = Inputs(tuple(entries), base.inputs.push, (), ())
+    return Dispatch(program, base.groups, inputs, 0, STEPS, seconds)
+
+
+def _reference(dispatch: Dispatch, size: int) -> Run | Outcome:
+    start = time.monotonic()
+    try:
+        return dispatch.run(Configuration(size))
+    except DispatchTimeout as error:
+        return Outcome(TIME_LIMIT, str(error), time.monotonic() - start)
+    except Exception as error:
+        return _refusal(error)
+
+
+def _of_reference(run: Run) -> Outcome:
+    rules = _rules(run)
+    return Outcome(f"{UNDEFINED}: {rules}" if rules else EXECUTED)
+
+
+def _rules(run: Run) -> str:
+    """Return the kinds of the events that make the outputs meaningless."""
+    return ", ".join(sorted({event.kind for event in run.events} & set(_DISTURBING)))
+
+
+def _hangs(expected: Run | Outcome) -> bool:
+    if isinstance(expected, Outcome):
+        return expected.kind == TIME_LIMIT
+    return any(event.kind == "hang" for event in expected.events)
+
+
+def _writable(inputs: Inputs) -> frozenset[tuple[int, int]]:
+    return frozenset(entry.place for entry in inputs.bindings if entry.binding.writable)
+
+
+def _compared(base: Base, dispatch: Dispatch, expected: Run, got: Run) -> Outcome:
+    """Compare a driver's outputs with the defined ones of the reference device; floats within rounding."""
+    difference = compare(dispatch.inputs, expected, got)
+    program = dispatch.program.module
+    if difference is not None and any(entry.name == "OpTypeFloat" for entry in program.instructions):
+
+        def make(instrument: Any) -> Program:
+            return Program(program, None, base.specialization, instrument)
+
+        difference = compare(dispatch.inputs, expected, got, tolerance_of(dispatch, expected, make))
+    if difference is None:
+        return Outcome(AGREED)
+    return Outcome(
+        DIFFERED,
+        f"{difference.label}: expected {difference.first}, got {difference.second};"
+        f" {difference.count} numbers differ",
+    )
+
+
+def _refusal(error: Exception) -> Outcome:
+    """Return the outcome of an exception: errors that vkgroup does not raise on purpose are its own."""
+    if isinstance(error, VkgroupError) and not isinstance(error, InternalError):
+        return Outcome(f"refused: {type(error).__name__}", str(error))
+    return Outcome(ERROR, f"{describe(error)}\n{''.join(traceback.format_exception(error))}")

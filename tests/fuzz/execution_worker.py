@@ -1,0 +1,172 @@
+"""Worker of executing fuzzing: makes mutated modules by their numbers, and runs them; one JSON line each.
+
+``python execution_worker.py '{"seed": 0, "start": 0, "stop": 100, …}'``; see `Task`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pickle
+import random
+import resource
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from execution_corpus import TARGET, Base, corpus
+from execution_mutations import mutated
+from execution_trial import AGREED, EXECUTED, NOT_RUN, UNDEFINED, Outcome, Trial
+
+from vkgroup.compiler import validate
+from vkgroup.dispatch import Device
+from vkgroup.errors import InvalidModule
+from vkgroup.isolation import IsolatedDevice
+from vkgroup.opening import select
+from vkgroup.spirv import Module
+
+TRIES = 20
+"""Mutations that are tried until the validator accepts one."""
+
+HANG_SHARE = 0.05
+"""Share of the modules with a hang on the reference device that drivers execute, too: each costs seconds."""
+
+REOPEN = 1000
+"""Modules after which the drivers' processes are started anew, because they keep memory of each pipeline."""
+
+_MEMORY = 6 << 30
+_UNREMARKABLE = (AGREED, EXECUTED, NOT_RUN, UNDEFINED, "refused: Unsupported")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker does.
+
+    `most`: modules of each kind in the corpus, None for all. `opener`: ``"module:function"`` that opens the
+    devices in their processes, as `vkgroup.opening.open_device`.
+    """
+
+    seed: int
+    start: int
+    stop: int
+    step: int
+    drivers: tuple[str, ...]
+    corpus: str
+    seconds: float
+    most: int | None = None
+    opener: str = "vkgroup.opening:open_device"
+
+
+@dataclass(frozen=True)
+class Mutated:
+    """A mutated module that is valid; `rejected` counts the kinds of the attempts that were not."""
+
+    base: Base
+    kind: str
+    module: Module
+    rejected: Mapping[str, int]
+
+
+def module_of(bases: list[Base], seed: int, number: int) -> Mutated | None:
+    """Return the module of a seed and a number; None if no attempt was valid."""
+    rng = random.Random(f"{seed} {number}")
+    # Small modules are executed more often: their time is mostly that of compilers.
+    base = rng.choices(bases, [1 / len(base.module.words) for base in bases])[0]
+    rejected = Counter[str]()
+    for _ in range(TRIES):
+        changed = mutated(base.module, rng)
+        if changed is None:
+            continue
+        kind, module = changed
+        try:
+            validate(module, TARGET)
+        except InvalidModule:
+            rejected[kind] += 1
+        else:
+            return Mutated(base, kind, module, rejected)
+    return None
+
+
+def load_corpus(file: Path, most: int | None) -> list[Base]:
+    """Return the corpus from a file, which is made if it is missing."""
+    if not file.exists():
+        made = file.with_suffix(f".{os.getpid()}")
+        made.write_bytes(pickle.dumps(corpus(most)))
+        made.replace(file)
+    bases: list[Base] = pickle.loads(file.read_bytes())
+    return bases
+
+
+def work(task: Task, say: Callable[[Mapping[str, Any]], None]) -> None:
+    """Run the modules of a task."""
+    bases = load_corpus(Path(task.corpus), task.most)
+    say({"ready": len(bases)})
+    infos = {name: select(name) for name in task.drivers}
+    trial: Trial | None = None
+    for done, number in enumerate(range(task.start, task.stop, task.step)):
+        if trial is None or done % REOPEN == 0:
+            if trial is not None:
+                _close(trial.devices)
+            trial = Trial(
+                {name: IsolatedDevice(info, _opener(task), {}) for name, info in infos.items()}, task.seconds
+            )
+        say(_report(trial, bases, task.seed, number))
+    if trial is not None:
+        _close(trial.devices)
+
+
+def _report(trial: Trial, bases: list[Base], seed: int, number: int) -> dict[str, Any]:
+    made = module_of(bases, seed, number)
+    if made is None:
+        return {"number": number, "kind": "none"}
+    hangs = random.Random(f"hang {seed} {number}").random() < HANG_SHARE
+    outcomes = trial.run(made.base, made.module, hangs=hangs)
+    return {
+        "number": number,
+        "base": made.base.name,
+        "kind": made.kind,
+        "rejected": made.rejected,
+        "slowest": round(max(outcome.seconds for outcome in outcomes.values()), 3),
+        "outcomes": {name: [outcome.kind, outcome.detail] for name, outcome in outcomes.items()},
+        "module": _text(made.module) if any(map(_is_remarkable, outcomes.values())) else "",
+    }
+
+
+def _is_remarkable(outcome: Outcome) -> bool:
+    return not outcome.kind.startswith(_UNREMARKABLE)
+
+
+def _text(module: Module) -> str:
+    return base64.b64encode(module.to_bytes()).decode()
+
+
+def _opener(task: Task) -> Callable[..., Device]:
+    name, _, function = task.opener.partition(":")
+    opener: Callable[..., Device] = getattr(import_module(name), function)
+    return opener
+
+
+def _close(devices: Mapping[str, Device]) -> None:
+    for device in devices.values():
+        device.close()
+
+
+def main() -> None:
+    """Do the task of the command line."""
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    given = json.loads(sys.argv[1])
+    work(
+        Task(**{**given, "drivers": tuple(given["drivers"])}),
+        lambda report: print(json.dumps(report), file=answers, flush=True),
+    )
+
+
+if __name__ == "__main__":
+    main()
