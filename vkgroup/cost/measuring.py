@@ -72,8 +72,9 @@ def costs_on(device: DeviceInfo, job: Job, timeout: float = SECONDS) -> list[Cos
 def costs_of_jobs(device: DeviceInfo, jobs: Sequence[Job], timeout: float = SECONDS) -> list[list[Cost]]:
     """Compile shaders on a device at each subgroup size, and return the costs of each.
 
-    A crash of the driver is the result of one shader and size. A compile-only device that cannot be opened,
-    because it lacks Vulkan 1.1, has one cost with the reason.
+    A crash of the driver is the result of one shader and size. A size that the driver does not compile for,
+    because it chooses another one for the shader, is left out if the other one is there. A compile-only
+    device that cannot be opened, because it lacks Vulkan 1.1, has one cost with the reason.
 
     Parameters
     ----------
@@ -109,10 +110,15 @@ def costs_of_jobs(device: DeviceInfo, jobs: Sequence[Job], timeout: float = SECO
                     costs.append(Cost(device.choice, device.name, size, *answer))
                     worker.kill()
                     worker = _start(device, timeout)
-            results.append(costs)
+            results.append(_different(costs))
     finally:
         worker.close()
     return results
+
+
+def _different(costs: Sequence[Cost]) -> list[Cost]:
+    """Return costs without those of a size that the driver replaced by another one, which is there."""
+    return list({cost.subgroup_size: cost for cost in reversed(costs)}.values())[::-1]
 
 
 def _start(device: DeviceInfo, timeout: float) -> WorkerProcess:

@@ -81,7 +81,8 @@ class Apt:
 
     Only one process may use it at a time: the caller must hold a lock on `folder`. `sources` has lines of
     apt's list of sources; None means those of the system that are verified, on Debian with backports.
-    Packages stay in `downloads`, if given. Raises DriverFetchError if the host has no ``apt-get`` or no ``dpkg-deb``.
+    Packages stay in `downloads`, if given. Raises DriverFetchError if the host has no ``apt-get`` or no
+    ``dpkg-deb``.
     """
 
     def __init__(self, folder: Path, sources: str | None = None, downloads: Path | None = None) -> None:
