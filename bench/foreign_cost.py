@@ -181,6 +181,10 @@ def measure(roots: Mapping[str, Path], choice: str) -> None:
         _write({**head, "costs": rows})
 
 
+_DETAIL_LINES = 4
+"""Lines of an error that are recorded; a backtrace follows them."""
+
+
 def _row(shader: Foreign, device: str, cost: Cost) -> dict[str, Any]:
     return {
         "project": shader.project,
@@ -188,7 +192,7 @@ def _row(shader: Foreign, device: str, cost: Cost) -> dict[str, Any]:
         "device": device,
         "subgroup_size": cost.subgroup_size,
         "status": cost.status.value,
-        "detail": cost.detail,
+        "detail": "\n".join(cost.detail.splitlines()[:_DETAIL_LINES]),
         "quantities": cost.quantities,
     }
 
@@ -205,7 +209,7 @@ _EXAMPLES = {
     ("radv:navi31", 32): "AMD navi31, 32",
     ("radv:navi31", 64): "AMD navi31, 64",
     ("nvk:ga104", 32): "NVIDIA ga104, 32",
-    ("turnip:740", 128): "Adreno 740, 128",
+    ("turnip:740", 64): "Adreno 740, 64",
     ("honeykrisp:m1", 32): "Apple m1, 32",
 }
 """Columns of the table of examples, by device and subgroup size."""
@@ -233,9 +237,11 @@ def page(data: dict[str, Any]) -> str:
         _counts(rows),
         "## Reasons",
         _reasons(rows),
+        "NVK's compiler has the same error for sums of 64-bit integers ([finding](findings/nvk.md)).",
         "## Examples",
         "Vector registers, instructions, and in brackets spills if there are some. Units differ between "
-        "drivers: compare shaders in a column, not columns. Columns: GPU and subgroup size.",
+        "drivers: compare shaders in a column, not columns. Columns: GPU and subgroup size; – if the driver "
+        "chooses another size.",
         _examples(rows),
     ]
     return "\n\n".join(parts) + "\n"

@@ -236,3 +236,12 @@ def test_instructions_of_subgroup_operations_are_counted_in_radv_s_assembly(
     assert entry["quantities"]["subgroup_instructions"] == 0
     assert entry["kinds"]["LDS"] > 2
     assert entry["kinds"]["barrier"] >= 1
+
+
+def test_a_size_that_the_driver_replaces_is_left_out(shaders: Path) -> None:
+    shader = shaders / "small.comp"
+    shader.write_text(_SHARED.replace("local_size_x = 128", "local_size_x = 32"))
+    (found,) = cost(shaders, str(shader), "--device", GPU)
+    sizes = [entry["subgroup_size"] for entry in found["costs"]]
+    assert len(sizes) == len(set(sizes))
+    assert 64 in sizes

@@ -98,6 +98,8 @@ def test_the_command_prints_totals_and_the_largest_changes(
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert any(line.startswith("vector registers 80 83 +3.8% 1 1 ") for line in lines)
     assert any(line.startswith("subgroupAdd float vector registers 20 23 +15.0% 1 1 ") for line in lines)
+    worse, better = (out.index(f"{words}, where operations and types") for words in ("Worse", "Better"))
+    assert worse < out.index("vector registers", worse) < better
     data = json.loads(file.read_text())["statistics"]
     assert data["compared"] == 4
     assert data["changes"][0]["quantity"] == "spills"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -31,19 +31,28 @@ def statistics(found: StatisticDifferences, limit: int | None) -> Iterator[Rende
     yield totals
     usual = {change.quantity: change.ratio for change in found.totals}
     listed = [change for change in found.changes if abs(change.ratio - usual[change.quantity]) >= _UNUSUAL]
-    if not listed:
+    for words, part in (
+        ("Worse", [change for change in listed if change.ratio > 0]),
+        ("Better", [change for change in listed if change.ratio < 0]),
+    ):
+        yield from _listed(words, part, limit)
+
+
+def _listed(words: str, changes: Sequence[StatisticChange], limit: int | None) -> Iterator[RenderableType]:
+    """Yield the operations and types whose quantities change otherwise than those of all cases."""
+    if not changes:
         return
-    yield Text("Operations and types that change otherwise than all cases together, the largest first:")
+    yield Text(f"{words}, where operations and types differ from all cases together, the largest first:")
     table = _table("operation", "type", "quantity", "A", "B", "change", "worse", "better", "largest change")
-    for change in listed[:limit]:
+    for change in changes[:limit]:
         operation = change.operation or "-"
         if change.stage not in ("", "compute"):
             operation = f"{operation} ({change.stage})"
         title = FIELDS[change.quantity].title
         table.add_row(operation, change.type or "-", title, *_cells(change))
     yield table
-    if limit is not None and len(listed) > limit:
-        yield Text(f"  … and {len(listed) - limit} more (--limit 0 shows all)", style="dim")
+    if limit is not None and len(changes) > limit:
+        yield Text(f"  … and {len(changes) - limit} more (--limit 0 shows all)", style="dim")
 
 
 def _table(*headings: str) -> Table:

@@ -95,7 +95,11 @@ def compile_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
 
 
 def compile_with_statistics(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
-    """Compile each case alone, and record the compiler's statistics; see `compile_batch` for the rest."""
+    """Compile each case alone, and record the compiler's statistics; see `compile_batch` for the rest.
+
+    Batches stay large: after a crash they are split, so that a case crashes alone in a new process before it
+    gets this verdict. The shim of RADV crashes when its memory is used up, whatever the case is.
+    """
     device = executor.device
     if not isinstance(device, VulkanDevice):
         return compile_batch(executor, batch)

@@ -72,8 +72,9 @@ def costs_on(device: DeviceInfo, job: Job, timeout: float = SECONDS) -> list[Cos
 def costs_of_jobs(device: DeviceInfo, jobs: Sequence[Job], timeout: float = SECONDS) -> list[list[Cost]]:
     """Compile shaders on a device at each subgroup size, and return the costs of each.
 
-    A crash of the driver is the result of one shader and size. A compile-only device that cannot be opened,
-    because it lacks Vulkan 1.1, has one cost with the reason.
+    A crash of the driver is the result of one shader and size. A size that the driver does not compile for,
+    because it chooses another one for the shader, is left out if the other one is there. A compile-only
+    device that cannot be opened, because it lacks Vulkan 1.1, has one cost with the reason.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def costs_of_jobs(device: DeviceInfo, jobs: Sequence[Job], timeout: float = SECO
         Another device cannot be opened.
     """
     try:
-        worker = _start(device, timeout)
+        worker = _Worker(device, timeout)
     except NoDevice as error:
         if not device.is_compile_only:
             raise
@@ -95,24 +96,60 @@ def costs_of_jobs(device: DeviceInfo, jobs: Sequence[Job], timeout: float = SECO
         return [[Cost(device.choice, device.name, size, status, str(error))] for _ in jobs]
     results = []
     try:
-        capabilities = _ask(worker, "describe", timeout)
-        if not isinstance(capabilities, Capabilities):
-            raise NoDevice(f"{device.name} cannot be opened: {capabilities}")
+        capabilities = worker.capabilities()
         for job in jobs:
-            costs = []
-            for size in job.sizes or sizes_of(capabilities, job):
-                answer = _ask(worker, CompileAt(job, size), timeout)
-                if isinstance(answer, Cost):
-                    costs.append(answer)
-                else:
-                    assert isinstance(answer, tuple)
-                    costs.append(Cost(device.choice, device.name, size, *answer))
-                    worker.kill()
-                    worker = _start(device, timeout)
-            results.append(costs)
+            sizes = job.sizes or sizes_of(capabilities, job)
+            results.append(_different([worker.compile(CompileAt(job, size)) for size in sizes]))
     finally:
         worker.close()
     return results
+
+
+def _different(costs: Sequence[Cost]) -> list[Cost]:
+    """Return costs without those of a size that the driver replaced by another one, which is there."""
+    return list({cost.subgroup_size: cost for cost in reversed(costs)}.values())[::-1]
+
+
+class _Worker:
+    """A worker process with a device, which is replaced after a failure of the driver."""
+
+    def __init__(self, device: DeviceInfo, timeout: float) -> None:
+        self._device, self._timeout = device, timeout
+        self._process = _start(device, timeout)
+        self._has_compiled = False
+
+    def capabilities(self) -> Capabilities:
+        """Return the device's capabilities; NoDevice if it cannot be opened."""
+        answer = _ask(self._process, "describe", self._timeout)
+        if not isinstance(answer, Capabilities):
+            raise NoDevice(f"{self._device.name} cannot be opened: {answer}")
+        return answer
+
+    def compile(self, request: CompileAt) -> Cost:
+        """Return the cost of a shader at a size.
+
+        A crash counts if it occurs in a new process, too: earlier shaders may be its reason, as the shim of
+        RADV uses up its memory.
+        """
+        answer = _ask(self._process, request, self._timeout)
+        if isinstance(answer, tuple) and answer[0] is Status.CRASH and self._has_compiled:
+            self._restart()
+            answer = _ask(self._process, request, self._timeout)
+        if isinstance(answer, Cost):
+            self._has_compiled = True
+            return answer
+        assert isinstance(answer, tuple)
+        self._restart()
+        return Cost(self._device.choice, self._device.name, request.size, *answer)
+
+    def _restart(self) -> None:
+        self._process.kill()
+        self._process = _start(self._device, self._timeout)
+        self._has_compiled = False
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.close()
 
 
 def _start(device: DeviceInfo, timeout: float) -> WorkerProcess:
