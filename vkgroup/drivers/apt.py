@@ -203,7 +203,7 @@ class Apt:
             what = packages[0].name + (f" and {len(packages) - 1} more" if len(packages) > 1 else "")
             self._run_with_progress(command, what, progress, Path(downloads))
             for archive in sorted(Path(downloads).glob("*.deb")):
-                self._output(["dpkg-deb", "--extract", str(archive), str(into)])
+                extract(archive, into)
 
     def with_package(
         self, package: str, upstream: str | None = None, progress: Progress | None = None
@@ -370,6 +370,14 @@ class Apt:
                 raise _failure(command, log.read())
         if progress:
             progress(what, 1.0)
+
+
+def extract(archive: Path, into: Path) -> None:
+    """Unpack the files of a package into a folder; raise DriverFetchError if that fails."""
+    command = ["dpkg-deb", "--extract", str(archive), str(into)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        raise _failure(command, done.stdout + done.stderr)
 
 
 def _failure(command: Sequence[str], output: str) -> DriverFetchError:
