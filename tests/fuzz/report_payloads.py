@@ -107,14 +107,12 @@ def payloads(count: int, seed: int) -> list[str]:
     return texts[:count]
 
 
-def _filled(data: Any, text: str, numbers: Iterator[int]) -> Any:
+def _filled(data: Any, text: str) -> Any:
     """Return JSON data with a text in front of every text in it that is no keyword."""
     if isinstance(data, dict):
-        return {
-            key: value if key in _KEYWORDS else _filled(value, text, numbers) for key, value in data.items()
-        }
+        return {key: value if key in _KEYWORDS else _filled(value, text) for key, value in data.items()}
     if isinstance(data, list):
-        return [_filled(part, text, numbers) for part in data]
+        return [_filled(part, text) for part in data]
     return f"{text}{data}" if isinstance(data, str) else data
 
 
@@ -127,13 +125,14 @@ def write_report(folder: Path, texts: list[str]) -> Path:
     folder.mkdir()
     inputs: list[Path] = []
     for number, text in enumerate(texts):
+        plain = text.encode("utf-8", "replace").decode()  # results with lone surrogates are refused
         results = [
             replace(
                 result,
-                detail=f"{text}{result.detail}\n{text}",
-                evidence=_filled(copy.deepcopy(result.evidence), text, iter(())) if result.evidence else None,
-                case=result.case if index % 2 else f"{result.case}.{text}",
-                device=text,
+                detail=f"{plain}{result.detail}\n{plain}",
+                evidence=_filled(copy.deepcopy(result.evidence), plain) if result.evidence else None,
+                case=result.case if index % 2 else f"{result.case}.{plain}",
+                device=plain,
             )
             for index, result in enumerate(new_run())
         ]
@@ -148,7 +147,7 @@ def write_report(folder: Path, texts: list[str]) -> Path:
             )
             row["label"] = row["note"] = row["error_message"] = text
         _write(folder / f"bench{number}.json", rows)
-        _write(folder / f"check{number}.json", _filled(check(text), text, iter(())))
+        _write(folder / f"check{number}.json", _filled(check(text), text))
         inputs += [run, folder / f"bench{number}.json", folder / f"check{number}.json"]
     report = folder / "report.html"
     write_html(read(inputs), report)
@@ -196,8 +195,8 @@ def problems(browser: Browser, report: Path) -> list[str]:
     return found
 
 
-def campaign(count: int, seed: int, folder: Path) -> dict[str, Any]:
-    """Write and open reports with so many payloads; return the record."""
+def campaign(count: int, seed: int, folder: Path) -> Iterator[dict[str, Any]]:
+    """Write and open reports with so many payloads; yield the record so far after each report."""
     require_library()
     texts, started, findings = payloads(count, seed), time.monotonic(), []
     with open_browser() as browser:
@@ -210,14 +209,14 @@ def campaign(count: int, seed: int, folder: Path) -> dict[str, Any]:
             if found:
                 findings.append({"payloads": [ascii(text) for text in some], "problems": found[:10]})
                 print(findings[-1], flush=True)
-    return {
-        "what": "tests/fuzz/report_payloads.py: texts of other programs in reports with charts, in Chromium",
-        "seed": seed,
-        "seconds": round(time.monotonic() - started, 1),
-        "payloads": len(texts),
-        "reports": -(-count // TOGETHER),
-        "findings": findings,
-    }
+            yield {
+                "what": "tests/fuzz/report_payloads.py: texts in reports with charts, in Chromium",
+                "seed": seed,
+                "seconds": round(time.monotonic() - started, 1),
+                "payloads": start + len(some),
+                "reports": start // TOGETHER + 1,
+                "findings": findings,
+            }
 
 
 def main() -> int:
@@ -228,10 +227,10 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write the record into this file, key report_payloads")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="vkgroup-reports-") as folder:
-        record = campaign(arguments.payloads, arguments.seed, Path(folder))
-    if arguments.json:
-        whole = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
-        arguments.json.write_text(json.dumps({**whole, "report_payloads": record}, indent=1) + "\n")
+        for record in campaign(arguments.payloads, arguments.seed, Path(folder)):
+            if arguments.json:
+                whole = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+                arguments.json.write_text(json.dumps({**whole, "report_payloads": record}, indent=1) + "\n")
     print(f"{record['payloads']} payloads, {len(record['findings'])} findings, {record['seconds']} s")
     return 1 if record["findings"] else 0
 
