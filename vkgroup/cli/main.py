@@ -31,7 +31,7 @@ COMMANDS = {
     "compile": "compile a shader to SPIR-V",
     "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
     "check": "check a compute or fragment shader at every subgroup size",
-    "cost": "compile a shader for GPUs, also absent ones, and print registers, code and estimates",
+    "cost": "compile a compute shader for GPUs, also absent ones, and print registers, code and estimates",
     "report": "show runs in one HTML file: verdicts, failures by lane, charts, changes",
     "bench": "measure subgroup operations against their alternatives",
     "history": "list, add, export or remove runs in a database",
@@ -240,8 +240,8 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
         "lavapipe, swiftshader, reference or reference:64 (with subgroups of 64); or the ICD file (.json) of "
         "a driver. VKGROUP_DEVICE sets the default. "
         "Exit codes: 0 success, 1 a verdict against the device or the shader, "
-        "2 wrong usage or input, or an internal error, 3 no such device, a missing capability, or a driver "
-        "that crashes.",
+        "2 wrong usage or input, or an internal error, 3 no such device, a missing capability, or a crash of "
+        "the driver.",
     )
     whole.add_argument("--version", action=_Version)
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
