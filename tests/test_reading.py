@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import vkgroup
+from vkgroup.cli.conform_run import OWN_FILES as OWN_FILES_OF_RUNS
 from vkgroup.reading import NotRegular, read_array, read_bytes, read_text, require_regular
 
 PACKAGE = Path(vkgroup.__file__).parent
@@ -30,9 +31,9 @@ OWN_FILES = {
     "compiler/optimizer.py": "temporary file",
     "configuration/generated.py": "package data",
     "conformance/caselist.py": "package data",
-    "drivers/build.py": "drivers that vkgroup builds",
+    "drivers/build.py": "unpacked packages, and drivers that vkgroup builds",
     "drivers/cache.py": "cache",
-    "drivers/own_c_library.py": "manifest of an unpacked package",
+    "peak_memory.py": "a file of the kernel in /proc",
     "reading.py": "the helper functions",
     "reference/interpreter/program/site.py": "package data",
     "results/causes/findings.py": "package data",
@@ -44,21 +45,76 @@ OWN_FILES = {
 """Modules that read only vkgroup's own files without `vkgroup.reading`, each with what it reads."""
 
 
-def reads_directly(source: str) -> bool:
-    """Return whether a source calls ``read_bytes``, ``read_text`` or ``load`` of a path or of NumPy."""
+OPENERS = {
+    "archives.py": "an archive, after `require_regular`",
+    "bootstrap/bundle.py": "a file of a bundle, after `require_regular`",
+    "bootstrap/making.py": "files of a bundle that is made",
+    "cli/main.py": "the null device",
+    "compiler/cache.py": "cache",
+    "conformance/expectations.py": "a file of expectations, after `require_regular`",
+    "drivers/apt.py": "a pipe to apt",
+    "drivers/build.py": "files of unpacked packages, which `file_of` checks",
+    "drivers/cache.py": "cache; libraries of a bundle, after `require_regular`",
+    "drivers/compilers.py": "files of unpacked packages, which `file_of` checks",
+    "drivers/own_c_library.py": "files of unpacked packages, which `file_of` checks",
+    "files.py": "output files",
+    "processes.py": "a pipe between processes",
+    "programs/campaign/run.py": "output files, after `require_regular_if_exists`",
+    "reading.py": "the helper functions",
+    "results/history/connection.py": "a database, after `require_regular_if_exists`",
+    "results/history/files.py": "a database, after `require_regular`",
+    "results/journal.py": "results, after `require_regular_if_exists`",
+    "runner/driver_output.py": "a file of this process",
+}
+"""Modules that open or copy files in other ways, each with what it opens."""
+
+LIBRARIES = frozenset(("tarfile", "lzma", "zipfile", "os"))
+"""Modules of Python whose functions open files."""
+
+
+Call = tuple[str, str, ast.Call]
+"""A call: owner of a method ("" for functions, "…" for no plain name), name, and the call."""
+
+
+def calls(source: str) -> list[Call]:
+    """Return the calls of functions and methods."""
+    named = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            of = node.func.value
-            if node.func.attr in ("read_bytes", "read_text"):
-                return True
-            if node.func.attr in ("load", "fromfile") and isinstance(of, ast.Name) and of.id == "np":
-                return True
+            owner = node.func.value.id if isinstance(node.func.value, ast.Name) else "…"
+            named.append((owner, node.func.attr, node))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            named.append(("", node.func.id, node))
+    return named
+
+
+def reads_directly(named: list[Call]) -> bool:
+    """Return whether a call is ``read_bytes`` or ``read_text`` of a path, or ``load`` of NumPy."""
+    return any(
+        (owner and name in ("read_bytes", "read_text"))
+        or (owner == "np" and name in ("load", "fromfile", "memmap"))
+        for owner, name, _ in named
+    )
+
+
+def opens_directly(named: list[Call]) -> bool:
+    """Return whether a call opens or copies files with functions of Python."""
+    for owner, name, call in named:
+        if name in ("copyfile", "copytree", "copy2", "ZipFile", "fdopen"):
+            return True
+        if (name == "open" and owner in LIBRARIES | {""}) or (owner, name) == ("sqlite3", "connect"):
+            return True
+        mode = call.args[0] if call.args else None
+        is_mode = isinstance(mode, ast.Constant) and isinstance(mode.value, str)
+        if name == "open" and (is_mode or any(keyword.arg == "encoding" for keyword in call.keywords)):
+            return True
     return False
 
 
 def test_every_reader_uses_the_helper_functions() -> None:
-    files = {file.relative_to(PACKAGE).as_posix(): file for file in PACKAGE.rglob("*.py")}
-    assert {name for name, file in files.items() if reads_directly(file.read_text())} == set(OWN_FILES)
+    files = {file.relative_to(PACKAGE).as_posix(): calls(file.read_text()) for file in PACKAGE.rglob("*.py")}
+    assert {name for name, named in files.items() if reads_directly(named)} == set(OWN_FILES)
+    assert {name for name, named in files.items() if opens_directly(named)} == set(OPENERS)
 
 
 @pytest.fixture
@@ -115,6 +171,13 @@ COMMANDS = (
     "check good.comp --with FILE.json",
     "compile FILE.hlsl --stage comp",
     "worker FILE.json",
+    *(
+        f"conform --device reference --filter vote.*.bool.all.exact --out RUN-{name} {option}"
+        for name in (*OWN_FILES_OF_RUNS, "report.html")
+        for option in ("", "--resume")
+    ),
+    "conform --device reference --filter vote.* --db FILE",
+    "conform --device reference --filter vote.* --db good.db",
 )
 
 RUN_ALL = """
@@ -139,6 +202,10 @@ def test_commands_refuse_them(kind: str, tmp_path: Path) -> None:
         create(tmp_path / f"FILE{name}")
     for name in ("results.jsonl", "repro.json"):
         create(tmp_path / "FOLDER" / name)
+    for name in (*OWN_FILES_OF_RUNS, "report.html"):
+        (tmp_path / f"RUN-{name}").mkdir()
+        create(tmp_path / f"RUN-{name}" / name)
+    create(tmp_path / "good.db-wal")
     command = [sys.executable, "-c", RUN_ALL, *COMMANDS]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False)
     said = done.stderr.split("$ ")[1:]

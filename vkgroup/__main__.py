@@ -13,7 +13,7 @@ def main() -> int:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from vkgroup.cli.main import main as run
 
-    code = run()
+    code = run(supervised=True)
     # The process ends: the collections of the interpreter's end, of all modules, would only take time.
     gc.freeze()
     return code

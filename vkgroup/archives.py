@@ -1,10 +1,24 @@
-"""Safe extraction of tar archives: file names are not trusted."""
+"""Safe extraction of tar archives: names, kinds and sizes of members are not trusted."""
 
 from __future__ import annotations
 
 import shutil
 import tarfile
+import zlib
+from lzma import LZMAError
 from pathlib import Path, PurePosixPath
+
+from vkgroup.reading import require_regular
+
+MOST_BYTES = 4 << 30
+"""Size of all files of an archive at most; a small archive can contain terabytes of zeros."""
+
+MOST_MEMBERS = 100_000
+"""Members of an archive at most."""
+
+
+class DamagedArchive(Exception):
+    """An archive that cannot be extracted; the message says why, without the name of the archive."""
 
 
 def extract_files(archive: Path, folder: Path) -> None:
@@ -12,18 +26,38 @@ def extract_files(archive: Path, folder: Path) -> None:
 
     Replaces tarfile's ``filter="data"``, which Python 3.11.2 of Debian 12 does not have.
 
-    Raises tarfile.TarError, OSError, EOFError or lzma.LZMAError: the archive is damaged, or contains a path
-    outside of `folder`.
+    Raises DamagedArchive: the archive cannot be read, or contains a path outside of `folder`, two files of
+    the same name, more than `MOST_BYTES` or more than `MOST_MEMBERS`.
     """
-    with tarfile.open(archive) as tar:
-        for member in tar:
-            name = PurePosixPath(member.name)
-            if name.is_absolute() or ".." in name.parts:
-                raise tarfile.TarError(f"{archive} contains a path outside of the archive: {member.name}")
-            content = tar.extractfile(member) if member.isfile() else None
-            if content is None:
-                continue
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with content, target.open("wb") as file:
-                shutil.copyfileobj(content, file)
+    try:
+        require_regular(archive)
+        with tarfile.open(archive) as tar:
+            _extract(tar, folder)
+    except OSError as error:
+        raise DamagedArchive(error.strerror or str(error)) from error
+    # What the content of a damaged archive can raise: a name with a NUL character is a ValueError.
+    except (tarfile.TarError, EOFError, LZMAError, zlib.error, ValueError, OverflowError) as error:
+        # tarfile lists the reason of every compression in a line of its own.
+        raise DamagedArchive((str(error) or "it ends early").splitlines()[0].rstrip(":")) from error
+
+
+def _extract(tar: tarfile.TarFile, folder: Path) -> None:
+    names: set[PurePosixPath] = set()
+    total = 0
+    for number, member in enumerate(tar):
+        name = PurePosixPath(member.name)
+        if name.is_absolute() or ".." in name.parts:
+            raise DamagedArchive(f"it contains a path outside of the archive: {member.name!a}")
+        total += member.size
+        if total > MOST_BYTES or number >= MOST_MEMBERS:
+            raise DamagedArchive(f"it contains more than {MOST_BYTES >> 30} GiB or {MOST_MEMBERS} files")
+        content = tar.extractfile(member) if member.isfile() else None
+        if content is None:
+            continue
+        if name in names:
+            raise DamagedArchive(f"it contains {member.name!a} twice")
+        names.add(name)
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with content, target.open("wb") as file:
+            shutil.copyfileobj(content, file)

@@ -56,8 +56,11 @@ CHECK_STEP_LIMIT = 10_000
 CHECK_TIMEOUT = 60.0
 """Default time limit of one run of a check, in seconds."""
 
-CHECK_LIBRARY_SECONDS = 300.0
-"""Default time limit of one configuration of a folder of shaders, in seconds."""
+CHECK_SECONDS = 300.0
+"""Default time limit of the check of one shader or configuration, in seconds."""
+
+RUN_SECONDS = 60.0
+"""Default time limit of ``vkgroup run``, in seconds."""
 
 BENCH_SECONDS = 1.0
 """Default time for the rounds of one benchmark row, in seconds."""

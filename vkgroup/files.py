@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -48,8 +48,10 @@ def write_array(path: Path, array: npt.NDArray[Any]) -> None:
         np.save(_Stream(stream), array, allow_pickle=False)
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str | Iterable[str]) -> None:
     """Write a file under a temporary name and rename it, so that an interruption leaves no partial file.
+
+    `text`: the content, or its parts in order, which are not all in memory at the same time.
 
     Symbolic links stay links; devices and pipes are written to directly.
 
@@ -57,19 +59,24 @@ def write_whole(path: Path, text: str) -> None:
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
+        _write(path, text)
         return
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_text(text, encoding="utf-8")
+        _write(beside, text)
         beside.replace(path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
 
 
-def write_output(path: Path, text: str, advice: str = "") -> None:
-    """Write a file atomically, and make its folders.
+def _write(path: Path, text: str | Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8") as stream:
+        stream.writelines((text,) if isinstance(text, str) else text)
+
+
+def write_output(path: Path, text: str | Iterable[str], advice: str = "") -> None:
+    """Write a file atomically, and make its folders; see `write_whole`.
 
     Raises InvalidInput: the file cannot be written. The message has the reason and the advice.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from vkgroup import phases
 from vkgroup.device import discovery, logical
 from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.discovery import Discovery, IcdReport
@@ -99,8 +100,13 @@ def open_device(
         return _open_reference(choice.subgroup_size if subgroup_size is None else subgroup_size)
     if isinstance(choice, DeviceInfo) and choice.own_process:
         require_own_process(choice)
-    opened = logical.open_device(choice, validate=validation, robust=robust)
-    return VulkanDevice(opened, subgroup_size)
+    name = choice.name if isinstance(choice, DeviceInfo) else str(choice)
+    phases.update(device=name)
+    with phases.phase("opening the device", phases.Owner.DRIVER):
+        opened = logical.open_device(choice, validate=validation, robust=robust)
+        of = opened.capabilities
+        phases.update(device=f"{of.name} ({of.driver_name} {of.driver_info})".replace(" )", ")"))
+        return VulkanDevice(opened, subgroup_size)
 
 
 def _open_isolated(choice: DeviceInfo | str | int | None, options: dict[str, Any]) -> Device:

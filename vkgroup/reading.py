@@ -41,6 +41,14 @@ def require_regular(path: Path | str) -> None:
         raise NotRegular(errno.EINVAL, f"it is {kind}; give a regular file", str(path))
 
 
+def require_regular_if_exists(path: Path | str) -> None:
+    """Raise OSError if a path, which need not exist, is a device, a pipe or a socket; nothing is opened."""
+    try:
+        require_regular(path)
+    except FileNotFoundError:
+        return
+
+
 def printable(path: Path | str) -> str:
     """Return a path as text that UTF-8 can encode; other bytes of a name become ``\\udcff`` and the like."""
     return str(path).encode("utf-8", "backslashreplace").decode()

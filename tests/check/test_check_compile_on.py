@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from vkgroup.cli import check_compile
 from vkgroup.cli.main import main
-from vkgroup.cost import Cost, Status
+from vkgroup.cost import Cost, Job, Status
+from vkgroup.device import DeviceInfo
 from vkgroup.drivers import Driver
 
 _SHADER = """#version 450
@@ -45,7 +47,7 @@ def test_a_driver_that_fails_is_a_finding(
     shader: Path, status: Status, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     failed = [Cost("turnip-26.1.6:740", "GPU", 64, status, "Assertion `x' failed.")]
-    monkeypatch.setattr(check_compile, "costs_on", lambda device, job: failed)
+    monkeypatch.setattr(check_compile, "costs_of_jobs", lambda device, jobs: [failed])
     assert check(shader, "turnip:740") == 1
     out = capsys.readouterr().out
     assert f"compile: turnip:740, subgroups of 64: {status}: Assertion `x' failed." in out
@@ -62,7 +64,7 @@ def test_spills_are_reported(
         Cost("turnip-26.1.6:740", "GPU", size, Status.COMPILED, quantities={"spills": spills})
         for size, spills in ((64, 0.0), (128, 12.0))
     ]
-    monkeypatch.setattr(check_compile, "costs_on", lambda device, job: costs)
+    monkeypatch.setattr(check_compile, "costs_of_jobs", lambda device, jobs: [costs])
     assert check(shader, "turnip:740") == 0
     out = capsys.readouterr().out
     assert "turnip:740, subgroups of 128: 12 spills" in out
@@ -81,6 +83,56 @@ def test_without_the_option_nothing_is_compiled(shader: Path, capsys: pytest.Cap
     assert "compiles on" not in capsys.readouterr().out
 
 
-def test_a_folder_is_refused(shader: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", str(shader.parent), "--compile-on", "turnip:740"]) == 2
-    assert "only for a single shader" in capsys.readouterr().err
+def test_a_fragment_shader_is_compiled(shader: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fragment = shader.with_suffix(".frag")
+    fragment.write_text(
+        "#version 450\nlayout(location = 0) in vec3 normal;\nlayout(location = 0) out vec4 color;\n"
+        "void main() { color = vec4(normal, 1.0); }\n"
+    )
+    assert check(fragment, "turnip:740") == 0
+    assert "compiles on 1 of 1 GPU" in capsys.readouterr().out
+
+
+def test_each_shader_of_a_folder_has_its_result(
+    shader: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (shader.parent / "second.comp").write_text(_SHADER.replace("64", "32"))
+    (shader.parent / "wrong.comp").write_text("#version 450\nvoid main() { lacking(); }\n")
+    opened = []
+
+    def costs(device: DeviceInfo, jobs: Sequence[Job]) -> list[list[Cost]]:
+        opened.append(device.choice)
+        crash = Cost(device.choice, "GPU", 64, Status.CRASH, "Assertion `x' failed.")
+        compiled = Cost(device.choice, "GPU", 64, Status.COMPILED, quantities={"spills": 3.0})
+        return [[crash], [compiled]]
+
+    monkeypatch.setattr(check_compile, "costs_of_jobs", costs)
+    file = shader.parent / "all.json"
+    folder = [str(shader.parent), "--subgroup-size", "32", "--jobs", "1", "--json", str(file)]
+    assert main(["check", *folder, "--compile-on", "turnip:740,turnip:750"]) == 1
+    assert len(opened) == 2
+    entries = {entry["name"]: entry for entry in json.loads(file.read_text())["configurations"]}
+    assert entries["wrong.comp"]["outcome"] == "does not compile"
+    first, second = entries["second.comp"], entries["shader.comp"]
+    assert first["report"]["findings"][0]["kind"] == "compile"
+    assert first["summary"].endswith("; compiles on 0 of 2 GPUs")
+    assert second["outcome"] == "clean"
+    assert second["report"]["compilations"][1:] == [
+        "turnip:740, subgroups of 64: 3 spills",
+        "turnip:750, subgroups of 64: 3 spills",
+    ]
+    assert "    turnip:750: Crash: Assertion `x' failed." in capsys.readouterr().out
+
+
+def test_a_changed_result_of_a_driver_is_not_taken_from_the_cache(
+    shader: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = shader.parent / "all.json"
+    codes = []
+    for status in (Status.COMPILED, Status.CRASH, Status.CRASH):
+        costs = [Cost("turnip-26.1.6:740", "GPU", 64, status, "why")]
+        monkeypatch.setattr(check_compile, "costs_of_jobs", lambda device, jobs, costs=costs: [costs])
+        folder = [str(shader.parent), "--subgroup-size", "32", "--jobs", "1", "--json", str(file)]
+        codes.append(main(["check", *folder, "--compile-on", "turnip:740"]))
+    assert codes == [0, 1, 1]
+    assert json.loads(file.read_text())["configurations"][0]["unchanged"]

@@ -116,3 +116,26 @@ def test_globs_run_each_device(turnip: Driver, tmp_path: Path, capsys: pytest.Ca
     arguments = ["--device", "turnip:73*,turnip:618", "--filter", "basic.compute.subgroupElect*"]
     assert main(["conform", *arguments, "--jobs", "2", "--out", str(out)]) == 0
     assert len(list(out.glob("*/summary.json"))) == 2
+
+
+def test_statistics_of_each_case_are_recorded(turnip: Driver, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    filters = ["--filter", "arithmetic.compute.subgroupAdd.*int.all.exact"]
+    filters += ["--filter", "shuffle.fragment.subgroupShuffle.uint.all.exact.last"]
+    assert main(["conform", "--device", "turnip:740", *filters, "--statistics", "--out", str(out)]) == 0
+    results = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    compiled = [result for result in results if result["status"] == "Compiled"]
+    assert compiled
+    for result in compiled:
+        assert result["statistics"]["instructions"] > 10
+        assert result["statistics"]["vector_registers"] > 0
+    assert json.loads((out / "summary.json").read_text())["statistics"]
+
+
+def test_statistics_need_a_compile_only_device(
+    tmp_path: Path, swiftshader: Driver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--filter", FILTER, "--out", str(tmp_path / "out"), "--statistics"]
+    assert main(["conform", "--device", swiftshader.name, *options]) == 2
+    assert "only compile-only devices record statistics" in capsys.readouterr().err
+    assert not (tmp_path / "out" / "results.jsonl").exists()

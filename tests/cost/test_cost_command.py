@@ -155,7 +155,8 @@ def test_a_configuration_names_the_shader(shaders: Path) -> None:
     ("arguments", "code", "message"),
     [
         (["absent.comp", "--device", GPU], 2, "cannot be read"),
-        (["shader.frag", "--device", GPU], 3, "takes compute shaders"),
+        (["shader.geom", "--device", GPU], 3, "shader.geom: Costs are those of"),
+        (["blocks.frag", "--device", GPU], 3, "is no scalar or vector"),
         (["shared.comp", "--device", "turnip:1"], 3, "has no GPU '1'"),
         (["shared.comp", "--device", GPU, "--baseline", "absent.json"], 2, "cannot be read"),
         (["shared.comp", "--device", GPU, "--baseline", "shared.comp"], 2, "not JSON"),
@@ -170,7 +171,13 @@ def test_wrong_input(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(shaders)
-    Path("shader.frag").write_text("#version 450\nvoid main() {}\n")
+    Path("shader.geom").write_text(
+        "#version 450\nlayout(points) in;\nlayout(points, max_vertices = 1) out;\nvoid main() {}\n"
+    )
+    Path("blocks.frag").write_text(
+        "#version 450\nlayout(location = 0) in vec4 values[2];\nlayout(location = 0) out vec4 color;\n"
+        "void main() { color = values[0]; }\n"
+    )
     assert main(["cost", *arguments]) == code
     assert message in capsys.readouterr().err
 
@@ -229,3 +236,12 @@ def test_instructions_of_subgroup_operations_are_counted_in_radv_s_assembly(
     assert entry["quantities"]["subgroup_instructions"] == 0
     assert entry["kinds"]["LDS"] > 2
     assert entry["kinds"]["barrier"] >= 1
+
+
+def test_a_size_that_the_driver_replaces_is_left_out(shaders: Path) -> None:
+    shader = shaders / "small.comp"
+    shader.write_text(_SHARED.replace("local_size_x = 128", "local_size_x = 32"))
+    (found,) = cost(shaders, str(shader), "--device", GPU)
+    sizes = [entry["subgroup_size"] for entry in found["costs"]]
+    assert len(sizes) == len(set(sizes))
+    assert 64 in sizes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vkgroup.cost import FIELDS, Cost, Status, regressions
-from vkgroup.cost.statistics import DRIVERS, quantities, statistics_of
+from vkgroup.dispatch.statistics import DRIVERS, quantities, statistics_of
 from vkgroup.errors import InvalidInput
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from repository import Repository
+from repository import Repository, SigningKey, new_key
 
 from vkgroup.drivers.apt import Apt
 
@@ -22,12 +23,16 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def key() -> Iterator[SigningKey]:
+    """A new key for signatures."""
+    with new_key() as made:
+        yield made
+
+
 @pytest.fixture
-def repository(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+def repository(cache: Path, tmp_path: Path, key: SigningKey, monkeypatch: pytest.MonkeyPatch) -> Repository:
     """The only source of packages, empty at first."""
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    (folder / "Packages").write_text("")
-    made = Repository(folder)
+    made = Repository(tmp_path / "repository", key)
     monkeypatch.setattr(Apt, "_source_lists", lambda _: [made.source])
     return made

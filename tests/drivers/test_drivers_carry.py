@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tarfile
 from pathlib import Path
 
@@ -78,13 +80,29 @@ def test_a_loader_alone_is_kept(swiftshader: drivers.Driver, cache: Path) -> Non
     assert drivers.installed() == []
 
 
-@pytest.mark.parametrize("name", ["../outside", "/tmp/vkgroup-outside", "a/../../outside"])
-def test_an_archive_cannot_write_outside_of_its_folder(tmp_path: Path, name: str) -> None:
-    (tmp_path / "file").write_text("x")
-    with tarfile.open(tmp_path / "a.tar", "w") as tar:
-        member = tarfile.TarInfo(name)
-        member.size = 1
-        with open(tmp_path / "file", "rb") as file:
-            tar.addfile(member, file)
-    with pytest.raises(tarfile.TarError, match="outside"):
-        extract_files(tmp_path / "a.tar", tmp_path / "folder")
+@pytest.mark.parametrize("field", ["icd", "loader", "layers", "preload", "files", "family", "linker"])
+def test_files_and_names_outside_of_the_folder_are_refused(
+    packed: Path, elsewhere: Path, field: str, tmp_path: Path
+) -> None:
+    """A driver's folder is moved to its name, and libraries that the host has are deleted."""
+    (tmp_path / "mine.so").write_text("mine")
+    (archive,) = packed.iterdir()
+    extract_files(archive, tmp_path / "changed")
+    folder = tmp_path / "changed" / "lavapipe-25.0"
+    metadata = json.loads((folder / "driver.json").read_text())
+    outside = "../" * 20 + str(tmp_path / "mine.so")
+    entry = {"size": 4, "modified": 0, "sha256": hashlib.sha256(b"mine").hexdigest()}
+    other = {
+        "preload": [outside],
+        "files": {**metadata["files"], outside: entry},
+        "family": "../lavapipe",
+        "linker": {"linker": outside, "libraries": "lib", "shim": "", "variable": ""},
+    }
+    metadata["start" if field == "linker" else field] = other.get(field, outside)
+    (folder / "driver.json").write_text(json.dumps(metadata))
+    with tarfile.open(archive, "w:xz") as tar:
+        tar.add(folder, arcname="lavapipe-25.0")
+    with pytest.raises(DriverFetchError, match=r"is damaged\. Make the bundle again"):
+        drivers.unpack("lavapipe", packed)
+    assert (tmp_path / "mine.so").read_text() == "mine"
+    assert drivers.installed() == []

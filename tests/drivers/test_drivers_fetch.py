@@ -14,7 +14,8 @@ import pytest
 from repository import Repository
 
 from vkgroup import drivers
-from vkgroup.drivers import apt
+from vkgroup.drivers import apt, own_c_library
+from vkgroup.drivers.sources import debian_sources
 from vkgroup.errors import DriverFetchError, InvalidInput, NoDevice
 
 _LACKING = "libvkgroup-test-lacking.so.1"
@@ -95,8 +96,7 @@ def test_without_chromium_the_distribution_s_own_loader_is_taken(repository: Rep
 def test_a_derivative_takes_debian_s_package_by_its_own_copy_of_the_keys(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    debian = Repository(tmp_path / "debian")
-    debian.folder.mkdir()
+    debian = Repository(tmp_path / "debian", repository.key)
     debian.add_swiftshader("156.0-1")
     debian.add_lavapipe("25.0-1")
     (tmp_path / "keys").write_text("keys")
@@ -107,9 +107,13 @@ def test_a_derivative_takes_debian_s_package_by_its_own_copy_of_the_keys(
     repository.add_library("vulkan-validationlayers", "libVkLayer_khronos_validation.so")
     asked: list[Path] = []
     monkeypatch.setattr(apt, "is_debian", lambda: False)
-    monkeypatch.setattr(apt, "_system_keyring", lambda: None)
-    monkeypatch.setattr(apt, "_bookworm_sources", lambda keys: asked.append(keys) or debian.source)
-    monkeypatch.setattr(apt, "_trixie_sources", lambda keys: debian.source)
+    monkeypatch.setattr(apt, "system_keyring", lambda: None)
+
+    def debian_sources(release: str, keyring: Path) -> str:
+        asked.append(keyring)
+        return debian.source
+
+    monkeypatch.setattr(apt, "debian_sources", debian_sources)
     monkeypatch.setattr(apt.Apt, "_source_lists", lambda self: [self._sources or repository.source])
     assert drivers.fetch("swiftshader").version == "156.0"
     assert asked[0].read_text() == "keys"
@@ -127,15 +131,14 @@ def test_a_derivative_takes_debian_s_package_by_its_own_copy_of_the_keys(
 def test_debian_12_builds_a_version_that_a_later_debian_lacks_or_builds_otherwise(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    older = Repository(tmp_path / "bookworm")
-    older.folder.mkdir()
+    older = Repository(tmp_path / "bookworm", repository.key)
     for source, builds in ((older, ("22.3-1+deb12u1", "25.0-1+deb12u1")), (repository, ("25.0-1+deb13u1",))):
         for build in builds:
             source.add_lavapipe(build)
         source.add_library("libvulkan1", "libvulkan.so.1")
         source.add_library("vulkan-validationlayers", "libVkLayer_khronos_validation.so")
     monkeypatch.setattr(apt, "is_debian", lambda: True)
-    monkeypatch.setattr(apt, "_bookworm_sources", lambda keys: older.source)
+    monkeypatch.setattr(apt, "debian_sources", lambda release, keys: older.source)
     monkeypatch.setattr(apt.Apt, "_source_lists", lambda self: [self._sources or repository.source])
     assert drivers.fetch("lavapipe-22.3").package.endswith("+deb12u1")
     assert drivers.fetch("lavapipe-25.0").package.endswith("+deb13u1")
@@ -144,7 +147,7 @@ def test_debian_12_builds_a_version_that_a_later_debian_lacks_or_builds_otherwis
 
 
 def test_debian_s_own_sources_are_signed_by_its_keys() -> None:
-    lines = apt._bookworm_sources(Path("/some/keys.gpg")).splitlines()
+    lines = debian_sources("bookworm", Path("/some/keys.gpg")).splitlines()
     assert [line.split()[3] for line in lines] == ["bookworm", "bookworm-backports", "bookworm-security"]
     assert all(line.startswith("deb [signed-by=/some/keys.gpg] http://deb.debian.org/") for line in lines)
 
@@ -197,12 +200,25 @@ def test_an_altered_package_is_refused_and_leaves_nothing(repository: Repository
     assert [path.name for path in (cache / "drivers").iterdir()] == [".lock"]
 
 
-def test_an_unsigned_source_is_refused(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    repository.add_swiftshader("156.0-1")
-    unsigned = repository.source.replace("[trusted=yes] ", "")
-    monkeypatch.setattr(apt.Apt, "_source_lists", lambda _: [unsigned])
-    with pytest.raises(DriverFetchError, match="apt-get update"):
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"driver": "/dev/zero"}, "leads out of them"),
+        ({"driver": "../" * 30 + "etc/passwd"}, "leads out of them"),
+        ({"driver": ""}, "it is a pipe"),
+        ({"manifest": "/etc/passwd"}, "leads out of them"),
+        ({"manifest": ""}, "it is a pipe"),
+        ({"manifest": Path(__file__)}, "is no manifest"),
+        ({"driver": "nowhere"}, "have no usr/lib/chromium/libvk_swiftshader"),
+    ],
+)
+def test_links_and_pipes_in_a_package_are_refused(
+    repository: Repository, cache: Path, files: dict[str, Path | str], message: str
+) -> None:
+    repository.add_swiftshader("156.0-1", **files)
+    with pytest.raises(DriverFetchError, match=message):
         drivers.fetch("swiftshader")
+    assert [path.name for path in (cache / "drivers").iterdir()] == [".lock"]
 
 
 def test_what_an_interrupted_fetch_left_is_removed(repository: Repository, cache: Path) -> None:
@@ -283,7 +299,7 @@ def test_a_version_that_appeared_since_is_found(repository: Repository) -> None:
     repository.add_swiftshader("156.0-1")
     drivers.fetch("swiftshader")
     repository.add_swiftshader("157.0-1")
-    stamp = next((drivers.cache_folder() / "apt").glob("*/updated"))
+    stamp = next((drivers.cache_folder() / "apt").glob("*/verified"))
     os.utime(stamp, (stamp.stat().st_atime, stamp.stat().st_mtime - 3600))
     assert drivers.fetch("swiftshader-157.0").version == "157.0"
 
@@ -302,7 +318,7 @@ def test_the_list_has_what_is_there_and_what_could_be(repository: Repository) ->
 def test_the_list_has_a_driver_that_is_no_longer_offered(repository: Repository, cache: Path) -> None:
     repository.add_swiftshader("156.0-1")
     drivers.fetch("swiftshader")
-    (repository.folder / "Packages").write_text("")
+    repository.clear()
     shutil.rmtree(cache / "apt")
     (status,) = drivers.list_drivers()
     assert (status.name, status.download_size, status.suite) == ("swiftshader-156.0", None, "")
@@ -337,7 +353,7 @@ def test_elsewhere_than_on_debian_it_says_what_to_install(
 
 
 def test_without_network_it_says_what_to_install(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nowhere = "deb [trusted=yes] http://nowhere.invalid/debian stable main"
+    nowhere = "deb http://nowhere.invalid/debian stable main"
     monkeypatch.setattr(apt.Apt, "_source_lists", lambda _: [nowhere])
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     with pytest.raises(DriverFetchError, match=r"nowhere\.invalid") as caught:
@@ -352,3 +368,42 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     assert drivers.installed() == []
     with pytest.raises(DriverFetchError, match="VKGROUP_CACHE"):
         drivers.fetch("swiftshader")
+
+
+def test_a_package_is_downloaded_once_for_several_drivers(repository: Repository, tmp_path: Path) -> None:
+    package = repository.add_lavapipe("1:25.0.7-2~bpo12+1")
+    downloads = tmp_path / "downloads"
+    downloads.mkdir()
+    sources = apt.Apt(tmp_path / "apt", repository.source, downloads)
+    sources.update()
+    for folder in ("first", "second"):
+        sources.unpack([sources.newest("mesa-vulkan-drivers")], tmp_path / folder)
+        assert list((tmp_path / folder).rglob("libvulkan_radeon.so"))
+        package.unlink(missing_ok=True)
+    with pytest.raises(DriverFetchError):
+        apt.Apt(tmp_path / "apt").unpack([sources.newest("mesa-vulkan-drivers")], tmp_path / "third")
+
+
+def test_several_drivers_are_fetched_by_one_call(repository: Repository, cache: Path) -> None:
+    repository.add_swiftshader("156.0-1")
+    repository.add_lavapipe("25.0-1")
+    fetched = list(drivers.fetch_all(["swiftshader", "lavapipe"]))
+    assert [driver.name for driver in fetched] == ["swiftshader-156.0", "lavapipe-25.0"]
+    names = [path.name for path in (cache / "drivers").iterdir()]
+    assert sorted(names) == [".lock", "lavapipe-25.0", "swiftshader-156.0"]
+
+
+@pytest.mark.parametrize(
+    ("family", "versions"),
+    [("radv", ["26.1.6", "25.0.7"]), ("turnip", ["26.1.6"]), ("honeykrisp", ["26.1.6"])],
+)
+def test_versions_without_the_library_are_not_offered(
+    repository: Repository, tmp_path: Path, family: str, versions: list[str]
+) -> None:
+    for version in ("25.0.7-2", "26.1.6-1"):
+        repository.add_lavapipe(version)
+        repository.add("mesa-drm-shim", version, {})
+    sources = apt.Apt(tmp_path / "apt", repository.source)
+    sources.update()
+    offered = own_c_library.packages_with_shim(sources, drivers.FAMILIES[family])
+    assert [package.upstream for package in offered] == versions

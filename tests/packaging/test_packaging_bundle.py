@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -129,6 +131,39 @@ def test_a_damaged_bundle_is_refused(made: Path, file: str) -> None:
     (made / file).unlink()
     with pytest.raises(SetupError, match=f"{file} is damaged or missing"):
         bundle.check(made)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.parametrize("file", ["manifest.json", "wheels.tar.xz", "libvulkan.so.1"])
+def test_devices_and_pipes_in_a_bundle_are_not_opened(made: Path, kind: str, file: str) -> None:
+    (made / file).unlink()
+    os.mkfifo(made / file) if kind == "pipe" else (made / file).symlink_to("/dev/zero")
+    with pytest.raises(SetupError, match=f"{file} is damaged|it is a {kind}"):
+        bundle.check(made)
+    for read in (bundle.sha256, drivers.keep_library):
+        with pytest.raises(OSError, match=f"it is a {kind}"):
+            read(made / file)
+
+
+@pytest.mark.parametrize("name", ["../outside", "/dev/zero", "wheels.tar.xz"])
+def test_a_list_with_files_outside_or_without_the_wheels_is_refused(made: Path, name: str) -> None:
+    (made.parent / "outside").write_bytes(b"x")
+    path = made / bundle.MANIFEST
+    manifest = json.loads(path.read_text())
+    if name in manifest["files"]:
+        del manifest["files"][name]
+    else:
+        manifest["files"][name] = {"size": 1, "sha256": hashlib.sha256(b"x").hexdigest()}
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(SetupError, match=r"damaged or missing|is not in the bundle's list"):
+        bundle.check(made)
+
+
+def test_wheels_that_cannot_be_unpacked(made: Path) -> None:
+    (made / bundle.WHEELS).write_bytes(b"no archive")
+    unpacked = bundle.unpacked_wheels(made)
+    with pytest.raises(SetupError, match=r"wheels\.tar\.xz cannot be unpacked"), unpacked:
+        pass
 
 
 def test_a_folder_that_is_no_bundle(tmp_path: Path) -> None:

@@ -23,9 +23,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vkgroup.archives import extract_files
+from vkgroup.archives import DamagedArchive, extract_files
 from vkgroup.bootstrap.environment import SetupError
-from vkgroup.reading import read_text
+from vkgroup.reading import is_inside, read_text, require_regular
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -41,9 +41,10 @@ def check(folder: Path) -> None:
     """
     try:
         manifest = json.loads(read_text(folder / MANIFEST))
-        files = dict(manifest["files"])
+        files = {name: (entry["size"], entry["sha256"]) for name, entry in manifest["files"].items()}
+        pythons, machine = list(map(str, manifest["python"])), str(manifest["machine"])
         usable = manifest["format"] == FORMAT
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SetupError(
             f"{folder} is not a bundle of vkgroup ({error}). Create one with `make bundle`."
         ) from error
@@ -51,31 +52,40 @@ def check(folder: Path) -> None:
         raise SetupError(
             f"{folder} was made by another version of vkgroup. Create it again with this version."
         )
-    for name, entry in files.items():
+    unlisted = {WHEELS, *LIBRARIES} - files.keys()
+    if unlisted:
+        raise SetupError(f"{folder / min(unlisted)} is not in the bundle's list. Create the bundle again.")
+    for name, (size, digest) in files.items():
         path = folder / name
-        if not path.is_file() or path.stat().st_size != entry["size"] or sha256(path) != entry["sha256"]:
+        if not is_inside(path, folder) or not path.is_file():
+            raise SetupError(f"{path} is damaged or missing. Copy the bundle again.")
+        if path.stat().st_size != size or sha256(path) != digest:
             raise SetupError(f"{path} is damaged or missing. Copy the bundle again.")
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    if here not in manifest["python"]:
+    if here not in pythons:
         raise SetupError(
-            f"The bundle has wheels for Python {', '.join(manifest['python'])}, not for {here}. "
+            f"The bundle has wheels for Python {', '.join(pythons)}, not for {here}. "
             "Choose another Python: make PYTHON=python3.12 …"
         )
-    if platform.machine() != manifest["machine"]:
-        raise SetupError(
-            f"The bundle was made for {manifest['machine']}, but this host is {platform.machine()}."
-        )
+    if platform.machine() != machine:
+        raise SetupError(f"The bundle was made for {machine}, but this host is {platform.machine()}.")
 
 
 @contextmanager
 def unpacked_wheels(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder with the bundle's wheels, from which pip can install."""
     with tempfile.TemporaryDirectory(prefix="vkgroup-wheels-") as temporary:
-        extract_files(folder / WHEELS, Path(temporary))
+        try:
+            extract_files(folder / WHEELS, Path(temporary))
+        except DamagedArchive as error:
+            raise SetupError(
+                f"{folder / WHEELS} cannot be unpacked: {error}. Create the bundle again."
+            ) from error
         yield Path(temporary)
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal."""
+    """Return the SHA-256 of a file in hexadecimal; raise OSError for a device, a pipe or a socket."""
+    require_regular(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

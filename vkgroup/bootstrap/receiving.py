@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vkgroup import drivers
 from vkgroup.bootstrap.bundle import DRIVERS, LIBRARIES
-from vkgroup.bootstrap.environment import say
+from vkgroup.bootstrap.environment import SetupError, say
 from vkgroup.errors import NoDevice, VkgroupError
 
 
@@ -15,7 +15,10 @@ def receive(folder: Path) -> None:
     """Copy libraries and drivers of the bundle in `folder` into the user's cache; existing ones stay."""
     for name in LIBRARIES:
         if drivers.kept_library(name) is None:
-            drivers.keep_library(folder / name)
+            try:
+                drivers.keep_library(folder / name)
+            except OSError as error:
+                raise SetupError(f"{folder / name} cannot be copied: {error.strerror}.") from error
     for archive in sorted((folder / DRIVERS).glob("*.tar.xz")):
         name = archive.name.removesuffix(".tar.xz")
         try:

@@ -34,6 +34,7 @@ from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.slots import check_kinds
 from vkgroup.errors import InvalidInput
+from vkgroup.phases import DeadlineReached
 from vkgroup.reading import printable, read_bytes
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
@@ -179,7 +180,10 @@ def check(
     findings, interrupted = run_and_compare(state, run_sizes, devices, job)
     questions = Questions(prepared.search, prepared.trial)
     try:
-        runs = questions.errors_of(state.runs)
+        runs = state.runs if state.late else questions.errors_of(state.runs)
+    except DeadlineReached:
+        runs = state.runs
+        state.note_deadline()
     except KeyboardInterrupt as end:
         runs, interrupted = state.runs, end
     by_nature = natural(state.flow)

@@ -77,6 +77,7 @@ class Outcome:
 def of_report(report: Report, seconds: float, *, strict: bool = False) -> Outcome:
     """Return the outcome of a check that ended; `strict`: whether weak findings are findings."""
     kind, summary = _line(report, strict)
+    summary = "; ".join((summary, *report.compilations[:1]))
     return Outcome(kind, summary, tuple(line.plain for line in lines_of(report)), report.to_json(), seconds)
 
 
@@ -111,6 +112,11 @@ def of_error(error: VkgroupError, seconds: float) -> Outcome:
     if isinstance(error, Unsupported | CompilerUnavailable):
         return Outcome(OutcomeKind.NOT_COVERED, f"not covered: {_short(str(error))}", seconds=seconds)
     return Outcome(OutcomeKind.ERROR, f"error: {_short(str(error))}", seconds=seconds)
+
+
+def of_late(sentence: str, seconds: float) -> Outcome:
+    """Return the outcome of a check that reached its deadline before the first run."""
+    return Outcome(OutcomeKind.NO_VERDICT, f"no verdict: {_short(sentence)}", seconds=seconds)
 
 
 def _short(text: str) -> str:

@@ -18,22 +18,24 @@ _Answers = Queue[tuple[int, Outcome]]
 
 
 def check_all(
-    setup: WorkerSetup, jobs: Sequence[Any], workers: int, seconds: float
+    setup: WorkerSetup, jobs: Sequence[Any], workers: int, seconds: Sequence[float], grace: float
 ) -> Generator[tuple[int, Outcome], None, None]:
     """Yield the outcome of each job with the job's index, in the order in which they end.
 
-    A worker that crashes, or that takes longer than `seconds` for a job, gives the outcome of that job, and
-    another worker does the rest. A caller that stops early closes the iterator, which ends the workers.
+    A worker that crashes or takes too long for a job gives the outcome of that job, and another worker does
+    the rest. A caller that stops early closes the iterator, which ends the workers.
 
     `setup`: the first message to each worker; its session answers a job with an `Outcome`.
+    `seconds`: the time limit of each job, after which the session ends it.
+    `grace`: seconds after which a worker is ended that does not do that.
     """
-    waiting: Queue[tuple[int, Any]] = Queue()
-    for numbered in enumerate(jobs):
-        waiting.put(numbered)
+    waiting: Queue[tuple[int, Any, float]] = Queue()
+    for number, job in enumerate(jobs):
+        waiting.put((number, job, seconds[number]))
     answers: _Answers = Queue()
     known: set[WorkerProcess] = set()
     for _ in range(min(workers, len(jobs))):
-        threading.Thread(target=_work, args=(setup, waiting, answers, known, seconds), daemon=True).start()
+        threading.Thread(target=_work, args=(setup, waiting, answers, known, grace), daemon=True).start()
     try:
         for _ in jobs:
             yield _next(answers)
@@ -55,22 +57,22 @@ def _next(answers: _Answers) -> tuple[int, Outcome]:
 
 def _work(
     setup: WorkerSetup,
-    waiting: Queue[tuple[int, Any]],
+    waiting: Queue[tuple[int, Any, float]],
     answers: _Answers,
     known: set[WorkerProcess],
-    seconds: float,
+    grace: float,
 ) -> None:
     """Give the waiting jobs to a worker; start another one after a failure."""
     worker: WorkerProcess | None = None
     while True:
         try:
-            index, job = waiting.get_nowait()
+            index, job, seconds = waiting.get_nowait()
         except Empty:
             break
         start = time.monotonic()
         try:
             worker = worker or WorkerProcess(setup, known)
-            answer = worker.ask(job, seconds)
+            answer = worker.ask(job, seconds + grace)
         except WorkerDied as error:
             answer = Outcome(OutcomeKind.ERROR, f"crash: {_line(str(error))}")
         except (OSError, VkgroupError) as error:

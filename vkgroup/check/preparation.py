@@ -27,6 +27,7 @@ from vkgroup.check.trials import Trial, Trier
 from vkgroup.device.limits import local_size_problems
 from vkgroup.dispatch.specialization import notes_of, pack_specialization
 from vkgroup.errors import InvalidInput, Unsupported
+from vkgroup.phases import phase
 from vkgroup.reference.device.capabilities import capabilities_of
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.spirv import EntryPoint, Module
@@ -72,12 +73,15 @@ def prepare(
     constants = module.reflection.specialization_constants
     specialization = {**generated, **specialization}
     values, _ = pack_specialization(constants, specialization)
-    program = Program(module, entry_point, values)
+    with phase("preparing the shader for the reference device"):
+        program = Program(module, entry_point, values)
     _require_limits(entry, values)
     host.require_size(sizes, program.local_size)
     chosen = groups_of(groups, program)
     make = partial(make_inputs, groups=chosen, given=inputs, fresh=outputs, push=push, seed=seed)
-    first = Dispatch(program, chosen, make(program.module, program.local_size), seed, step_limit, timeout)
+    with phase("generating the inputs"):
+        generated_inputs = make(program.module, program.local_size)
+    first = Dispatch(program, chosen, generated_inputs, seed, step_limit, timeout)
     trier = Trier(
         first,
         make,
@@ -85,8 +89,9 @@ def prepare(
         tuple(unset_constants(module, specialization, generated)),
         tuple(default_constants(entry, module, specialization)),
     )
-    search = Search(program.module, trier)
-    trial = search.run()
+    with phase("trying values of the inputs on the reference device"):
+        search = Search(program.module, trier)
+        trial = search.run()
     for size in {min(sizes), max(sizes)} - {32} if sizes else ():
         try:
             trial = trier.fit(trial, Configuration(size))

@@ -313,6 +313,9 @@ def run_job(job: Job) -> Answer:
             answer = worker.ask(job, job.timeout + _START_SECONDS)
     except WorkerDied as error:
         return Answer(internal_error=str(error)) if error.is_internal else Answer(failure=str(error))
+    except KeyboardInterrupt:
+        worker.kill()  # it may be inside the driver
+        raise
     finally:
         worker.close()
     return _answer_of(answer) if isinstance(answer, Failure) else answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
+from vkgroup import phases
 from vkgroup.check.assumptions import Assumption, Experiment, find_assumption
 from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers, tolerance_of
 from vkgroup.check.diagnosis import (
@@ -25,6 +26,7 @@ from vkgroup.check.runs import Answer, Dispatch, Job, Run, outputs_of_answer, ru
 from vkgroup.check.size_constants import find_candidates
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import DispatchTimeout, Unsupported
+from vkgroup.phases import DeadlineReached, Owner, phase
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.spec.limits import QUAD_SIZE
@@ -51,6 +53,15 @@ class CheckState:
     notes: list[str] = field(default_factory=list)
     host: Guarantees = field(default_factory=Guarantees)
 
+    late: bool = False  # whether the deadline was reached
+
+    def note_deadline(self) -> None:
+        """Note that everything else was not done because the deadline was reached."""
+        self.late = True
+        text = phases.status().late
+        self.not_covered.append(("everything else", text))
+        self.no_verdict.append(text)
+
     # --- on the reference device ----------------------------------------------------------------------
 
     def run_reference(self, sizes: Sequence[int]) -> None:
@@ -72,7 +83,8 @@ class CheckState:
                     self.not_covered.append((str(configuration), "it hangs at other sizes"))
                     continue
                 try:
-                    run = self.dispatch.run(configuration)
+                    with phase(f"executing on the reference device at {configuration}"):
+                        run = self.dispatch.run(configuration)
                 except DispatchTimeout:
                     reason = f"no end within {self.dispatch.timeout:g} s on the reference device"
                     self.not_covered.append((str(configuration), reason))
@@ -157,7 +169,8 @@ class CheckState:
 
     def _run_device(self, job: Job, where: Configuration, findings: list[Finding]) -> Answer:
         """Run once on a device and record its outputs, or the reason why there are none."""
-        answer = run_job(job)
+        with phase(f"executing on {where}", Owner.EXECUTION):
+            answer = run_job(job)
         if answer.unsupported:
             self.not_covered.append((str(where), f"it lacks {answer.unsupported}"))
         elif answer.slow:
@@ -213,6 +226,7 @@ def run_and_compare(
     try:
         state.run_reference(sizes)
         state.run_devices(devices, job, findings)
+        phases.update(phase="comparing the results", owner=Owner.HOST)
         experiment = Experiment(dispatch, state.flow, state.remake, state.compare)
         candidates = find_candidates(state.flow)
         assumption = find_assumption(candidates, state.runs, state.differences_to, experiment)
@@ -225,6 +239,8 @@ def run_and_compare(
         )
         state.not_covered.append(("the comparison", comparison))
         state.no_verdict.append(comparison)
+    except DeadlineReached:
+        state.note_deadline()
     except KeyboardInterrupt as end:
         state.not_covered.append(("everything else", "interrupted"))
         return findings, end

@@ -19,6 +19,7 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidInput
+from vkgroup.phases import Owner, phase
 from vkgroup.results.history import Recording, recorded
 
 _WIDTH = 100
@@ -73,7 +74,8 @@ def _run(
                 write_json(data, arguments.json)
 
         try:
-            result = run(device, chosen, options, on_row=on_row)
+            with phase("measuring", Owner.EXECUTION):
+                result = run(device, chosen, options, on_row=on_row)
         except (Exception, KeyboardInterrupt) as end:
             # The device is lost, vkgroup failed, or the user interrupted: print the results measured so far.
             for item in bench_tables.results(latest[0], options.smoke) if latest else ():

@@ -6,20 +6,22 @@ import argparse
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from vkgroup.check.outcome import of_error, of_report, worst
+from vkgroup import phases
+from vkgroup.check.outcome import of_error, of_late, of_report, worst
 from vkgroup.check.report import Report
 from vkgroup.check.report_text import lines_of
 from vkgroup.choices import SOURCE_DIALECTS
-from vkgroup.cli import output, pairs, shaders
+from vkgroup.cli import deadline, output, pairs, shaders
 from vkgroup.cli.check_command import command_of
-from vkgroup.cli.check_compile import require_gpus
+from vkgroup.cli.check_compile import Compilation, compile_all, with_compilation
 from vkgroup.cli.check_one import Checked, check_one, devices_of, guarantees, load, record_of, target_of
 from vkgroup.cli.console import Console
 from vkgroup.cli.save_with import assumed
+from vkgroup.cli.supervisor import late
 from vkgroup.cli.with_file import Settings, settings_of
 from vkgroup.configuration import Arrays, Configuration, write
 from vkgroup.device import DeviceInfo
@@ -30,7 +32,6 @@ _OF_LIBRARIES = (
     ("--junit", "junit"),
     ("--annotations", "annotations"),
     ("--no-cache", "no_cache"),
-    ("--time-limit", "time_limit"),
 )
 """Options that only a check of a folder has, with their names."""
 
@@ -39,21 +40,18 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     output.require_writable(arguments.json)
     if arguments.shader is not None and arguments.shader.is_dir():
-        if arguments.compile_on is not None:
-            raise InvalidInput("--compile-on: only for a single shader; a folder is checked without it.")
         # Imported here, because only folders need worker processes.
         from vkgroup.cli.check_library import execute_library
 
         return execute_library(arguments)
     if given := [option for option, name in _OF_LIBRARIES if vars(arguments)[name]]:
         raise InvalidInput(f"{', '.join(given)}: only for a folder of shaders.")
-    if arguments.compile_on is not None:
-        require_gpus(arguments.compile_on)
     settings = settings_of(arguments)
+    compilations = {} if arguments.compile_on is None else compile_all(settings, arguments.compile_on)
     arrays = None if arguments.save_with is None else Arrays(arguments.save_with)
     devices = devices_of(arguments.devices)
     console = Console(file=output.people(arguments.json), highlight=False)
-    check = Check(arguments, devices, console, arrays)
+    check = Check(arguments, devices, console, arrays, compilations)
     if len(settings) == 1:
         return check.alone(settings[0])
     return check.all(settings)
@@ -71,19 +69,22 @@ class Check:
     """The checks of one command.
 
     `arrays`: writes the arrays of ``--save-with``; None without it.
+    `compilations`: results of ``--compile-on`` by the name of the configuration.
     """
 
     arguments: argparse.Namespace
     devices: list[DeviceInfo]
     console: Console
     arrays: Arrays | None
+    compilations: dict[str, Compilation]
     saved: list[Configuration] = field(default_factory=list)
 
     def alone(self, settings: Settings) -> int:
         """Check the only configuration, write its files, and return the exit code."""
-        if self.arguments.repro is not None or self.arrays is not None:
-            _require_compute(settings)
-        checked = self._print(settings)
+        with deadline.within(settings.options.timeout):
+            if self.arguments.repro is not None or self.arrays is not None:
+                _require_compute(settings)
+            checked = self._print(settings)
         output.write_json(checked.report.to_json(), self.arguments.json)
         self._write_saved()
         if self.arguments.repro is not None:
@@ -110,10 +111,14 @@ class Check:
         """Check one of several configurations; return its entry in the JSON output."""
         start = time.monotonic()
         try:
-            report = self._print(settings).report
+            with deadline.within(settings.options.timeout, since_start=False):
+                report = self._print(settings).report
             if report.interrupted is not None:
                 raise report.interrupted
             outcome = of_report(report, time.monotonic() - start, strict=self.arguments.strict)
+        except phases.DeadlineReached:
+            outcome = of_late(late(phases.status()), time.monotonic() - start)
+            self.console.write_line(f"{settings.options.shader}: {outcome.summary}", style="bold red")
         except VkgroupError as error:
             outcome = of_error(error, time.monotonic() - start)
             self.console.write_line(f"{settings.options.shader}: {error}", style="bold red")
@@ -122,6 +127,8 @@ class Check:
     def _print(self, settings: Settings) -> Checked:
         """Check a shader, and print the report."""
         checked = check_one(settings, self.devices, command_of(self.arguments, settings))
+        report = with_compilation(checked.report, self.compilations.get(settings.name))
+        checked = replace(checked, report=report)
         for line in lines_of(checked.report):
             self.console.print(line, soft_wrap=True)
         if self.arrays is not None:

@@ -1,18 +1,18 @@
-"""``vkgroup check --compile-on``: compilation of the checked shader for absent GPUs."""
+"""``vkgroup check --compile-on``: compilation of checked shaders for absent GPUs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from vkgroup.check.findings import Finding, Kind, Place
 from vkgroup.check.report import Report
+from vkgroup.cli.check_one import load
 from vkgroup.cli.with_file import Settings
-from vkgroup.cost import Cost, Job, Status, costs_on
+from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of
 from vkgroup.device import DeviceInfo
-from vkgroup.errors import InvalidInput
+from vkgroup.errors import InvalidInput, Unsupported, VkgroupError
 from vkgroup.runner.multi_device import choose
-from vkgroup.spirv import Module
 
 
 def require_gpus(choice: str) -> list[DeviceInfo]:
@@ -24,24 +24,55 @@ def require_gpus(choice: str) -> list[DeviceInfo]:
     return devices
 
 
-def with_compilations(report: Report, settings: Settings, module: Module) -> Report:
-    """Return a report with the results of compiling for the devices of ``--compile-on``."""
+@dataclass(frozen=True)
+class Compilation:
+    """The results of compiling one shader for the devices of ``--compile-on``."""
+
+    findings: tuple[Finding, ...]  # one for each device whose driver rejects the shader or crashes
+    lines: tuple[str, ...]  # how many devices compile it, which do not and why, and which spill
+
+
+def compile_all(settings: Sequence[Settings], choice: str) -> dict[str, Compilation]:
+    """Compile the shaders of all configurations for the devices of ``--compile-on``, by name.
+
+    Each device is opened once. A shader that cannot be loaded is left out: its check says why.
+    """
+    devices = require_gpus(choice)
+    jobs: dict[str, Job] = {}
+    found: dict[str, Compilation] = {}
+    for entry in settings:
+        try:
+            jobs[entry.name] = _job(entry)
+        except Unsupported as error:
+            found[entry.name] = Compilation((), (f"not compiled for {choice}: {error}",))
+        except VkgroupError:
+            continue
+    costs: dict[str, list[Cost]] = {name: [] for name in jobs}
+    for device in devices if jobs else ():
+        for name, its in zip(jobs, costs_of_jobs(device, list(jobs.values())), strict=True):
+            costs[name] += its
+    shaders = {entry.name: str(entry.options.shader) for entry in settings}
+    for name, its in costs.items():
+        found[name] = Compilation(tuple(_findings(its, shaders[name])), tuple(_lines(its)))
+    return found
+
+
+def _job(settings: Settings) -> Job:
     options = settings.options
-    entry = module.reflection.entry_point(options.entry_point)
-    if entry.stage != "compute":
-        raise InvalidInput("--compile-on supports compute shaders only.")
-    job = Job(
-        module.to_bytes(),
-        entry.name,
-        settings.specialization(),
+    module = load(settings)
+    return job_of(
+        module,
+        entry_point=module.reflection.entry_point(options.entry_point).name,
+        specialization=settings.specialization(),
         full_subgroups=bool(options.full_subgroups),
     )
-    costs = [cost for device in require_gpus(options.compile_on) for cost in costs_on(device, job)]
-    return replace(
-        report,
-        findings=(*report.findings, *_findings(costs, str(options.shader))),
-        compilations=tuple(_lines(costs)),
-    )
+
+
+def with_compilation(report: Report, compilation: Compilation | None) -> Report:
+    """Return a report with the results of compiling; `compilation`: None if nothing was compiled."""
+    if compilation is None:
+        return report
+    return replace(report, findings=(*report.findings, *compilation.findings), compilations=compilation.lines)
 
 
 def _by_device(costs: Sequence[Cost]) -> dict[str, list[Cost]]:

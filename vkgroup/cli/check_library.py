@@ -15,18 +15,20 @@ from typing import Any
 
 from vkgroup.check import outcome_cache
 from vkgroup.check.library import shaders_in
-from vkgroup.check.outcome import Outcome, OutcomeKind, of_error, of_report, worst
+from vkgroup.check.outcome import Outcome, OutcomeKind, of_error, of_late, of_report, worst
 from vkgroup.check.parallel import check_all
-from vkgroup.choices import CHECK_LIBRARY_SECONDS
-from vkgroup.cli import output
+from vkgroup.cli import deadline, output
 from vkgroup.cli.check_command import command_of
+from vkgroup.cli.check_compile import Compilation, compile_all, with_compilation
 from vkgroup.cli.check_one import check_one, devices_of, load, record_of
 from vkgroup.cli.console import Console
 from vkgroup.cli.signals import keeping
+from vkgroup.cli.supervisor import GRACE_SECONDS
 from vkgroup.cli.with_file import Settings, settings_of
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.opening import select
+from vkgroup.phases import DeadlineReached, status
 from vkgroup.results.exports.checks import Entry, github, write_gitlab, write_junit
 from vkgroup.runner.pool import default_jobs
 from vkgroup.spirv import Module
@@ -99,13 +101,26 @@ class Library:
         """Check all configurations, and print a line for each."""
         arguments = self.arguments
         devices = devices_of(arguments.devices) if arguments.devices else []
-        jobs = [Job(settings, command_of(arguments, settings)) for settings in self.settings]
+        compilations = self._compilations()
+        jobs = [
+            Job(settings, command_of(arguments, settings), compilations.get(settings.name))
+            for settings in self.settings
+        ]
         setup = LibrarySession(select("reference"), devices, arguments.timeout, not arguments.no_cache)
-        outcomes = check_all(setup, jobs, self.jobs, arguments.time_limit or CHECK_LIBRARY_SECONDS)
+        limits = [settings.options.timeout for settings in self.settings]
+        outcomes = check_all(setup, jobs, self.jobs, limits, GRACE_SECONDS)
         with closing(outcomes):
             for index, outcome in outcomes:
                 self.outcomes[index] = outcome
                 self._print(self.settings[index], outcome)
+
+    def _compilations(self) -> dict[str, Compilation]:
+        """Return the results of ``--compile-on`` by the name of the configuration."""
+        choice = self.arguments.compile_on
+        if choice is None:
+            return {}
+        self.console.write_line(f"compiling for {choice}", style="dim")
+        return compile_all(self.settings, choice)
 
     def _print(self, settings: Settings, outcome: Outcome) -> None:
         """Print the line of a configuration."""
@@ -113,6 +128,8 @@ class Library:
         summary = outcome.summary.replace(f"{self.arguments.shader}{os.sep}", "")
         line = f"[{self.ended}/{len(self.settings)}] {settings.name}: {summary} ({time_taken})"
         self.console.write_line(line, style=_COLOURS.get(outcome.kind, "magenta"))
+        for line in (outcome.report or {}).get("compilations", ())[1:]:
+            self.console.write_line(f"    {line}", style="dim")
 
     def finish(self) -> None:
         """Print the totals, and write the files of the options."""
@@ -147,10 +164,11 @@ class Library:
 
 @dataclass(frozen=True)
 class Job:
-    """One configuration, and the command that repeats its check."""
+    """One configuration, the command that repeats its check, and the results of ``--compile-on``."""
 
     settings: Settings
     command: str
+    compilation: Compilation | None
 
 
 @dataclass(frozen=True)
@@ -159,7 +177,7 @@ class LibrarySession:
 
     `device`: the reference device, which needs not be opened.
     `devices`: real devices on which the shaders also run.
-    `timeout`: time limit of one run in seconds.
+    `timeout`: time limit of a configuration that has no other, in seconds.
     `use_cache`: whether outcomes of earlier checks are used.
     """
 
@@ -177,6 +195,10 @@ class LibrarySession:
 
     def perform(self, job: Job) -> Outcome:
         """Check a configuration, or return the outcome of an earlier check."""
+        with deadline.within(job.settings.options.timeout, since_start=False):
+            return self._outcome(job)
+
+    def _outcome(self, job: Job) -> Outcome:
         start = time.monotonic()
         try:
             module = load(job.settings)
@@ -185,6 +207,8 @@ class LibrarySession:
             if stored is not None:
                 return replace(stored, unchanged=True)
             outcome = self._checked(job, module, start)
+        except DeadlineReached:
+            return of_late(status().late, time.monotonic() - start)
         except VkgroupError as error:
             return of_error(error, time.monotonic() - start)
         outcome_cache.store(key, outcome)
@@ -193,6 +217,7 @@ class LibrarySession:
     def _checked(self, job: Job, module: Module, start: float) -> Outcome:
         try:
             report = check_one(job.settings, self.devices, job.command, module).report
+            report = with_compilation(report, job.compilation)
         except VkgroupError as error:
             return of_error(error, time.monotonic() - start)
         return of_report(report, time.monotonic() - start, strict=job.settings.options.strict)
@@ -206,6 +231,7 @@ class LibrarySession:
             **{name: given[name] for name in names},
             "shader": str(given["shader"]),
             "command": job.command,
+            "compilation": repr(job.compilation),
             "outputs": list(given["outputs"]),
             "push": job.settings.push(),
             "specialization": job.settings.specialization(),

@@ -13,7 +13,7 @@ from vkgroup.check import Guarantees, checking
 from vkgroup.check.outcome import Outcome
 from vkgroup.check.report import Report
 from vkgroup.cli import pairs, shaders
-from vkgroup.cli.check_compile import with_compilations
+from vkgroup.cli.deadline import RUN_PART
 from vkgroup.cli.with_file import Settings
 from vkgroup.compiler import Target
 from vkgroup.compiler.front_ends import compiler_of
@@ -65,15 +65,13 @@ def check_one(
         entry_point=options.entry_point,
         seed=options.seed,
         devices=devices,
-        timeout=options.timeout,
+        timeout=options.timeout / RUN_PART,
         step_limit=options.step_limit,
         host=guarantees(options),
         name=str(options.shader),
         command=command,
         compiler=compiler_of(options.shader, options.compiler, options.dialect),
     )
-    if vars(options).get("compile_on") is not None:
-        report = with_compilations(report, settings, module)
     return Checked(module, report)
 
 

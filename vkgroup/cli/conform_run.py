@@ -15,11 +15,12 @@ from rich.text import Text
 from vkgroup.cli.causes import print_causes
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting
-from vkgroup.cli.last_lines import finish, print_not_run
+from vkgroup.cli.last_lines import REPORT, finish, print_not_run
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
-from vkgroup.errors import InvalidInput
+from vkgroup.errors import InternalError, InvalidInput, NoDevice
+from vkgroup.reading import require_regular_if_exists
 from vkgroup.results.causes import Cause
 from vkgroup.results.exports.baseline import check_baseline
 from vkgroup.results.exports.folder import write_capabilities, write_summary
@@ -52,9 +53,20 @@ def check_files(arguments: argparse.Namespace) -> None:
         raise InvalidInput(f"--junit {arguments.junit} is a folder; give the name of a file")
     if arguments.report is not None and arguments.report != Path() and arguments.report.is_dir():
         raise InvalidInput(f"--report {arguments.report} is a folder; give the name of a file")
+    if arguments.out is not None:
+        _check_folder(arguments.out)
     _check_distinct(arguments)
     if arguments.save_baseline is not None:
         check_baseline(arguments.save_baseline)
+
+
+def _check_folder(out: Path) -> None:
+    """Raise InvalidInput if a file of the run's folder is a device, a pipe or a socket."""
+    for path in (out / name for name in (*OWN_FILES, REPORT)):
+        try:
+            require_regular_if_exists(path)
+        except OSError as error:
+            raise InvalidInput(f"cannot write {path}: {error.strerror}") from error
 
 
 def _check_distinct(arguments: argparse.Namespace) -> None:
@@ -90,6 +102,8 @@ def conclude(
     def again(cases: Sequence[AnyCase], left: float | None, take: TakeResults) -> Run:
         with progress_view() as progress:
             repeated = judge(expecting, device, tuple(cases), None, progress, left, target=target, take=take)
+        if repeated.problem is not None:
+            raise repeated.problem
         if repeated.without_verdict:
             raise CasesWithoutVerdict(repeated)
         return repeated
@@ -104,13 +118,16 @@ def conclude(
         _report(outcomes, out, console)
         expecting.report(outcomes, out, console)
     causes = unexpected_causes(outcomes)
-    if not expecting.arguments.no_repro and not all(cause.known for cause in causes):
+    wanted = found.problem is None and not expecting.arguments.no_repro
+    if wanted and not all(cause.known for cause in causes):
         # Imported here, because runs without a new cause start faster without it.
         from vkgroup.cli.reproducers import write_reproducers
 
         write_reproducers(expecting.arguments, device, causes, found, out, console)
     if expecting.arguments.junit is not None:
         write_junit(outcomes, expecting.arguments.junit)
+    if found.problem is not None:
+        raise found.problem
     if problem is not None:
         text = "What is unexpected could not be judged again: the first results stand."
         if outcomes.again:
@@ -162,7 +179,7 @@ def judge(
 ) -> Run:
     """Run the cases with a progress bar; without a folder, no results are stored.
 
-    The run may have cases without a verdict, for which `conclude` raises the error.
+    The run may have cases without a verdict, or a problem that ended it; `conclude` raises the error.
 
     `take` is called with each result when it arrives.
     """
@@ -181,6 +198,13 @@ def judge(
         bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
         progress.update(task, advance=len(results), verdicts=f"{bad} failed")
 
+    begun: list[Run] = []
+
+    def on_start(begins: Run) -> None:
+        begun.append(begins)
+        if recording is not None:
+            recording.begin(begins)
+
     try:
         return run(
             device,
@@ -192,14 +216,19 @@ def judge(
             timeout=arguments.timeout,
             time_limit=time_limit,
             shuffle=expecting.shuffle,
-            on_start=None if recording is None else recording.begin,
+            on_start=on_start,
             on_results=on_results,
             scheduler=target.scheduler if target else None,
             allow_hangs=arguments.allow_hangs,
             compiler=arguments.compiler,
+            statistics=arguments.statistics,
         )
     except CasesWithoutVerdict as error:
         return error.run
+    except (InternalError, NoDevice):
+        if not begun or begun[0].problem is None:
+            raise
+        return begun[0]
 
 
 def unexpected_causes(outcomes: RunOutcomes) -> list[Cause]:
@@ -228,7 +257,17 @@ def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
             f"{found.seconds:.1f} s ({rate:.0f} a second, {found.jobs} workers)"
         )
     )
+    if memory := _memory(found):
+        console.print(Text(memory))
     console.write_line(f"Results: {out / 'results.jsonl'}, {out / 'summary.json'}")
+
+
+def _memory(found: Run) -> str:
+    """Return the peak memory as text; empty if the system does not tell it."""
+    peak = found.summary["peak_memory"]
+    parts = {"this process": peak["process"], "largest worker": peak["largest_worker"]}
+    texts = [f"{name} {size / 1e6:.0f} MB" for name, size in parts.items() if size]
+    return f"Peak memory: {', '.join(texts)}" if texts else ""
 
 
 def _table(found: Run) -> Table:

@@ -1,4 +1,4 @@
-"""``vkgroup cost``: print the static cost of a compute shader on devices, among them compile-only ones."""
+"""``vkgroup cost``: print the static cost of a shader on devices, among them compile-only ones."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from vkgroup.choices import COMPILERS
 from vkgroup.cli import shaders
 from vkgroup.cli.output import people, table, write_json
 from vkgroup.cli.with_file import Settings, settings_of
-from vkgroup.cost import FIELDS, Cost, Job, Status, costs_on, regressions
+from vkgroup.cost import FIELDS, Cost, Job, Status, costs_on, job_of, regressions
 from vkgroup.cost.comparing import paired
 from vkgroup.device import DeviceInfo
 from vkgroup.device.launch import representatives
 from vkgroup.errors import InvalidInput, NoDevice, Unsupported
 from vkgroup.reading import read_text
 from vkgroup.runner.multi_device import choose
-from vkgroup.spirv import Module
 
 _BAD = (Status.REJECTED, Status.CRASH, Status.TIMEOUT)
 """Statuses that are verdicts against a driver."""
@@ -69,25 +68,17 @@ def _job(setting: Settings, options: argparse.Namespace) -> Job:
     """Return the shader to compile."""
     module = shaders.load(options, shaders.TARGETS[options.target])
     setting.require_valid(module)
-    _require_compute(module, options)
     names = {entry.name for entry in module.reflection.entry_points}
-    return Job(
-        module.to_bytes(),
-        options.entry_point if options.entry_point in names else None,
-        setting.specialization(),
-        options.subgroup_size or (),
-        bool(options.full_subgroups),
-    )
-
-
-def _require_compute(module: Module, options: argparse.Namespace) -> None:
-    stages = {entry.stage for entry in module.reflection.entry_points}
-    if stages != {"compute"}:
-        raise Unsupported(
-            f"{options.shader}: `vkgroup cost` takes compute shaders; this one has the stage"
-            f" {', '.join(sorted(stages))}.",
-            ["a compute shader"],
+    try:
+        return job_of(
+            module,
+            entry_point=options.entry_point if options.entry_point in names else None,
+            specialization=setting.specialization(),
+            sizes=options.subgroup_size or (),
+            full_subgroups=bool(options.full_subgroups),
         )
+    except Unsupported as error:
+        raise Unsupported(f"{options.shader}: {error}", error.missing) from error
 
 
 def _other(options: argparse.Namespace, against: str) -> argparse.Namespace:
@@ -192,7 +183,7 @@ def _read(file: Path) -> dict[str, list[Cost]]:
         data = json.loads(read_text(file))
     except OSError as error:
         raise InvalidInput(f"{file} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{file}: this is not JSON: {error}") from error
     try:
         return {

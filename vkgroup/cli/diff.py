@@ -14,6 +14,7 @@ from rich.text import Text
 from vkgroup.bench.compare import Comparison
 from vkgroup.cli.bench_tables import duration
 from vkgroup.cli.console import Console
+from vkgroup.cli.diff_statistics import statistics
 from vkgroup.cli.history import Runs, counts, moment
 from vkgroup.cli.output import people, write_json
 from vkgroup.results import diff, history
@@ -41,6 +42,7 @@ def execute(arguments: argparse.Namespace) -> int:
         _cases(found.cases, limit) if found.cases is not None else (),
         _capabilities(found.capabilities, limit) if found.capabilities is not None else (),
         _speed(found.speed, limit) if found.speed is not None else (),
+        statistics(found.statistics, limit) if found.statistics is not None else (),
     ):
         for item in part:
             console.print(item, soft_wrap=isinstance(item, Text))

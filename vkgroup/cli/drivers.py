@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 
 from vkgroup import drivers
 from vkgroup.cli.output import megabytes, people, table, write_json
@@ -20,11 +21,12 @@ def execute(arguments: argparse.Namespace) -> int:
         return 0
     for name in arguments.names:
         drivers.parse_name(name)  # a wrong name is reported before anything is downloaded
-    for name in arguments.names:
-        if arguments.offline is not None:
-            driver = drivers.unpack(name, arguments.offline / "drivers")
-        else:
-            driver = drivers.fetch(name, show_progress)
+    found: Iterator[drivers.Driver]
+    if arguments.offline is not None:
+        found = (drivers.unpack(name, arguments.offline / "drivers") for name in arguments.names)
+    else:
+        found = drivers.fetch_all(arguments.names, show_progress)
+    for driver in found:
         print(f"{driver.name} ({megabytes(driver.size)}): {driver.icd}")
     return 0
 

@@ -66,7 +66,7 @@ class Expecting:
         resumed = read_again(out) if self.arguments.resume and self.tells_flakes else {}
         outcomes = RunOutcomes(run, self.expectations, self.left_out, resumed)
         left = None if self.arguments.time_limit is None else self.arguments.time_limit - run.seconds
-        if self.tells_flakes and (left is None or left > 0):
+        if self.tells_flakes and run.problem is None and (left is None or left > 0):
             try:
                 self._again(outcomes, left, out, judge, console)
             except VkgroupError as error:
@@ -106,6 +106,8 @@ class Expecting:
             root = shlex.quote(str(self.root or out))
             limit = self.arguments.time_limit
             why = "before internal errors ended the run" if limit is None else f"in {limit:g} s"
+            if outcomes.run.problem is not None:
+                why = "before the run ended, because no worker process starts"
             console.write_line(
                 f"{missing} of {missing + len(outcomes.run.results)} cases were not reached {why}: "
                 f"continue with --resume --out {root}"

@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 
-from vkgroup import errors
+from vkgroup import errors, phases
 from vkgroup.choices import NO_VALIDATE
-from vkgroup.cli import signals
+from vkgroup.cli import deadline, signals
+from vkgroup.cli.supervisor import late, run_in_child
 
 VERDICT, BAD_INPUT, NO_DEVICE = 1, 2, 3
 """Exit codes other than 0 (success)."""
@@ -64,25 +65,45 @@ def exit_code_of(error: errors.VkgroupError) -> int:
     return BAD_INPUT if code == VERDICT and not errors.is_device_error(error) else code
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+def main(arguments: Sequence[str] | None = None, *, supervised: bool = False) -> int:
+    """Run one command and return its exit code.
+
+    `supervised`: whether a command that calls drivers runs in a child process, whose crash is one line.
+    """
+    started = deadline.begin()
+    phases.share(None)
+    try:
+        code = _main(list(sys.argv[1:] if arguments is None else arguments), started, supervised)
+    except SystemExit as end:
+        phases.update(exit_code=BAD_INPUT if not isinstance(end.code, int) else end.code)
+        raise
+    phases.update(exit_code=code, phase="ending, after all results")
+    return code
+
+
+def _main(words: list[str], started: float, supervised: bool) -> int:
+    """Run one command, print its error, and return its exit code."""
     _open_streams()
     try:
         with signals.orderly():
             name = next((word for word in words if not word.startswith("-")), None)
             chosen = parser(() if name is None else (name,)).parse_args(words)
             chosen.words = words
-            code = _execute(chosen)
-            sys.stdout.flush()
+            code = run_in_child(chosen, started) if supervised else None
+            if code is None:
+                code = _execute(chosen)
+                sys.stdout.flush()
             return code
     except errors.VkgroupError as error:
+        # A device that does not end its work fails when it is closed, after an interruption, too.
+        if (end := _interruption(error)) is not None:
+            return _interrupted(end)
+        if isinstance(error, errors.DispatchTimeout) and deadline.reached():
+            return _print_late()
         print(f"vkgroup: {error}", file=sys.stderr)
         return exit_code_of(error)
     except KeyboardInterrupt as end:
-        print("vkgroup: interrupted", *getattr(end, "__notes__", ()), sep="; ", file=sys.stderr)
-        # A process that a signal ends has 128 plus its number as exit code in a shell.
-        return 128 + (end.number if isinstance(end, signals.Ended) else signal.SIGINT)
+        return _interrupted(end)
     except BrokenPipeError:
         # Discard the buffer: writing it again at exit would fail again.
         _drop_output()
@@ -99,6 +120,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         print(f"vkgroup: internal error ({errors.describe(error)}): {_REPORT_IT}", file=sys.stderr)
         return BAD_INPUT
+
+
+def _interruption(error: BaseException) -> KeyboardInterrupt | None:
+    """Return the interruption during whose handling an error was raised, if there is one."""
+    context = error.__context__
+    while context is not None and not isinstance(context, KeyboardInterrupt):
+        context = context.__context__
+    return context
+
+
+def _interrupted(end: KeyboardInterrupt) -> int:
+    """Print that a signal or the deadline ended the command, and return the exit code."""
+    if isinstance(end, phases.DeadlineReached):
+        return _print_late()
+    print("vkgroup: interrupted", *getattr(end, "__notes__", ()), sep="; ", file=sys.stderr)
+    # A process that a signal ends has 128 plus its number as exit code in a shell.
+    return 128 + (end.number if isinstance(end, signals.Ended) else signal.SIGINT)
+
+
+def _print_late() -> int:
+    """Print that the deadline was reached, and return the exit code."""
+    now = phases.status()
+    # Before the line is printed, because the parent prints it otherwise.
+    phases.update(exit_code=int(now.owner))
+    print(f"vkgroup: {late(now)}", file=sys.stderr)
+    return int(now.owner)
 
 
 def _execute(chosen: argparse.Namespace) -> int:
@@ -145,7 +192,7 @@ def _start_own_process(chosen: argparse.Namespace) -> None:
     if launching.needs_own_process(choice) and os.environ.get(launching.OWN) != choice.lower():
         driver, gpu = launching.driver_of(choice.lower())
         command, environment = launching.launch(driver, gpu, "vkgroup", *chosen.words)
-        os.execve(command[0], command, environment)
+        os.execve(command[0], command, environment | phases.to_inherit())
 
 
 def _run(chosen: argparse.Namespace) -> int:
@@ -193,7 +240,8 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
         "lavapipe, swiftshader, reference or reference:64 (with subgroups of 64); or the ICD file (.json) of "
         "a driver. VKGROUP_DEVICE sets the default. "
         "Exit codes: 0 success, 1 a verdict against the device or the shader, "
-        "2 wrong usage or input, or an internal error, 3 no such device or missing capability.",
+        "2 wrong usage or input, or an internal error, 3 no such device, a missing capability, or a crash of "
+        "the driver.",
     )
     whole.add_argument("--version", action=_Version)
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)

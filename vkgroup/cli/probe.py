@@ -17,6 +17,7 @@ from vkgroup.device.discovery import normal_choice
 from vkgroup.device.launch import is_compile_only
 from vkgroup.errors import InternalError
 from vkgroup.opening import select
+from vkgroup.phases import Owner, phase
 from vkgroup.probe import EXPERIMENTS, Failed, InternalFailure, Probe, probe
 
 _STYLES = {
@@ -51,7 +52,9 @@ def execute(arguments: argparse.Namespace) -> int:
             from vkgroup.results.history import Recording, recorded
 
             recording = stack.enter_context(Recording(arguments.db, source))
-        result = probe(stack.enter_context(vkgroup.open(arguments.device)))
+        device = stack.enter_context(vkgroup.open(arguments.device))
+        with phase("running the experiments", Owner.EXECUTION):
+            result = probe(device)
         # Write everything before the device is closed, because closing a lost device may fail.
         _print(result, console)
         data = result.to_json()

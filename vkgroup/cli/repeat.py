@@ -6,12 +6,15 @@ import argparse
 import sys
 from typing import Any
 
+from vkgroup.cli import deadline
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, VkgroupError
-from vkgroup.opening import select
+from vkgroup.opening import open_device, select
+from vkgroup.phases import Owner, phase
 from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction.findings import repeat_check
 from vkgroup.results.reproduction.repeat import repeat_case
+from vkgroup.results.reproduction.runs import repeat_run
 
 _FOREIGN = (
     "groups",
@@ -23,6 +26,7 @@ _FOREIGN = (
     "uniforms",
     "subgroup_size",
     "configuration",
+    "repro",
 )
 
 
@@ -36,7 +40,8 @@ def execute(arguments: argparse.Namespace) -> int:
     record = folders.read(arguments.shader)
     device = select(arguments.device)
     try:
-        return _repeat(arguments, record, device)
+        with deadline.within(arguments.timeout):
+            return _repeat(arguments, record, device)
     except VkgroupError:
         raise
     except folders.DAMAGE as error:
@@ -47,17 +52,21 @@ def _repeat(arguments: argparse.Namespace, record: dict[str, Any], device: Devic
     """Repeat the case or check of a record."""
     folder = arguments.shader
     original = record["device"]
-    if record["kind"] == "check":
+    # Of several runs, one that does not end leaves time for the others.
+    seconds = arguments.timeout / deadline.RUN_PART
+    if record["kind"] == "run":
+        print(f"{record['shader']}: run on {original['name']} ({original['driver']})", flush=True)
+        with open_device(device) as opened, phase("executing", Owner.EXECUTION):
+            outcome = repeat_run(opened, folder, record, deadline.remaining())
+    elif record["kind"] == "check":
         print(f"{record['shader']}: {record['findings']} when the folder was made", flush=True)
-        outcome = repeat_check(
-            device, folder, record, arguments.timeout, allow_outside=arguments.allow_outside
-        )
+        outcome = repeat_check(device, folder, record, seconds, allow_outside=arguments.allow_outside)
     else:
         print(
             f"{record['case']}: {record['result']['status']} on {original['name']} ({original['driver']})",
             flush=True,
         )
-        outcome = repeat_case(device, folder, record, arguments.timeout)
+        outcome = repeat_case(device, folder, record, seconds)
     print(f"Repeated on {device.name}", file=sys.stderr)
     for line in outcome.lines:
         print(line)

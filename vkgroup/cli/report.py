@@ -21,6 +21,7 @@ def execute(arguments: argparse.Namespace) -> int:
         ("run", len(inputs.runs)),
         ("probe", len(inputs.probes)),
         ("check", len(inputs.checks)),
+        ("cost", len(inputs.costs)),
         ("benchmark file", len(inputs.benches)),
     )
     shown = ", ".join(f"{count} {name}{'s' * (count != 1)}" for name, count in parts if count)

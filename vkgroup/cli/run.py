@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 import vkgroup
 from vkgroup.choices import HITS
-from vkgroup.cli import output, pairs, shaders
+from vkgroup.cli import deadline, output, pairs, shaders
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.dispatch import Device, DrawState, HitGroup
 from vkgroup.dispatch.blocks import suggestion
+from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.specialization import notes_of
 from vkgroup.errors import InvalidInput
 from vkgroup.files import write_array
 from vkgroup.gl import Names
+from vkgroup.phases import Owner, phase, update
 from vkgroup.spirv import Module
+
+if TYPE_CHECKING:
+    from vkgroup.cli.run_with import ConfiguredRun
 
 # GLSL and NumPy use the same names for types of different sizes; the names in options are those of GLSL.
 _GLSL_DTYPES = {"float": "float32", "double": "float64", "int": "int32", "uint": "uint32", "half": "float16"}
@@ -40,46 +47,96 @@ def execute(arguments: argparse.Namespace) -> int:
 
         configured = configured_run(arguments)
         arguments = configured.options
+    with deadline.within(arguments.timeout):
+        return _run(arguments, configured)
+
+
+def _run(arguments: argparse.Namespace, configured: ConfiguredRun | None) -> int:
+    """Run the shader, and write its results."""
     _check(arguments)
-    traces = _traces(arguments)
-    bindings: dict[pairs.Key, Any] = {**pairs.arrays(arguments.inputs)}
-    files = _outputs(arguments, bindings, is_configured=configured is not None)
+    with phase("reading the inputs"):
+        bindings: dict[pairs.Key, Any] = {**pairs.arrays(arguments.inputs)}
+        files = _outputs(arguments, bindings, is_configured=configured is not None)
     with vkgroup.open(arguments.device) as device:
-        if traces:
-            module, stages = _load_ray_stages(arguments, device)
-        else:
-            module, stages = shaders.load_stages(arguments, device.target, device.capabilities)
-        specialization = {
-            pairs.constant(name): pairs.value(text)
-            for name, text in pairs.once(arguments.spec, "--spec").items()
-        }
-        push = _numbers(arguments.push, "--push")
-        if configured is not None:
-            specialization, push = configured.specialization(), configured.push()
-            bindings = configured.bindings(module, bindings)
-        for note in notes_of(_modules(module, stages), specialization):
-            print(f"Note: {note}", file=sys.stderr)
-        names = Names(module)
-        uniforms = names.uniforms(_numbers(arguments.uniforms, "--uniform"))
-        options = {
-            "bindings": {names.key(key): array for key, array in bindings.items()} | uniforms,
-            "push": push or None,
-            "specialization": specialization,
-            "subgroup_size": arguments.subgroup_size,
-            "repeat": arguments.repeat,
-            "timeout": arguments.timeout,
-        }
-        if traces:
-            result = device.trace(module, arguments.size, **stages, **options)
-        elif arguments.size is None:
-            full = arguments.full_subgroups
-            result = device.run(module, arguments.groups, full_subgroups=full, timed=True, **options)
-        else:
-            result = device.draw(module, arguments.size, **_draw_arguments(arguments), **stages, **options)
+        work = _work(arguments, configured, device, bindings)
+        result = work.run(device, arguments)
         time = f", {_time(result.seconds)}" if result.seconds is not None else ""
         print(f"Ran on {device.name}{time}", file=sys.stderr)
         if compiler := compiler_of(arguments.shader, arguments.compiler, arguments.dialect):
             print(f"Compiled by {compiler}", file=sys.stderr)
+    with phase("writing the results"):
+        _write_all(arguments, files, work.names, result)
+    return 0
+
+
+@dataclass
+class _Work:
+    """A dispatch, a draw or a trace: the shader, the method of `Device`, and its arguments."""
+
+    names: Names
+    method: str
+    given: dict[str, Any]
+
+    def run(self, device: Device, arguments: argparse.Namespace) -> RunResult:
+        """Execute it until the deadline, and return its results; before, write the folder of ``--repro``."""
+        recording = None
+        if arguments.repro is not None:
+            # Imported here, because only --repro needs the suite.
+            from vkgroup.results.reproduction.runs import Recording
+
+            with phase("writing the reproduction folder"):
+                shader = str(arguments.shader)
+                recording = Recording(arguments.repro, shader, device, self.method, self.given)
+            update(folder=shlex.quote(str(arguments.repro)))
+        with phase("executing", Owner.EXECUTION):
+            result: RunResult = getattr(device, self.method)(**self.given, timeout=deadline.remaining())
+        if recording is not None:
+            recording.finish(result)
+        return result
+
+
+def _work(
+    arguments: argparse.Namespace,
+    configured: ConfiguredRun | None,
+    device: Device,
+    bindings: dict[pairs.Key, Any],
+) -> _Work:
+    """Load the shaders, and return them with their arguments."""
+    if _traces(arguments):
+        module, stages = _load_ray_stages(arguments, device)
+    else:
+        module, stages = shaders.load_stages(arguments, device.target, device.capabilities)
+    specialization = {
+        pairs.constant(name): pairs.value(text) for name, text in pairs.once(arguments.spec, "--spec").items()
+    }
+    push = _numbers(arguments.push, "--push")
+    if configured is not None:
+        specialization, push = configured.specialization(), configured.push()
+        bindings = configured.bindings(module, bindings)
+    for note in notes_of(_modules(module, stages), specialization):
+        print(f"Note: {note}", file=sys.stderr)
+    names = Names(module)
+    uniforms = names.uniforms(_numbers(arguments.uniforms, "--uniform"))
+    options = {
+        "bindings": {names.key(key): array for key, array in bindings.items()} | uniforms,
+        "push": push or None,
+        "specialization": specialization,
+        "subgroup_size": arguments.subgroup_size,
+        "repeat": arguments.repeat,
+    }
+    if _traces(arguments):
+        return _Work(names, "trace", {"raygen": module, "size": arguments.size, **stages, **options})
+    if arguments.size is not None:
+        drawn = {**_draw_arguments(arguments), **stages, **options}
+        return _Work(names, "draw", {"shader": module, "size": arguments.size, **drawn})
+    control = {"full_subgroups": arguments.full_subgroups, "timed": True}
+    return _Work(names, "run", {"module": module, "groups": arguments.groups, **control, **options})
+
+
+def _write_all(
+    arguments: argparse.Namespace, files: dict[pairs.Key, Path | None], names: Names, result: RunResult
+) -> None:
+    """Write or print the results that ``--out`` names."""
     for key, file in files.items():
         if names.key(key) in result:
             _write(key, result[names.key(key)], file)
@@ -90,7 +147,6 @@ def execute(arguments: argparse.Namespace) -> int:
                 f"--out {_text(key)}: the shader writes no {what} of that name."
                 f"{suggestion(key, map(str, result))}"
             )
-    return 0
 
 
 def _modules(shader: Module, stages: dict[str, Any]) -> list[Module]:

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-_ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Signals that end a command."""
 
 
 class Ended(KeyboardInterrupt):
@@ -37,7 +38,7 @@ def orderly() -> Iterator[None]:
         raise Ended(number)
 
     try:
-        for number in _ENDING:
+        for number in ENDING:
             if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
                 before[number] = signal.signal(number, end)
     except ValueError:

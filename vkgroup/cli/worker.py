@@ -21,6 +21,13 @@ def execute(arguments: argparse.Namespace) -> int:
     asyncio.run(reach(address))
     served = members(multi_device.choose(arguments.device), arguments.jobs)
 
+    if address.startswith("tcp://"):
+        print(
+            f"vkgroup: {address} has no TLS: whoever can connect to it can execute code as you "
+            "(docs/cluster.md, Security)",
+            file=sys.stderr,
+        )
+
     def started() -> None:
         for member in served:
             offer = member.offer

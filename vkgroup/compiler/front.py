@@ -25,6 +25,7 @@ from vkgroup.compiler.registers import shifted, shifts_of
 from vkgroup.compiler.request import Request, Target, clean, failure, hint_at_opengl, read
 from vkgroup.compiler.tools import tools_version, validates
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
+from vkgroup.phases import phase
 from vkgroup.reading import printable
 from vkgroup.spec.stages import STAGE_NAMES, STAGES
 from vkgroup.spirv import Module, rename_entry_point
@@ -209,17 +210,30 @@ def compile_file(
             0,
             f"the suffix does not determine the stage: give --stage (in Python: stage=), or use {known}",
         )
-    return compile_source(read(file), stage=stage, name=str(path), dialect=dialect, **options)
+    text = read(file)
+    try:
+        return compile_source(text, stage=stage, name=str(path), dialect=dialect, **options)
+    except CompileError:
+        if dialect == "vulkan" and _WGSL.search(text):
+            raise failure(str(path), 0, _OTHER_LANGUAGES[".wgsl"]) from None
+        raise
+
+
+_WGSL = re.compile(
+    r"^\s*(@(compute|vertex|fragment|workgroup_size|group|binding)\b|fn\s+\w+\s*\()", re.MULTILINE
+)
+"""The beginning of a declaration in WGSL; GLSL has no attributes, and a comment of it compiles."""
 
 
 def _read(file: Path, **options: Unpack[CompileOptions]) -> Module:
     """Return the module of a SPIR-V binary; only options that need no source have an effect."""
-    return read_module(
-        file,
-        Target.of(options.get("target", Target.VULKAN_1_1)),
-        lower=options.get("lower_legacy", False),
-        level=_level(options.get("optimize", False)),
-    )
+    with phase(f"validating {printable(str(file))}"):
+        return read_module(
+            file,
+            Target.of(options.get("target", Target.VULKAN_1_1)),
+            lower=options.get("lower_legacy", False),
+            level=_level(options.get("optimize", False)),
+        )
 
 
 def _request(
@@ -285,7 +299,8 @@ def _compile(request: Request, compiler: str, use_cache: bool) -> Module:
     key = _key(request, compiler) if use_cache else None
     module = module_cache.load(key) if key else None
     if module is None:
-        module, dependencies = _build(request, compiler)
+        with phase(f"compiling {request.name}"):
+            module, dependencies = _build(request, compiler)
         if key:
             module_cache.store(key, module, dependencies)
     return module
@@ -367,7 +382,9 @@ def compile_program(requests: Sequence[Request], compiler: str, use_cache: bool)
     if keys and len(modules) == len(keys):
         return modules
     try:
-        built, dependencies = build_program([_rewritten(request, compiler) for request in requests], compiler)
+        with phase(f"compiling {requests[0].name}"):
+            rewritten = [_rewritten(request, compiler) for request in requests]
+            built, dependencies = build_program(rewritten, compiler)
     except CompileError as error:
         raise _restored(error, requests) from None
     first = {request.stage.name: request for request in reversed(requests)}

@@ -6,6 +6,8 @@ It imports no NumPy, so that it starts fast.
 from __future__ import annotations
 
 import os
+import select
+import threading
 import traceback
 from collections.abc import Callable, Mapping
 from typing import IO, Any
@@ -33,12 +35,21 @@ FUNCTIONS: Mapping[str, Callable[[Any], object]] = {
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer each working directory, function and argument with the function's result, or an exception."""
+    threading.Thread(target=_end_with_parent, args=(requests,), daemon=True).start()
     while True:
         try:
             folder, function, argument = processes.receive(requests)
         except EOFError:
             return
         processes.send(answers, _answer(folder, function, argument))
+
+
+def _end_with_parent(requests: IO[bytes]) -> None:
+    """End this process when its parent closes the pipe or ends, even while a compiler runs."""
+    closed = select.poll()
+    closed.register(requests, 0)  # reports only that the other end is closed
+    closed.poll()
+    os._exit(0)
 
 
 def _answer(folder: str, function: str, argument: Any) -> object:

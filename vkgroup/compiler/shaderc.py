@@ -29,6 +29,7 @@ from vkgroup.compiler.request import (
 from vkgroup.compiler.stack import with_deep_stack
 from vkgroup.compiler.validator import DECLARATIONS, SpirvTools
 from vkgroup.errors import CompileError, CompilerUnavailable
+from vkgroup.reading import require_regular
 
 _SONAMES = (
     "libshaderc_shared.so.1",
@@ -113,6 +114,8 @@ def _library() -> _Library | None:
     given = os.environ.get(LIBRARY_VARIABLE)
     for name in (given,) if given else _SONAMES:
         try:
+            if "/" in name:
+                require_regular(name)
             return _Library(ffi, ffi.dlopen(name))
         except (OSError, AttributeError):
             continue

@@ -53,7 +53,7 @@ class RunOutcomes:
         outcomes.update(dict.fromkeys([*self.run.missing, *self.run.without_verdict], Outcome.MISSING))
         for held in self.run.not_run:
             outcomes.update(dict.fromkeys(held.cases, Outcome.SKIP))
-        self.by_case = dict(sorted(outcomes.items()))
+        self.by_case = {name: outcomes[name] for name in sorted(outcomes)}
 
     def _outcome(self, result: Result) -> Outcome:
         """Return a case's outcome: a flake if one of its results is expected, and the other is not."""
@@ -183,4 +183,4 @@ def read_again(folder: Path) -> dict[str, Result]:
 
 def write_again(folder: Path, again: dict[str, Result]) -> None:
     """Write second results into a run's folder; raise OSError if that fails."""
-    write_whole(folder / AGAIN, "".join(map(format_result, again.values())))
+    write_whole(folder / AGAIN, map(format_result, again.values()))

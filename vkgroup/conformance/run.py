@@ -13,6 +13,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from shlex import quote
+from sys import intern
 from typing import Any
 
 from vkgroup.conformance import plan
@@ -23,12 +24,17 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.hangs import ALLOW, HangGuard
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.rules import rule_of
+from vkgroup.conformance.statistics import case_statistics
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
+from vkgroup.dispatch.executables import Executable
 from vkgroup.dispatch.vulkan import VulkanDevice
 from vkgroup.errors import (
     DeviceLost,
     DispatchTimeout,
+    InternalError,
+    InvalidInput,
+    NoDevice,
     Unsupported,
     VkgroupError,
     describe,
@@ -86,6 +92,30 @@ def compile_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
             return [result]
     share = (time.perf_counter() - start) / len(batch)
     return [Result(case.name, Status.COMPILED, share) for case in batch.cases]
+
+
+def compile_with_statistics(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
+    """Compile each case alone, and record the compiler's statistics; see `compile_batch` for the rest.
+
+    Batches stay large: after a crash they are split, so that a case crashes alone in a new process before it
+    gets this verdict. The shim of RADV crashes when its memory is used up, whatever the case is.
+    """
+    device = executor.device
+    if not isinstance(device, VulkanDevice):
+        return compile_batch(executor, batch)
+    results: list[Result | NoVerdict] = []
+    for case in batch.cases:
+        captured: list[Executable] = []
+        device.logical.captured = captured
+        try:
+            compiled = compile_batch(executor, replace(batch, cases=[case]))
+        finally:
+            device.logical.captured = None
+        if captured and isinstance(compiled[0], Result) and compiled[0].status is Status.COMPILED:
+            statistics = case_statistics(case.name, captured, device.capabilities.driver_name)
+            compiled = [replace(compiled[0], statistics=statistics)]
+        results += compiled
+    return results
 
 
 def _submitted(executor: Executor) -> int:
@@ -175,6 +205,9 @@ class ExecutorSession:
         self.device.close()
 
 
+TOGETHER = 1000
+"""Results of cases that need no dispatch that are recorded together; all at once would be half a million."""
+
 MANY_CASES = 20_000
 """With at least this many cases, workers start before the batches are planned, because planning is slow."""
 
@@ -198,6 +231,7 @@ def run(
     scheduler: Scheduler | None = None,
     allow_hangs: bool = False,
     compiler: str = "",
+    statistics: bool = False,
 ) -> Run:
     """Execute cases of the suite on a device and return the run.
 
@@ -225,16 +259,20 @@ def run(
         hang in the same way. Otherwise these cases are in `Run.not_run`.
     compiler : the compiler of all shaders whose language it supports, one of `vkgroup.choices.COMPILERS`;
         empty for the default. A shader that it does not compile gives `Status.NOT_SUPPORTED`.
+    statistics : record the compiler's statistics of each case, which is then compiled alone. Only for
+        compile-only devices.
 
     Raises
     ------
     NoDevice, DriverError
-        The device cannot be opened.
+        The device cannot be opened, or no worker process starts any more; `Run.problem` is this error.
     InvalidInput
-        `out` contains a different run.
+        `out` contains a different run, or `statistics` is true and the device executes.
     CasesWithoutVerdict
         vkgroup or its host failed in some cases, which have no result. Its attribute `run` has all others.
     """
+    if statistics and not device.is_compile_only:
+        raise InvalidInput(f"{device.name} executes: only compile-only devices record statistics of cases.")
     chosen = tuple(cases) if cases is not None else select(tuple(filters))
     if scheduler is None:
         own, count = read_capabilities(device), jobs or default_jobs()
@@ -243,6 +281,8 @@ def run(
     capabilities = scheduler.capabilities
     started = datetime.now(UTC).isoformat(timespec="seconds")
     judge = compile_batch if device.is_compile_only else judge_batch
+    if statistics:
+        judge = compile_with_statistics
     rules = partial(rule_of, capabilities=capabilities)
     result = Run(capabilities, seed, scheduler.jobs, started, rule_of=rules)
     result.compiler = compiler
@@ -253,6 +293,7 @@ def run(
         "seed": seed,
         "vkgroup": version("vkgroup"),
         **({"compiler": compiler} if compiler else {}),
+        **({"statistics": True} if statistics else {}),
     }
     journal = None if out is None else Journal(out, identity, resume=resume)
     start = time.perf_counter()
@@ -276,15 +317,21 @@ def run(
             start_early=early,
             reduce=guard.reduced,
         )
-        pass_on(stream, scheduler.drain, session.take)
-    reached = {judged.case for judged in result.results}
+        try:
+            pass_on(stream, scheduler.drain, session.take)
+        except (NoDevice, InternalError) as problem:
+            result.problem = problem
+    ended = {judged.case for judged in result.results}
+    result.executed = sum(case.name in ended for case in pending)
     result.without_verdict = {entry.case: entry.detail for entry in scheduler.without_verdict}
     result.not_run = list(guard.not_run.values())
-    ended = reached | result.without_verdict.keys()
+    ended |= result.without_verdict.keys()
     ended |= {name for reason in result.not_run for name in reason.cases}
     result.missing = [case.name for case in chosen if case.name not in ended]
-    result.executed = sum(case.name in reached for case in pending)
     result.seconds = time.perf_counter() - start
+    result.worker_memory = scheduler.peak_memory
+    if result.problem is not None:
+        raise result.problem
     if result.without_verdict:
         raise CasesWithoutVerdict(result)
     return result
@@ -311,11 +358,15 @@ class _Session:
         """Record the cases that need no dispatch, or that may hang the device; return the others."""
         done = self._journal.done if self._journal is not None else {}
         self._add([done[case.name] for case in cases if case.name in done])
-        unsupported, pending = [], []
+        unsupported: list[Result] = []
+        pending = []
         for case in (case for case in cases if case.name not in done):
             if needs := family_of(case).missing(case, self._run.capabilities):
-                detail = f"needs {', '.join(needs)}"
+                detail = intern(f"needs {', '.join(needs)}")
                 unsupported.append(Result(case.name, Status.NOT_SUPPORTED, detail=detail))
+                if len(unsupported) == TOGETHER:
+                    self.take(unsupported)
+                    unsupported = []
             elif self._guard.may_run(case.name):
                 pending.append(case)
         self.take(unsupported)

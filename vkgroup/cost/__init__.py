@@ -1,4 +1,4 @@
-"""Static cost of a compute shader, as the driver's compiler reports it: registers, code and estimates.
+"""Static cost of a shader, as the driver's compiler reports it: registers, code and estimates.
 
 The shader is compiled for a device and not executed, so the device may be compile-only.
 """
@@ -6,7 +6,9 @@ The shader is compiled for a device and not executed, so the device may be compi
 from __future__ import annotations
 
 from vkgroup.cost.comparing import Change, regressions
-from vkgroup.cost.measuring import Job, costs_of_jobs, costs_on
-from vkgroup.cost.record import FIELDS, Cost, Status
+from vkgroup.cost.jobs import Job, job_of
+from vkgroup.cost.measuring import costs_of_jobs, costs_on
+from vkgroup.cost.record import Cost, Status
+from vkgroup.dispatch.statistics import FIELDS
 
-__all__ = ["FIELDS", "Change", "Cost", "Job", "Status", "costs_of_jobs", "costs_on", "regressions"]
+__all__ = ["FIELDS", "Change", "Cost", "Job", "Status", "costs_of_jobs", "costs_on", "job_of", "regressions"]

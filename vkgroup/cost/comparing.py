@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from vkgroup.cost.record import FIELDS, Cost, Status
+from vkgroup.cost.record import Cost, Status
+from vkgroup.dispatch.statistics import FIELDS
 
 
 @dataclass(frozen=True)

@@ -3,44 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vkgroup.cost.instructions import count_of, kinds_of
+from vkgroup.cost.jobs import Job
 from vkgroup.cost.record import Cost, Status
-from vkgroup.cost.statistics import quantities, statistics_of
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.executables import Executable
+from vkgroup.dispatch.statistics import quantities, statistics_of
 from vkgroup.errors import DriverError, InternalError, NoDevice, Unsupported, describe, is_device_error
 from vkgroup.opening import open_device
 from vkgroup.runner.describe import SECONDS
 from vkgroup.runner.driver_output import position, printed_since
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
-from vkgroup.spirv import Module
 
 EXTENSION = "VK_KHR_pipeline_executable_properties"
-
-
-@dataclass(frozen=True)
-class Job:
-    """A compute shader to compile.
-
-    Attributes
-    ----------
-    code : the SPIR-V module.
-    entry_point : its name; None for the only one.
-    specialization : values of specialization constants, by id or name.
-    sizes : subgroup sizes; all that the device allows if empty.
-    full_subgroups : whether every subgroup must be full.
-    """
-
-    code: bytes
-    entry_point: str | None = None
-    specialization: Mapping[int | str, Any] = field(default_factory=dict)
-    sizes: tuple[int, ...] = ()
-    full_subgroups: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,8 +72,9 @@ def costs_on(device: DeviceInfo, job: Job, timeout: float = SECONDS) -> list[Cos
 def costs_of_jobs(device: DeviceInfo, jobs: Sequence[Job], timeout: float = SECONDS) -> list[list[Cost]]:
     """Compile shaders on a device at each subgroup size, and return the costs of each.
 
-    A crash of the driver is the result of one shader and size. A compile-only device that cannot be opened,
-    because it lacks Vulkan 1.1, has one cost with the reason.
+    A crash of the driver is the result of one shader and size. A size that the driver does not compile for,
+    because it chooses another one for the shader, is left out if the other one is there. A compile-only
+    device that cannot be opened, because it lacks Vulkan 1.1, has one cost with the reason.
 
     Parameters
     ----------
@@ -107,7 +88,7 @@ def costs_of_jobs(device: DeviceInfo, jobs: Sequence[Job], timeout: float = SECO
         Another device cannot be opened.
     """
     try:
-        worker = _start(device, timeout)
+        worker = _Worker(device, timeout)
     except NoDevice as error:
         if not device.is_compile_only:
             raise
@@ -115,24 +96,60 @@ def costs_of_jobs(device: DeviceInfo, jobs: Sequence[Job], timeout: float = SECO
         return [[Cost(device.choice, device.name, size, status, str(error))] for _ in jobs]
     results = []
     try:
-        capabilities = _ask(worker, "describe", timeout)
-        if not isinstance(capabilities, Capabilities):
-            raise NoDevice(f"{device.name} cannot be opened: {capabilities}")
+        capabilities = worker.capabilities()
         for job in jobs:
-            costs = []
-            for size in job.sizes or sizes_of(capabilities):
-                answer = _ask(worker, CompileAt(job, size), timeout)
-                if isinstance(answer, Cost):
-                    costs.append(answer)
-                else:
-                    assert isinstance(answer, tuple)
-                    costs.append(Cost(device.choice, device.name, size, *answer))
-                    worker.kill()
-                    worker = _start(device, timeout)
-            results.append(costs)
+            sizes = job.sizes or sizes_of(capabilities, job)
+            results.append(_different([worker.compile(CompileAt(job, size)) for size in sizes]))
     finally:
         worker.close()
     return results
+
+
+def _different(costs: Sequence[Cost]) -> list[Cost]:
+    """Return costs without those of a size that the driver replaced by another one, which is there."""
+    return list({cost.subgroup_size: cost for cost in reversed(costs)}.values())[::-1]
+
+
+class _Worker:
+    """A worker process with a device, which is replaced after a failure of the driver."""
+
+    def __init__(self, device: DeviceInfo, timeout: float) -> None:
+        self._device, self._timeout = device, timeout
+        self._process = _start(device, timeout)
+        self._has_compiled = False
+
+    def capabilities(self) -> Capabilities:
+        """Return the device's capabilities; NoDevice if it cannot be opened."""
+        answer = _ask(self._process, "describe", self._timeout)
+        if not isinstance(answer, Capabilities):
+            raise NoDevice(f"{self._device.name} cannot be opened: {answer}")
+        return answer
+
+    def compile(self, request: CompileAt) -> Cost:
+        """Return the cost of a shader at a size.
+
+        A crash counts if it occurs in a new process, too: earlier shaders may be its reason, as the shim of
+        RADV uses up its memory.
+        """
+        answer = _ask(self._process, request, self._timeout)
+        if isinstance(answer, tuple) and answer[0] is Status.CRASH and self._has_compiled:
+            self._restart()
+            answer = _ask(self._process, request, self._timeout)
+        if isinstance(answer, Cost):
+            self._has_compiled = True
+            return answer
+        assert isinstance(answer, tuple)
+        self._restart()
+        return Cost(self._device.choice, self._device.name, request.size, *answer)
+
+    def _restart(self) -> None:
+        self._process.kill()
+        self._process = _start(self._device, self._timeout)
+        self._has_compiled = False
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.close()
 
 
 def _start(device: DeviceInfo, timeout: float) -> WorkerProcess:
@@ -163,12 +180,17 @@ def _ask(
     return answer
 
 
-def sizes_of(capabilities: Capabilities) -> tuple[int, ...]:
-    """Return the subgroup sizes that compute pipelines of a device can have."""
+def sizes_of(capabilities: Capabilities, job: Job) -> tuple[int, ...]:
+    """Return the subgroup sizes that a device can compile a shader for."""
     control = capabilities.size_control
-    if not control.supported or "compute" not in control.required_size_stages:
+    if not _controls_size(capabilities, job):
         return (capabilities.subgroup.size,)
     return tuple(1 << power for power in range(8) if control.min_size <= 1 << power <= control.max_size)
+
+
+def _controls_size(capabilities: Capabilities, job: Job) -> bool:
+    control = capabilities.size_control
+    return control.supported and job.stage in control.required_size_stages and job.controls_size
 
 
 def cost_of(device: Device, job: Job, size: int) -> Cost:
@@ -178,16 +200,14 @@ def cost_of(device: Device, job: Job, size: int) -> Cost:
     if "pipelineExecutableInfo" not in capabilities.features:
         return replace(cost, status=Status.NOT_SUPPORTED, detail=f"the driver lacks {EXTENSION}")
     printed = position()
-    fixed = "compute" not in capabilities.size_control.required_size_stages
+    own_size = not _controls_size(capabilities, job) and size == capabilities.subgroup.size
     try:
-        with device.pipeline(
-            Module.from_bytes(job.code),
-            entry_point=job.entry_point,
-            specialization=job.specialization,
-            subgroup_size=None if fixed and size == capabilities.subgroup.size else size,
-            full_subgroups=job.full_subgroups,
-        ) as pipeline:
-            executables = pipeline.executables(representations=True)
+        with job.pipeline(device, None if own_size else size) as pipeline:
+            executables = [
+                executable
+                for executable in pipeline.executables(representations=True)
+                if job.stage in executable.stages
+            ]
             shader = pipeline.stages.shaders[0]
     except Unsupported as error:
         lacking = ", ".join(error.missing) or str(error)
@@ -199,17 +219,20 @@ def cost_of(device: Device, job: Job, size: int) -> Cost:
         return replace(cost, status=Status.REJECTED, detail=detail)
     if not executables:
         return replace(cost, status=Status.NOT_SUPPORTED, detail="the driver reports no executable")
-    declared = shader.module.reflection.shared_memory(shader.specialization)
+    declared: dict[str, float] = {}
+    if job.stage == "compute":
+        memory = shader.module.reflection.shared_memory(shader.specialization)
+        declared["shared_memory"] = float(memory)
     return _filled(cost, capabilities.driver_name, executables[0], declared)
 
 
-def _filled(cost: Cost, driver: str, executable: Executable, shared_memory: int) -> Cost:
-    """Return a cost with the quantities of an executable; `shared_memory`: bytes that the shader declares."""
+def _filled(cost: Cost, driver: str, executable: Executable, declared: Mapping[str, float]) -> Cost:
+    """Return a cost with the quantities of an executable; `declared`: quantities that the shader declares."""
     name = statistics_of(driver).assembly
     codes = [code.text for code in executable.representations if name and code.name == name]
     assembly = codes[0] if codes else ""
     kinds = kinds_of(driver, assembly)
-    found = {"shared_memory": float(shared_memory), **quantities(driver, executable.statistics)}
+    found = {**declared, **quantities(driver, executable.statistics)}
     if assembly:
         found["subgroup_instructions"] = float(count_of(driver, kinds))
     return replace(

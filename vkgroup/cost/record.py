@@ -1,4 +1,4 @@
-"""Record of a shader's static cost on one device at one subgroup size, and its quantities as a table."""
+"""Record of a shader's static cost on one device at one subgroup size."""
 
 from __future__ import annotations
 
@@ -27,35 +27,6 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
-class Quantity:
-    """A quantity of a cost."""
-
-    name: str
-    title: str  # heading of its column
-    #: Whether a larger value is worse (1), better (-1).
-    worse: int = 1
-
-
-FIELDS = {
-    quantity.name: quantity
-    for quantity in (
-        Quantity("vector_registers", "vector registers"),
-        Quantity("scalar_registers", "scalar registers"),
-        Quantity("spills", "spills"),
-        Quantity("shared_memory", "shared memory"),
-        Quantity("scratch", "scratch"),
-        Quantity("code_size", "code size"),
-        Quantity("instructions", "instructions"),
-        Quantity("subgroup_instructions", "subgroup instructions"),
-        Quantity("latency", "latency"),
-        Quantity("inverse_throughput", "inverse throughput"),
-        Quantity("waves", "waves", -1),
-    )
-}
-"""All quantities, in the order of columns."""
-
-
-@dataclass(frozen=True)
 class Cost:
     """The static cost of a shader on one device at one subgroup size.
 
@@ -65,7 +36,8 @@ class Cost:
     gpu : the device's name.
     subgroup_size : the size of the compilation.
     status, detail : result of the compilation, and the error or the lacking features.
-    quantities : by the names of `FIELDS`; those that the driver does not report are absent.
+    quantities : by the names of `vkgroup.dispatch.statistics.FIELDS`; those that the driver does not report
+        are absent.
     kinds : number of instructions of each kind of `vkgroup.cost.instructions`; empty if the driver provides
         no assembly.
     statistics : all statistics of the driver, by its names.

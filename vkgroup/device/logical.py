@@ -84,6 +84,8 @@ class LogicalDevice(MemoryDevice):
         info = DeviceInfo.of(str(instance.manifest), icd, index, declared, gpu, own_process)
         super().__init__(instance, physical, info, declared)
         self.idle_images: list[Any] = []
+        # Executables of the pipelines that are created; None if they are not captured.
+        self.captured: list[Any] | None = None
         self.read_samples: Callable[[Any], npt.NDArray[np.uint8]] | None = None
         self._enable(robust)
         self._create()

@@ -14,7 +14,7 @@ import msgspec
 from vkgroup import drivers
 from vkgroup.errors import NoDevice
 from vkgroup.files import expanded
-from vkgroup.reading import read_bytes
+from vkgroup.reading import read_bytes, require_regular
 
 _SYSTEM_NAMES = {
     "win32": ("vulkan-1.dll",),
@@ -56,6 +56,8 @@ def find_loader() -> Candidate:
     reasons = []
     for candidate in candidates():
         try:
+            if "/" in candidate.name:
+                require_regular(candidate.name)  # the dynamic linker would wait for a pipe's writer
             ctypes.CDLL(candidate.name)
         except OSError as error:
             reasons.append(f"  {candidate.name} (from {candidate.origin}): {error}")

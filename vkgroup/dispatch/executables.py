@@ -23,6 +23,7 @@ class Executable:
     """One executable: the result of compiling one or several stages of a pipeline."""
 
     name: str  # the driver's name
+    stages: tuple[str, ...]  # the stages that it was made of
     subgroup_size: int  # the size that it runs with
     statistics: dict[str, Value]  # by the driver's names
     representations: tuple[Representation, ...] = ()

@@ -94,17 +94,17 @@ class Pipeline(Closing):
         """Return the statistics of the driver's compiler: registers, spilled memory and others.
 
         Names and values are the driver's (VK_KHR_pipeline_executable_properties); empty where the device
-        does not report any, and for pipelines of other kinds than compute.
+        does not report any, and for pipelines of ray tracing.
         """
         return {
             name: value for executable in self.executables() for name, value in executable.statistics.items()
         }
 
     def executables(self, *, representations: bool = False) -> tuple[Executable, ...]:
-        """Return what the driver's compiler made of the shader: statistics, and with `representations` code.
+        """Return what the driver's compiler made of the shaders: statistics, and with `representations` code.
 
         Names and values are the driver's (VK_KHR_pipeline_executable_properties); empty where the device
-        does not report any, and for pipelines of other kinds than compute.
+        does not report any, and for pipelines of ray tracing.
         """
         self.device.require_open()
         if self.closed:

@@ -24,6 +24,7 @@ from vkgroup.dispatch.image import Image, choose_format, named_format
 from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.stages import Stages
 from vkgroup.errors import InvalidDispatch, NotShareable, OutOfMemory
+from vkgroup.phases import Owner, phase
 from vkgroup.sampler import Sampler, make_sampler
 from vkgroup.spec.stages import STAGES
 from vkgroup.spirv import ImageType, Module
@@ -58,8 +59,13 @@ class ResourceDevice(Closing):
 
     def _new_pipeline(self, stages: Stages) -> Pipeline:
         """Make a pipeline of this kind of device."""
-        self.require_execution()
-        return self._kind_of_pipelines(self._base, stages)
+        with phase("trying whether the device executes", Owner.DRIVER):
+            self.require_execution()
+        if self.info.is_reference:
+            with phase("preparing the shader for the reference device"):
+                return self._kind_of_pipelines(self._base, stages)
+        with phase("creating the pipeline", Owner.DRIVER):
+            return self._kind_of_pipelines(self._base, stages)
 
     @property
     def subgroup_size(self) -> int | None:

@@ -21,7 +21,7 @@ from vkgroup.drivers.cache import (
     parse_name,
     version_key,
 )
-from vkgroup.drivers.fetch import DriverStatus, fetch, fetch_package, list_drivers, path
+from vkgroup.drivers.fetch import DriverStatus, fetch, fetch_all, fetch_package, list_drivers, path
 from vkgroup.files import cache_folder
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "cache_folder",
     "drivers_folder",
     "fetch",
+    "fetch_all",
     "fetch_package",
     "installed",
     "keep_library",

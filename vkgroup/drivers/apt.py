@@ -1,25 +1,35 @@
 """Query and download the distribution's signed packages without root rights.
 
 ``apt-get`` runs with separate lists, cache and configuration in the user's cache. It therefore needs no root
-rights and does not change the system. Downloads are verified against the signed lists as usual. The proxies
-(``Acquire::*``), the trusted keys and, on distributions other than Debian, the sources are those of the
-system.
+rights and does not change the system. The proxies, the trusted keys and, on distributions other than Debian,
+the sources are those of the system, without settings that accept unsigned packages. Every list must have a
+valid signature, and every package the SHA-256 in its list.
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import re
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
+from vkgroup.drivers.sources import (
+    DEBIAN_MIRROR,
+    DEBIAN_SECURITY_MIRROR,
+    KEYRING_PACKAGE,
+    KEYRINGS,
+    debian_sources,
+    is_debian,
+    os_release,
+    system_keyring,
+    system_sources,
+)
 from vkgroup.errors import DriverFetchError
 
 Progress = Callable[[str, float], None]
@@ -33,10 +43,15 @@ or copy one from a machine with network: `make bundle DRIVERS=swiftshader` there
 `make conform OFFLINE=FOLDER` here."""
 
 _LISTS_STAY_FRESH = 6 * 3600.0  # seconds; a failed download refreshes the lists immediately
-_DEBIAN_MIRROR = "http://deb.debian.org/debian"
-_DEBIAN_SECURITY_MIRROR = "http://deb.debian.org/debian-security"
-_KEYRING_PACKAGE = "debian-archive-keyring"
-_KEYRINGS = ("debian-archive-keyring.gpg", "debian-archive-keyring.pgp")
+_CONNECTION = re.compile(r"Acquire::(http|https|ftp|tor|Force|Retries|Check-(Valid-Until|Date) )")
+"""Settings of the system that are kept: proxies, and whether outdated lists are accepted."""
+
+_UNVERIFIED = re.compile(
+    r"not signed|does not have a Release file|is expired|not valid yet|GPG error|authenticated|"
+    r"Hash Sum mismatch|unexpected size",
+    re.IGNORECASE,
+)
+"""Messages of apt about signatures, dates and hashes."""
 
 
 @dataclass(frozen=True)
@@ -54,66 +69,23 @@ class Package:
         return self.version.split(":", 1)[-1].rsplit("-", 1)[0].split("+", 1)[0]
 
 
-def _os_release() -> Mapping[str, str]:
-    try:
-        return platform.freedesktop_os_release()
-    except OSError:
-        return {}
-
-
 def distribution() -> str:
     """Return the distribution's id and release: ``debian-12``, ``ubuntu-24.04``; ``unknown`` elsewhere."""
-    release = _os_release()
+    release = os_release()
     words = [release.get("ID", ""), release.get("VERSION_ID") or release.get("VERSION_CODENAME", "")]
     return "-".join(word for word in words if word) or "unknown"
-
-
-def is_debian() -> bool:
-    """Return whether this is Debian itself, not a derivative."""
-    return _os_release().get("ID") == "debian"
-
-
-def _bookworm_sources(keyring: Path | None) -> str:
-    """Return Debian 12's sources; its packages work with the C libraries of later releases and of Ubuntu."""
-    option = f"[signed-by={keyring}] " if keyring else ""
-    return (
-        f"deb {option}{_DEBIAN_MIRROR} bookworm main\n"
-        f"deb {option}{_DEBIAN_MIRROR} bookworm-backports main\n"
-        f"deb {option}{_DEBIAN_SECURITY_MIRROR} bookworm-security main"
-    )
-
-
-def _trixie_sources(keyring: Path | None) -> str:
-    """Return Debian 13's sources with backports, for programs that run with their own C library."""
-    option = f"[signed-by={keyring}] " if keyring else ""
-    return (
-        f"deb {option}{_DEBIAN_MIRROR} trixie main\n"
-        f"deb {option}{_DEBIAN_MIRROR} trixie-backports main\n"
-        f"deb {option}{_DEBIAN_SECURITY_MIRROR} trixie-security main"
-    )
-
-
-def _unstable_sources(keyring: Path | None) -> str:
-    """Return the sources of Debian unstable, for programs that run with their own C library."""
-    option = f"[signed-by={keyring}] " if keyring else ""
-    return f"deb {option}{_DEBIAN_MIRROR} sid main"
-
-
-def _system_keyring() -> Path | None:
-    """Return the file of Debian's keyring package; None if the host lacks it (apt then uses its own keys)."""
-    keyrings = [Path("/usr/share/keyrings") / name for name in _KEYRINGS]
-    return next((path for path in keyrings if path.is_file()), None)
 
 
 class Apt:
     """``apt-get`` with lists, cache and configuration in `folder`, which is not deleted between calls.
 
     Only one process may use it at a time: the caller must hold a lock on `folder`. `sources` has lines of
-    apt's list of sources; None means those of the system, on Debian with backports. Raises DriverFetchError
-    if the host has no ``apt-get`` or no ``dpkg-deb``.
+    apt's list of sources; None means those of the system that are verified, on Debian with backports.
+    Packages stay in `downloads`, if given. Raises DriverFetchError if the host has no ``apt-get`` or no
+    ``dpkg-deb``.
     """
 
-    def __init__(self, folder: Path, sources: str | None = None) -> None:
+    def __init__(self, folder: Path, sources: str | None = None, downloads: Path | None = None) -> None:
         for tool in ("apt-get", "apt-cache", "apt-config", "dpkg-deb"):
             if shutil.which(tool) is None:
                 raise DriverFetchError(
@@ -123,9 +95,18 @@ class Apt:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder.resolve()
         self._sources = sources
+        self._downloads = downloads
         self._empty_status = self._folder / "status"
-        self._stamp = self._folder / "updated"
+        self._stamp = self._folder / "verified"
         self._environment = {**os.environ, "LC_ALL": "C", "APT_CONFIG": str(self._folder / "apt.conf")}
+
+    @property
+    def omitted(self) -> str:
+        """A sentence about the system's sources that are not used; empty if there are none."""
+        omitted = () if self._sources is not None or is_debian() else system_sources().omitted
+        if not omitted:
+            return ""
+        return f" Not used, because an option switches off verification: {'; '.join(omitted)}."
 
     def update(self, progress: Progress | None = None, *, force: bool = False) -> bool:
         """Refresh package lists older than six hours (one minute with `force`); return whether it did."""
@@ -170,7 +151,8 @@ class Apt:
         versions = self.versions(package)
         if not versions:
             raise DriverFetchError(
-                f"The package sources of {distribution()} have no `{package}`.\n{INSTALL_INSTEAD}"
+                f"The package sources of {distribution()} have no `{package}`.{self.omitted}\n"
+                f"{INSTALL_INSTEAD}"
             )
         return versions[0]
 
@@ -218,12 +200,16 @@ class Apt:
         into.mkdir(parents=True, exist_ok=True)
         if not packages:
             return
-        with tempfile.TemporaryDirectory(prefix="debs-", dir=self._folder) as downloads:
-            command = ["download", *(f"{p.name}={p.version}" for p in packages)]
-            what = packages[0].name + (f" and {len(packages) - 1} more" if len(packages) > 1 else "")
-            self._run_with_progress(command, what, progress, Path(downloads))
-            for archive in sorted(Path(downloads).glob("*.deb")):
-                self._output(["dpkg-deb", "--extract", str(archive), str(into)])
+        with tempfile.TemporaryDirectory(prefix="debs-", dir=self._folder) as temporary:
+            downloads = self._downloads or Path(temporary)
+            lacking = [package for package in packages if not _archives(package, downloads)]
+            if lacking:
+                command = ["download", *(f"{p.name}={p.version}" for p in lacking)]
+                what = lacking[0].name + (f" and {len(lacking) - 1} more" if len(lacking) > 1 else "")
+                self._run_with_progress(command, what, progress, downloads)
+            for package in packages:
+                for archive in _archives(package, downloads):
+                    extract(archive, into)
 
     def with_package(
         self, package: str, upstream: str | None = None, progress: Progress | None = None
@@ -243,25 +229,25 @@ class Apt:
         keyring = self._debian_keyring(progress)
         if keyring is None and not is_debian():
             return None
-        bookworm = Apt(self._folder / "bookworm", _bookworm_sources(keyring))
+        bookworm = Apt(self._folder / "bookworm", debian_sources("bookworm", keyring), self._downloads)
         bookworm.update(progress)
         return bookworm
 
     def unstable(self, progress: Progress | None = None) -> Apt:
         """Return the sources of Debian unstable; DriverFetchError if this host has no keys to verify them."""
-        return self._debian("unstable", _unstable_sources, progress)
+        return self._debian("unstable", "sid", progress)
 
     def trixie(self, progress: Progress | None = None) -> Apt:
         """Return Debian 13's sources with backports; DriverFetchError without keys to verify them."""
-        return self._debian("trixie", _trixie_sources, progress)
+        return self._debian("trixie", "trixie", progress)
 
-    def _debian(self, name: str, sources: Callable[[Path | None], str], progress: Progress | None) -> Apt:
+    def _debian(self, name: str, codename: str, progress: Progress | None) -> Apt:
         keyring = self._debian_keyring(progress)
         if keyring is None and not is_debian():
             raise DriverFetchError(
-                f"{distribution()} has no package {_KEYRING_PACKAGE} to verify Debian's packages with."
+                f"{distribution()} has no package {KEYRING_PACKAGE} to verify Debian's packages with."
             )
-        release = Apt(self._folder / name, sources(keyring))
+        release = Apt(self._folder / name, debian_sources(codename, keyring), self._downloads)
         release.update(progress)
         return release
 
@@ -271,13 +257,13 @@ class Apt:
         On a derivative, it is that in its package of Debian's keyring, so the chain of trust also starts with
         the system's keys.
         """
-        keyring = _system_keyring()
-        if keyring is not None or is_debian() or not self.versions(_KEYRING_PACKAGE):
+        keyring = system_keyring()
+        if keyring is not None or is_debian() or not self.versions(KEYRING_PACKAGE):
             return keyring
         keys = self._folder / "debian-keys"
-        keyring = keys / "usr" / "share" / "keyrings" / _KEYRINGS[0]
+        keyring = keys / "usr" / "share" / "keyrings" / KEYRINGS[0]
         if not keyring.is_file():
-            self.unpack([self.newest(_KEYRING_PACKAGE)], keys, progress)
+            self.unpack([self.newest(KEYRING_PACKAGE)], keys, progress)
         return keyring
 
     def _has(self, package: str, upstream: str | None) -> bool:
@@ -288,18 +274,23 @@ class Apt:
         lines = self._output(query).splitlines()
         return {line.split()[1] for line in lines if line.startswith("installed ")}
 
-    def _source_lists(self) -> list[str | None]:
-        """Return lists of sources, in the order to try; None means the system's sources."""
+    def _source_lists(self) -> list[str]:
+        """Return lists of sources, in the order to try."""
         if self._sources is not None:
             return [self._sources]
-        codename = _os_release().get("VERSION_CODENAME", "")
+        codename = os_release().get("VERSION_CODENAME", "")
         if not is_debian() or not codename:
-            return [None]
-        keyring = _system_keyring()
+            system = system_sources().text
+            if not system:
+                raise DriverFetchError(
+                    f"The apt of this host has no source of packages.{self.omitted}\n{INSTALL_INSTEAD}"
+                )
+            return [system]
+        keyring = system_keyring()
         option = f"[signed-by={keyring}] " if keyring else ""
         mirrors = self._mirrors()
-        mirror = mirrors.get(codename, _DEBIAN_MIRROR)
-        security = mirrors.get(f"{codename}-security", _DEBIAN_SECURITY_MIRROR)
+        mirror = mirrors.get(codename, DEBIAN_MIRROR)
+        security = mirrors.get(f"{codename}-security", DEBIAN_SECURITY_MIRROR)
         lines = [f"deb {option}{mirror} {codename} main", f"deb {option}{security} {codename}-security main"]
         backports = f"deb {option}{mirror} {codename}-backports main"
         # Testing and unstable have no backports, and some mirrors lack them.
@@ -313,14 +304,16 @@ class Apt:
         rows = [line.split() for line in done.stdout.splitlines()]
         return {row[2]: row[1].rstrip("/") for row in rows if len(row) == 3 and row[0] == "Packages"}
 
-    def _configure(self, sources: str | None) -> None:
+    def _configure(self, sources: str) -> None:
         """Write apt's configuration: proxies and timeouts of the system, private folders, no hooks."""
+        path = self._folder / ("list.sources" if sources.startswith("Types:") else "sources.list")
+        path.write_text(sources + "\n")
         lists, archives = self._folder / "lists", self._folder / "cache" / "archives"
         for part in (lists / "partial", archives / "partial"):
             part.mkdir(parents=True, exist_ok=True)
         self._empty_status.write_text("")
         dump = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=False).stdout
-        lines = [line for line in dump.splitlines() if line.startswith("Acquire::")]
+        lines = [line for line in dump.splitlines() if _CONNECTION.match(line)]
         settings = {
             "Dir::State::Lists": f"{lists}/",
             "Dir::Cache": f"{self._folder / 'cache'}/",
@@ -328,17 +321,18 @@ class Apt:
             "Dir::Etc::parts": "/dev/null",
             "Dir::Etc::preferences": "/dev/null",
             "Dir::Etc::preferencesparts": "/dev/null",
+            "Dir::Etc::sourcelist": str(path),
+            "Dir::Etc::sourceparts": "/dev/null",
             "Debug::NoLocking": "1",
+            "APT::Get::AllowUnauthenticated": "false",
             "Acquire::AllowInsecureRepositories": "false",
+            "Acquire::AllowWeakRepositories": "false",
+            "Acquire::AllowDowngradeToInsecureRepositories": "false",
             "Acquire::Languages": "none",
             "Acquire::Retries": "2",
             "APT::Update::Error-Mode": "any",  # a failed list is an error, not a warning
             "APT::Sandbox::User": "root",  # the user _apt cannot write into this user's cache
         }
-        if sources is not None:
-            path = self._folder / "sources.list"
-            path.write_text(sources + "\n")
-            settings |= {"Dir::Etc::sourcelist": str(path), "Dir::Etc::sourceparts": "/dev/null"}
         lines += [f'{name} "{value}";' for name, value in settings.items()]
         (self._folder / "apt.conf").write_text("\n".join(lines) + "\n")
 
@@ -384,8 +378,24 @@ class Apt:
             progress(what, 1.0)
 
 
+def _archives(package: Package, folder: Path) -> list[Path]:
+    """Return the downloaded file of a package; empty if there is none."""
+    return list(folder.glob(f"{package.name}_{package.version.replace(':', '%3a')}_*.deb"))
+
+
+def extract(archive: Path, into: Path) -> None:
+    """Unpack the files of a package into a folder; raise DriverFetchError if that fails."""
+    command = ["dpkg-deb", "--extract", str(archive), str(into)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        raise _failure(command, done.stdout + done.stderr)
+
+
 def _failure(command: Sequence[str], output: str) -> DriverFetchError:
     lines = [line for line in output.splitlines() if line.startswith(("E:", "W:", "dpkg"))]
+    unverified = next((line[2:].strip() for line in lines if _UNVERIFIED.search(line)), None)
+    if unverified is not None:
+        return DriverFetchError(f"Packages that cannot be verified are refused: {unverified}")
     reason = "\n".join((lines or output.splitlines())[-6:]) or "no message"
     shown = next((word for word in command[1:] if not word.startswith("-") and "=" not in word), "")
     return DriverFetchError(f"`{command[0]} {shown}` failed:\n{reason}\n{INSTALL_INSTEAD}")

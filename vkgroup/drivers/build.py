@@ -6,7 +6,6 @@ Needed libraries are read from the dynamic section (System V ABI, "Dynamic Secti
 
 from __future__ import annotations
 
-import lzma
 import os
 import shutil
 import struct
@@ -16,13 +15,15 @@ import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from vkgroup.archives import extract_files
+from vkgroup.archives import DamagedArchive, extract_files
 from vkgroup.drivers import cache
 from vkgroup.drivers.apt import INSTALL_INSTEAD, Apt, Package, Progress, distribution
 from vkgroup.drivers.cache import LOADER, RUNTIMES, Driver, Family, Runtime, parse_name
+from vkgroup.drivers.unpacked import file_of, libraries_of
 from vkgroup.errors import DriverFetchError
 
 # Loads the libraries named on the command line one by one, in a separate process, because loading a foreign
@@ -79,10 +80,10 @@ def build(
         (finished / "layers").mkdir(parents=True)
         packages = [package] if donor else list({p.name: p for p in [package, *provided]}.values())
         apt.unpack(packages, root, progress)
-        library = _single(root, family.library).name
-        shutil.copyfile(_single(root, family.library), finished / library)
+        library = file_of(root, family.library).name
+        shutil.copyfile(file_of(root, family.library), finished / library)
         _put_runtime(root, runtime, donor, finished)
-        _write_manifests(_single(root, family.icd), library, finished)
+        _write_manifests(file_of(root, family.icd), library, finished)
         preload = _bring_dependencies(apt, package, finished / library, work, progress, self_contained)
         metadata = cache.Metadata(
             family=family.name,
@@ -160,17 +161,10 @@ def _trial(libraries: Sequence[Path]) -> str | None:
     return None if done.returncode == 0 else (done.stderr.strip().splitlines() or ["it crashed"])[-1]
 
 
-def _single(root: Path, pattern: str) -> Path:
-    files = sorted(root.glob(pattern))
-    if not files:
-        raise DriverFetchError(f"The downloaded package has no {pattern}.\n{INSTALL_INSTEAD}")
-    return files[0]
-
-
 def _put_runtime(root: Path, runtime: Runtime, donor: Driver | None, finished: Path) -> None:
     for part, pattern in ((LOADER, runtime.loader), (_LAYER, runtime.layer)):
         if donor is None:
-            shutil.copyfile(_single(root, pattern), finished / part)
+            shutil.copyfile(file_of(root, pattern), finished / part)
             continue
         try:
             os.link(donor.folder / part, finished / part)  # saves 23 MB
@@ -183,11 +177,22 @@ def _write_manifests(icd: Path, library: str, finished: Path) -> None:
 
     Both name their library by a path relative to the manifest ("./…"), so the folder can be moved.
     """
-    manifest = msgspec.json.decode(icd.read_bytes())
-    manifest["ICD"]["library_path"] = f"./{library}"
-    (finished / _ICD).write_bytes(msgspec.json.encode(manifest) + b"\n")
+    (finished / _ICD).write_bytes(manifest_of(icd, f"./{library}"))
     layer = msgspec.json.encode(_LAYER_MANIFEST) + b"\n"
     (finished / "layers" / "VkLayer_khronos_validation.json").write_bytes(layer)
+
+
+def manifest_of(icd: Path, library: str) -> bytes:
+    """Return the content of a package's driver manifest with another path of the library.
+
+    Raises DriverFetchError: the file is not a manifest.
+    """
+    try:
+        manifest = msgspec.json.decode(icd.read_bytes(), type=dict[str, Any])
+        manifest["ICD"]["library_path"] = library
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DriverFetchError(f"The downloaded package is damaged: {icd.name} is no manifest.") from error
+    return msgspec.json.encode(manifest) + b"\n"
 
 
 def _bring_dependencies(
@@ -204,8 +209,7 @@ def _bring_dependencies(
         packages = apt.with_dependencies([package], skip_installed=skip_installed)
         root = work / f"dependencies-{skip_installed}"
         apt.unpack(packages[1:], root, progress)
-        available = [path for path in sorted(root.rglob("lib*.so*")) if not path.is_symlink()]
-        order = load_order(library, available)
+        order = load_order(library, libraries_of(root))
         problem = _trial([*order, library])
         if problem is None:
             return _keep(order, library.parent)
@@ -253,12 +257,12 @@ def unpack(name: str, folder: Path) -> Driver:
         finished = work / archive.name.removesuffix(_SUFFIX)
         try:
             extract_files(archive, work)
-        except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
+        except DamagedArchive as error:
             raise DriverFetchError(
                 f"{archive} cannot be unpacked: {error}. Make the bundle again."
             ) from error
         driver = cache.load(finished)
-        if driver is None:
+        if driver is None or driver.name != finished.name:
             raise DriverFetchError(f"{archive} is damaged. Make the bundle again.")
         # A driver with its own C library is complete, and this process cannot load it.
         preload = prune_preload(driver) if driver.start is None else ()

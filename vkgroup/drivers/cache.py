@@ -15,12 +15,13 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from vkgroup.errors import DriverFetchError, InvalidInput
 from vkgroup.files import cache_folder
+from vkgroup.reading import require_regular
 
 _FORMAT = 1
 
@@ -139,6 +140,8 @@ def load(folder: Path) -> Driver | None:
         metadata = read_metadata(folder)
         if metadata.format not in (_FORMAT, FORMAT_WITH_START):
             return None
+        if not all(map(_is_own, _named(metadata))):
+            return None
         for name, entry in metadata.files.items():
             status = (folder / name).stat()
             if status.st_size != entry.size:
@@ -161,6 +164,19 @@ def load(folder: Path) -> Driver | None:
         size=sum(entry.size for entry in metadata.files.values()),
         start=_start(folder, metadata.start),
     )
+
+
+def _named(metadata: Metadata) -> Iterator[str]:
+    """Yield all files that a driver's metadata names."""
+    yield from (metadata.icd, metadata.loader, metadata.layers or "", *metadata.preload, *metadata.files)
+    if metadata.start is not None:
+        yield from (metadata.start.linker, metadata.start.libraries, metadata.start.shim)
+
+
+def _is_own(name: str) -> bool:
+    """Return whether a name in a driver's metadata stays in its folder."""
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts
 
 
 def _start(folder: Path, files: StartFiles | None) -> Start | None:
@@ -228,6 +244,7 @@ def put_in_place(finished: Path, target: Path) -> None:
 
 
 def _sha256(path: Path) -> str:
+    require_regular(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -241,6 +258,7 @@ Without them vkCreateInstance returns VK_ERROR_INCOMPATIBLE_DRIVER."""
 
 def keep_library(library: Path) -> Path:
     """Copy a loader or companion library into the user's cache, for hosts that have only a GPU driver."""
+    require_regular(library)
     with locked() as drivers, unfinished(drivers) as work:
         shutil.copyfile(library, work / library.name)
         (work / library.name).replace(drivers / library.name)
@@ -271,6 +289,7 @@ class Family:
     #: glob, and the environment variable that names the GPU.
     shim: str = ""
     variable: str = ""
+    since: str = ""  # the first version whose package has the library; empty if all have it
 
 
 @dataclass(frozen=True)
@@ -286,7 +305,7 @@ MESA = "mesa-vulkan-drivers"
 """The package with all of Mesa's drivers."""
 
 
-def _mesa(name: str, library: str, shim: str, variable: str) -> Family:
+def _mesa(name: str, library: str, shim: str, variable: str, since: str = "") -> Family:
     """Return a family of Mesa's drivers for GPUs, which compile without one."""
     return Family(
         name,
@@ -296,6 +315,7 @@ def _mesa(name: str, library: str, shim: str, variable: str) -> Family:
         "It comes from Debian 13; check whether this host reaches deb.debian.org.",
         f"usr/lib/*/lib{shim}_noop_drm_shim.so",
         variable,
+        since,
     )
 
 
@@ -318,8 +338,8 @@ FAMILIES = {
         ),
         _mesa("radv", "radeon", "amdgpu", "AMDGPU_GPU_ID"),
         _mesa("nvk", "nouveau", "nouveau", "NOUVEAU_CHIPSET"),
-        _mesa("turnip", "freedreno", "freedreno", "FD_GPU_ID"),
-        _mesa("honeykrisp", "asahi", "asahi", ""),
+        _mesa("turnip", "freedreno", "freedreno", "FD_GPU_ID", since="26"),
+        _mesa("honeykrisp", "asahi", "asahi", "", since="26"),
     )
 }
 

@@ -20,6 +20,7 @@ from vkgroup.compiler.installed import (
 )
 from vkgroup.drivers import cache
 from vkgroup.drivers.apt import INSTALL_INSTEAD, Apt, Progress, distribution
+from vkgroup.drivers.unpacked import file_of
 from vkgroup.errors import CompilerUnavailable, DriverFetchError
 from vkgroup.files import cache_folder
 
@@ -70,13 +71,13 @@ def _build(work: Path, packages: tuple[str, ...]) -> InstalledGlslang:
     library = finished / "lib"
     library.mkdir(parents=True)
     for name in (*_LIBRARIES, "ld-linux*.so.*"):
-        source = _file(root, f"usr/lib/*/{name}")
+        source = file_of(root, f"usr/lib/*/{name}")
         shutil.copyfile(source, library / source.name)
     loader = next(library.glob("ld-linux*.so.*"))
     loader.chmod(0o755)
     (finished / "bin").mkdir()
     program = finished / "bin" / "glslang"
-    shutil.copyfile(_file(root, "usr/bin/glslang"), program)
+    shutil.copyfile(file_of(root, "usr/bin/glslang"), program)
     program.chmod(0o755)
     shaderc = library / _LIBRARIES[0]
     version = starts_with(loader, shaderc)
@@ -118,11 +119,3 @@ def remove_others(kept: InstalledGlslang) -> None:
     for path in compilers_folder().glob("glslang-*"):
         if path != kept.folder:
             shutil.rmtree(path, ignore_errors=True)
-
-
-def _file(root: Path, pattern: str) -> Path:
-    """Return the file that matches a pattern; DriverFetchError if the packages have none."""
-    files = sorted(root.glob(pattern))
-    if not files:
-        raise DriverFetchError(f"Debian's packages {', '.join(PACKAGES)} have no {pattern} any more.")
-    return files[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,33 +48,59 @@ def fetch(
     Raises DriverFetchError if the host is not Debian or a derivative, has no network, or the distribution
     lacks the driver. The message says what to install instead. Partial downloads are removed.
     """
-    family, version = parse_name(name)
     with cache.locked() as folder:
-        if not self_contained:
+        fetching = _Fetching(folder, None, progress, self_contained, bookworm)
+        return fetching.driver(name)
+
+
+def fetch_all(names: Sequence[str], progress: Progress | None = None) -> Iterator[Driver]:
+    """Fetch drivers as `fetch` does, and yield each; a package of several drivers is downloaded once."""
+    with cache.locked() as folder, cache.unfinished(folder) as downloads:
+        fetching = _Fetching(folder, downloads, progress)
+        yield from map(fetching.driver, names)
+
+
+@dataclass(frozen=True)
+class _Fetching:
+    """Fetch of drivers by one command, which holds the cache's lock."""
+
+    folder: Path
+    downloads: Path | None  # folder in which downloaded packages stay until the end; None if they do not
+    progress: Progress | None
+    self_contained: bool = False
+    bookworm: bool = False
+
+    def driver(self, name: str) -> Driver:
+        """Return a driver of the cache, which is fetched if it is not there."""
+        family, version = parse_name(name)
+        if not self.self_contained:
             driver = _find(family, version)
             if driver is not None and (driver.start is not None or loads(driver)):
                 return driver
-        system = _updated_apt(progress)
+        system = _updated_apt(self.progress, self.downloads)
         if family.shim:
-            trixie = system.trixie(progress)
-            package = _choose(trixie, family, version)
-            return own_c_library.build(trixie, folder, family, package, progress)
-        debian_12 = system.bookworm(progress) if bookworm else None
-        apt = debian_12 or system.with_package(family.package, version, progress)
+            trixie = system.trixie(self.progress)
+            return self._own_c_library(family, trixie, _choose(trixie, family, version))
+        debian_12 = system.bookworm(self.progress) if self.bookworm else None
+        apt = debian_12 or system.with_package(family.package, version, self.progress)
         if version is not None and not debian_12:
-            newer = _newer(apt, family, version, progress)
+            newer = _newer(apt, family, version, self.progress)
             if newer is not None:
-                trixie, package = newer
-                return own_c_library.build(trixie, folder, family, package, progress)
+                return self._own_c_library(family, *newer)
         try:
-            package = _choose(apt, family, version)
-            return build(apt, folder, family, package, progress, self_contained=self_contained)
+            return self._build(apt, family, version)
         except DriverFetchError:
             # The lists may be outdated: the archive may have removed a package since.
-            if not apt.update(progress, force=True):
+            if not apt.update(self.progress, force=True):
                 raise
-            package = _choose(apt, family, version)
-            return build(apt, folder, family, package, progress, self_contained=self_contained)
+            return self._build(apt, family, version)
+
+    def _own_c_library(self, family: Family, apt: Apt, package: Package) -> Driver:
+        return own_c_library.build(apt, self.folder, family, package, self.progress)
+
+    def _build(self, apt: Apt, family: Family, version: str | None) -> Driver:
+        package = _choose(apt, family, version)
+        return build(apt, self.folder, family, package, self.progress, self_contained=self.self_contained)
 
 
 def path(name: str) -> Driver:
@@ -130,13 +156,13 @@ def _offered(apt: Apt, family: Family, progress: Progress | None) -> list[tuple[
             trixie = apt.trixie(progress)
         except DriverFetchError:  # the other drivers are listed without Debian 13
             return offered
-        find = own_c_library.packages_with_shim if family.shim else _packages
-        offered += [(trixie, package) for package in find(trixie, family)]
+        offered += [(trixie, package) for package in _packages(trixie, family)]
     return offered
 
 
 def _packages(apt: Apt, family: Family) -> list[Package]:
-    return apt.versions(family.package)
+    """Return the packages with a driver, newest first."""
+    return own_c_library.packages_with_shim(apt, family) if family.shim else apt.versions(family.package)
 
 
 def fetch_package(
@@ -157,8 +183,8 @@ def fetch_package(
     return folder
 
 
-def _updated_apt(progress: Progress | None) -> Apt:
-    apt = Apt(cache_folder() / "apt" / distribution())
+def _updated_apt(progress: Progress | None, downloads: Path | None = None) -> Apt:
+    apt = Apt(cache_folder() / "apt" / distribution(), downloads=downloads)
     apt.update(progress)
     return apt
 
@@ -186,14 +212,15 @@ def _newer(apt: Apt, family: Family, version: str, progress: Progress | None) ->
 
 
 def _choose(apt: Apt, family: Family, version: str | None) -> Package:
-    versions = apt.versions(family.package)
+    versions = _packages(apt, family)
     if not versions:
         raise DriverFetchError(
             f"The package sources of {distribution()} do not have `{family.package}`, the package of "
-            f"`{family.name}`. {family.absent}\n{INSTALL_INSTEAD}"
+            f"`{family.name}`. {family.absent}{apt.omitted}\n{INSTALL_INSTEAD}"
         )
     for package in versions:
         if version in (None, package.upstream):
             return package
     offered = ", ".join(f"{family.name}-{p.upstream}" for p in versions)
-    raise DriverFetchError(f"{distribution()} does not offer {family.name}-{version}; it offers {offered}.")
+    where = "Debian 13" if family.shim else distribution()
+    raise DriverFetchError(f"{where} does not offer {family.name}-{version}; it offers {offered}.")

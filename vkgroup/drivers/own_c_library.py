@@ -13,12 +13,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from vkgroup.drivers import cache
 from vkgroup.drivers.apt import Apt, Package, Progress
-from vkgroup.drivers.build import load_order, read_dynamic
+from vkgroup.drivers.build import load_order, manifest_of, read_dynamic
 from vkgroup.drivers.cache import LOADER, Driver, Family
+from vkgroup.drivers.unpacked import file_of, libraries_of
 from vkgroup.errors import DriverFetchError
 
 _SHIMS = "mesa-drm-shim"
@@ -53,11 +52,12 @@ def build(
         apt.unpack(packages, root, progress)
         others = [p for p in apt.with_dependencies(packages, skip_installed=False) if p not in packages]
         apt.unpack([p for p in others if not p.name.startswith(_LARGE)], root, progress)
-        library = _file(root, family.library)
+        library = file_of(root, family.library)
         if _lacking(library, root):
             apt.unpack([p for p in others if p.name.startswith(_LARGE)], root, progress)
         start = _put_files(root, family, finished)
-        _write_manifest(_file(root, family.icd), library.name, finished / "icd.json")
+        icd = manifest_of(file_of(root, family.icd), f"./lib/{library.name}")
+        (finished / "icd.json").write_bytes(icd)
         metadata = cache.Metadata(
             family=family.name,
             version=package.upstream,
@@ -83,18 +83,16 @@ def build(
 
 
 def packages_with_shim(apt: Apt, family: Family) -> list[Package]:
-    """Return the packages of a family for which the sources have the shim of the same version."""
+    """Return the packages that contain a family, for which the sources have the shim of the same version."""
     shims = {package.version for package in apt.versions(_SHIMS)}
-    return [package for package in apt.versions(family.package) if package.version in shims]
-
-
-def _libraries(root: Path) -> list[Path]:
-    return [path for path in sorted(root.rglob("lib*.so*")) if not path.is_symlink()]
+    since = cache.version_key(family.since)
+    packages = [package for package in apt.versions(family.package) if package.version in shims]
+    return [package for package in packages if cache.version_key(package.upstream) >= since]
 
 
 def _lacking(library: Path, root: Path) -> bool:
     """Return whether a library needs others that are not among the unpacked ones."""
-    available = _libraries(root)
+    available = libraries_of(root)
     names = {path.name for path in root.rglob("*.so*")}
     needed = [library, *load_order(library, available)]
     dynamics = filter(None, map(read_dynamic, needed))
@@ -105,17 +103,17 @@ def _put_files(root: Path, family: Family, finished: Path) -> cache.StartFiles:
     """Copy the libraries of the driver's processes, under their sonames."""
     target = finished / "lib"
     target.mkdir(parents=True)
-    library, shim = _file(root, family.library), _file(root, family.shim) if family.shim else None
-    loader = _file(root, f"usr/lib/*/{LOADER}").resolve()
-    available = _libraries(root)
+    library, shim = file_of(root, family.library), file_of(root, family.shim) if family.shim else None
+    loader = file_of(root, f"usr/lib/*/{LOADER}").resolve()
+    available = libraries_of(root)
     starts = [path for path in (library, shim, loader) if path is not None]
     needed = [path for start in starts for path in (start, *load_order(start, available))]
     for path in needed:
         dynamic = read_dynamic(path)
         _copy(path, target / (dynamic.soname if dynamic and dynamic.soname else path.name))
     for name in _C_LIBRARY:
-        _copy(_file(root, f"usr/lib/*/{name}"), target / name)
-    linker = _file(root, f"usr/lib/*/{_LINKER}")
+        _copy(file_of(root, f"usr/lib/*/{name}"), target / name)
+    linker = file_of(root, f"usr/lib/*/{_LINKER}")
     _copy(linker, target / linker.name)
     (target / linker.name).chmod(0o755)
     if shim is not None:
@@ -128,13 +126,6 @@ def _put_files(root: Path, family: Family, finished: Path) -> cache.StartFiles:
 def _copy(source: Path, target: Path) -> None:
     if not target.exists():
         shutil.copyfile(source, target)
-
-
-def _write_manifest(icd: Path, library: str, target: Path) -> None:
-    """Write the driver's manifest with a path relative to it, so that the folder can be moved."""
-    manifest = msgspec.json.decode(icd.read_bytes())
-    manifest["ICD"]["library_path"] = f"./lib/{library}"
-    target.write_bytes(msgspec.json.encode(manifest) + b"\n")
 
 
 def _require_python(driver: Driver) -> None:
@@ -156,10 +147,3 @@ def _output(command: Sequence[str]) -> str:
     if done.returncode == 0:
         return ""
     return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-
-
-def _file(root: Path, pattern: str) -> Path:
-    files = sorted(root.glob(pattern))
-    if not files:
-        raise DriverFetchError(f"The downloaded packages have no {pattern} any more.")
-    return files[0]

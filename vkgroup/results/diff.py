@@ -1,4 +1,4 @@
-"""Comparison of two runs by cause, by case, by capability and by speed."""
+"""Comparison of two runs by cause, case, capability, speed and statistics of the compiler."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from vkgroup.choices import BENCH_THRESHOLD
 from vkgroup.errors import InvalidInput
 from vkgroup.results.causes import causes_of
 from vkgroup.results.record import AGAINST_THE_DEVICE, Results, RunInfo, RunRecord, Status
+from vkgroup.results.statistics import StatisticDifferences, statistic_differences
 
 _GROUPS = {"features": "feature", "extensions": "extension", "limits": "limit"}
 _ORDER = ("property", *_GROUPS.values(), "experiment")
@@ -153,6 +154,7 @@ class Differences:
     capabilities: tuple[CapabilityChange, ...] | None  # None if one of the runs has no capabilities
     speed: Comparison | None  # rows of benchmarks, by their intervals; None if one of the runs has no times
     causes: CauseDifferences | None = None  # None if one of the runs has no causes and no results
+    statistics: StatisticDifferences | None = None  # None if one of the runs has no statistics of cases
 
     @property
     def newly_fails(self) -> bool:
@@ -169,6 +171,7 @@ class Differences:
             "cases": msgspec.to_builtins(self.cases),
             "capabilities": msgspec.to_builtins(self.capabilities),
             "speed": self.speed and speed_json(self.speed),
+            "statistics": msgspec.to_builtins(self.statistics),
         }
 
 
@@ -218,7 +221,14 @@ def differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRE
             f"{old.info.id} has {_what(old)}, {new.info.id} has {_what(new)}: they have no data in common; "
             "give two runs of the same command"
         )
-    return Differences(old.info, new.info, cases, capabilities, speed, causes)
+    statistics = None
+    if old.results is not None and new.results is not None and _have_statistics(old, new):
+        statistics = statistic_differences(old.results, new.results)
+    return Differences(old.info, new.info, cases, capabilities, speed, causes, statistics)
+
+
+def _have_statistics(*runs: RunRecord) -> bool:
+    return all(run.summary.get("statistics") for run in runs)
 
 
 def _has_causes(run: RunRecord) -> bool:

@@ -16,7 +16,7 @@ import msgspec
 
 from vkgroup.errors import InvalidInput
 from vkgroup.files import write_whole
-from vkgroup.reading import read_bytes
+from vkgroup.reading import read_bytes, require_regular_if_exists
 from vkgroup.results.record import Result, format_result, parse_result
 
 try:
@@ -43,6 +43,8 @@ class Journal:
         self.done: dict[str, Result] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            for name in (RESULTS, RUN):
+                require_regular_if_exists(folder / name)
             self._file = (folder / RESULTS).open("a", encoding="utf-8")
         except OSError as error:
             raise self._unwritable(error) from error

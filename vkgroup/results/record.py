@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from sys import intern
 from typing import Any, Protocol
 
 import msgspec
@@ -48,7 +49,7 @@ def possible_statuses(seen: Collection[Status]) -> tuple[Status, ...]:
     return tuple(status for status in Status if status not in (Status.COMPILED, Status.REJECTED))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Result:
     """One case's result: a line of ``results.jsonl``, a row in a database.
 
@@ -62,6 +63,8 @@ class Result:
     evidence : for a failure, the lanes of the first wrong subgroup; see
         `vkgroup.conformance.evidence`. None if there is none, as in files of older versions.
     device : the device that executed it, in the form of ``--device``, if several share the run; else empty.
+    statistics : quantities of `vkgroup.dispatch.statistics` that the driver reports for the shaders of the
+        case, in runs that record them; else None. Databases do not store them.
     """
 
     case: str
@@ -72,6 +75,7 @@ class Result:
     detail: str = ""
     evidence: dict[str, Any] | None = field(default=None, compare=False)
     device: str = ""
+    statistics: dict[str, float] | None = field(default=None, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain JSON data; without ``evidence`` if there is none."""
@@ -83,6 +87,7 @@ class Result:
             "undefined": self.undefined,
             "detail": self.detail,
             **({"device": self.device} if self.device else {}),
+            **({} if self.statistics is None else {"statistics": self.statistics}),
         }
         return data if self.evidence is None else {**data, "evidence": self.evidence}
 
@@ -120,6 +125,7 @@ class _Line(msgspec.Struct):
     detail: str
     evidence: dict[str, Any] | None = None
     device: str = ""
+    statistics: dict[str, float] | None = None
 
 
 _DECODER = msgspec.json.Decoder(_Line)
@@ -145,9 +151,12 @@ def case_in(line: bytes) -> str | None:
 def parse_result(line: bytes) -> Result:
     """Return the result in a line of ``results.jsonl``; raise ValueError with the reason if it is invalid."""
     try:
-        return Result(*msgspec.structs.astuple(_DECODER.decode(line)))
+        parsed = _DECODER.decode(line)
     except RecursionError as error:
         raise ValueError("the JSON is nested too deeply") from error
+    if parsed.status is Status.NOT_SUPPORTED:  # half a million results have a few hundred different details
+        parsed.detail = intern(parsed.detail)
+    return Result(*msgspec.structs.astuple(parsed))
 
 
 def format_result(result: Result) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 
 from vkgroup.compiler.front_ends import compiler_name, compiler_of_language
 from vkgroup.device import Capabilities
-from vkgroup.errors import InternalError
+from vkgroup.errors import InternalError, VkgroupError
+from vkgroup.peak_memory import peak_memory
 from vkgroup.results.causes import Cause, find_causes
 from vkgroup.results.causes.grouping import RuleOf
 from vkgroup.results.record import (
@@ -55,8 +56,10 @@ class Run(RunRecord):
     results : every case's result, in the order of arrival.
     seconds : wall-clock seconds of this session of the run.
     executed : number of cases that this session executed on the device.
+    worker_memory : the largest resident memory of a worker process in bytes; 0 if unknown.
     missing : names of the cases that were not reached before the time limit.
     without_verdict : for each case that vkgroup could not judge, the error; it has no result.
+    problem : the error that ended the run before its end, because no worker process starts; else None.
     not_run : the cases that did not run because they may hang the device, by reason; they have no result.
     devices : all devices, in the form of ``--device``, if several of one model share the run; else empty.
     compiler : the compiler that was chosen for all shaders; empty for the default.
@@ -93,8 +96,10 @@ class Run(RunRecord):
         self.jobs = jobs
         self.seconds = 0.0
         self.executed = 0
+        self.worker_memory = 0
         self.missing = list(missing)
         self.without_verdict: dict[str, str] = {}
+        self.problem: VkgroupError | None = None
         self.not_run: list[NotRun] = []
         self.devices = devices
         self.compiler = ""
@@ -147,6 +152,7 @@ class Run(RunRecord):
             "seconds": round(self.seconds, 3),
             "executed": self.executed,
             "cases_per_second": round(self.executed / self.seconds, 1) if self.seconds else None,
+            "peak_memory": {"process": peak_memory(), "largest_worker": self.worker_memory or None},
             "cases": len(self.results),
             "missing": len(self.missing),
             "without_verdict": self.without_verdict,
@@ -160,6 +166,7 @@ class Run(RunRecord):
                 category: {status.value: its.get(status, 0) for status in possible}
                 for category, its in sorted(by_category.items())
             },
+            **({"statistics": True} if any(result.statistics for result in self.results) else {}),
             **({"outcomes": dict(sorted(outcomes.items()))} if outcomes is not None else {}),
             "causes": [cause.to_json() for cause in self.causes],
         }

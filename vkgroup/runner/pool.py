@@ -35,7 +35,7 @@ def default_jobs(devices: int = 1) -> int:
 
 
 _Answer = list[Result | NoVerdict] | WorkerFailure | None
-_Outcomes = Queue["tuple[Pool, Retry, _Answer] | BaseException"]
+_Outcomes = Queue["tuple[Pool, Retry, _Answer, int] | BaseException"]
 
 
 class Pool:
@@ -44,7 +44,8 @@ class Pool:
     `setup`: the first message to each worker.
     `jobs`: worker processes.
     `deadline`: the `time.monotonic` from which on no batch is started.
-    `outcomes`: receives each batch with its results or the failure of its worker; None if it was not started.
+    `outcomes`: receives each batch with its results or the failure of its worker, None if it was not started,
+    and the peak memory of the worker.
 
     Attributes
     ----------
@@ -118,14 +119,17 @@ class Pool:
             worker = self._start() if at_once else None
             while (retry := submitted.get()) is not None and not self._stopping.is_set():
                 answer: _Answer = None
+                memory = 0
                 if time.monotonic() < self._deadline:
                     worker = worker or self._start()
-                    answer = None if worker is None else self._run(worker, retry)
+                    if worker is not None:
+                        answer = self._run(worker, retry)
+                        memory = worker.peak_memory
                 if isinstance(answer, WorkerFailure):
                     worker = None
                     if self._stopping.is_set():  # `close` ended the worker, not the batch
                         return
-                self._outcomes.put((self, retry, answer))
+                self._outcomes.put((self, retry, answer, memory))
         except BaseException as error:
             self._outcomes.put(error)
         finally:
@@ -204,10 +208,10 @@ class LocalBackend:
             return None
         if isinstance(item, BaseException):
             raise item
-        pool, retry, answer = item
+        pool, retry, answer, memory = item
         pool.running -= 1
         worker, device = self._pools[pool]
-        return Outcome(retry, answer, worker, device, alone=not pool.parallel)
+        return Outcome(retry, answer, worker, device, alone=not pool.parallel, memory=memory)
 
     def close(self) -> None:
         """End all workers."""

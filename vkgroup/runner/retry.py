@@ -117,6 +117,7 @@ class Outcome:
     device: str = ""
     host: str = ""
     alone: bool = False  # whether no other worker of the device ran a batch
+    memory: int = 0  # the peak memory of the worker process in bytes; 0 if unknown
 
     def with_origin(self, results: list[Result]) -> list[Result]:
         """Return results with the device that ran them, and failures with its host."""

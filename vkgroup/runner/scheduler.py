@@ -21,11 +21,13 @@ from typing import Any, Protocol
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.opening import open_device
+from vkgroup.phases import limited, update
 from vkgroup.results.record import NoVerdict, Result, ResultStream, TakeResults
 from vkgroup.runner.describe import describe
 from vkgroup.runner.messages import WorkerSetup
 from vkgroup.runner.pool import InProcessBackend, LocalBackend
 from vkgroup.runner.retry import BatchResults, Outcome, Quarantine, Retry, Work, WorkerFailure
+from vkgroup.runner.worker_process import START_SECONDS
 
 GRACE_SECONDS = 10.0
 """Seconds that running batches may still take when a run's time is over."""
@@ -66,9 +68,11 @@ def read_capabilities(device: DeviceInfo) -> Capabilities:
     """
     if device.own_process:
         return describe(device)
-    with open_device(device) as opened:
+    with limited(START_SECONDS), open_device(device) as opened:
         opened.require_execution()
-        return opened.capabilities
+        capabilities = opened.capabilities
+    update(device="")
+    return capabilities
 
 
 class DeviceSetup(WorkerSetup, Protocol):
@@ -108,12 +112,17 @@ class Scheduler(ABC):
     `capabilities`: what every one of the devices can do.
     `devices`: the devices, as ``--device`` takes them.
     `jobs`: workers of all devices together.
+
+    Attributes
+    ----------
+    peak_memory : the largest resident memory of a worker process in bytes; 0 if unknown.
     """
 
     def __init__(self, capabilities: Capabilities, devices: Sequence[str], jobs: int) -> None:
         self.capabilities = capabilities
         self.devices = devices
         self.jobs = jobs
+        self.peak_memory = 0
         self._backend: Backend | None = None
         self._quarantine = Quarantine(is_gpu=False)
         self._reduce: Callable[[Any], Work] | None = None
@@ -198,7 +207,10 @@ class Scheduler(ABC):
 
     def _finish(self, outcome: Outcome | None) -> list[Result]:
         """Return the final results of an outcome."""
-        if outcome is None or outcome.answer is None:
+        if outcome is None:
+            return []
+        self.peak_memory = max(self.peak_memory, outcome.memory)
+        if outcome.answer is None:
             return []
         retry, answer = outcome.retry, outcome.answer
         if isinstance(answer, WorkerFailure):

@@ -15,6 +15,7 @@ from typing import Any
 
 from vkgroup import processes
 from vkgroup.errors import InternalError, NoDevice
+from vkgroup.peak_memory import peak_memory
 from vkgroup.processes import receive, send
 from vkgroup.runner import spare
 from vkgroup.runner.driver_output import excerpt
@@ -99,6 +100,10 @@ class WorkerProcess:
     `known`: set of processes that end with the run; the process is in it while it starts, too.
     `start_seconds`: seconds that the worker may take to start and open its device.
 
+    Attributes
+    ----------
+    peak_memory : the largest resident memory of the process in bytes, after its last batch.
+
     Raises
     ------
     NoDevice
@@ -117,6 +122,7 @@ class WorkerProcess:
         # A spare process has the host's C library.
         taken = None if setup.device.own_process else spare.take()
         self._process, self._log = taken or spare.spawn(device=setup.device)
+        self.peak_memory = 0
         if known is not None:
             known.add(self)
         assert self._process.stdin is not None
@@ -171,7 +177,13 @@ class WorkerProcess:
             send(self._requests, request)
         except _CLOSED as error:
             raise self._death() from error
-        return self._wait(seconds, started=True)
+        answer = self._wait(seconds, started=True)
+        self._update_peak()
+        return answer
+
+    def _update_peak(self) -> None:
+        """Read the peak memory while the process exists; that of a crash is the one before its batch."""
+        self.peak_memory = max(self.peak_memory, peak_memory(self._process.pid))
 
     def _own_code(self) -> str:
         """Return the place in vkgroup's own code where the worker is; "" if it is in the device's work.
@@ -206,6 +218,7 @@ class WorkerProcess:
 
     def signal(self) -> None:
         """Send the process SIGKILL, without waiting."""
+        self._update_peak()
         self._process.kill()
 
     def kill(self) -> None:

@@ -1,13 +1,14 @@
-"""A cluster on this host: a scheduler, and two workers with SwiftShader."""
+"""A cluster of processes on this host: a scheduler, and two workers with SwiftShader."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+from distributed import Nanny, Scheduler, SpecCluster
 
 from vkgroup.opening import select
-from vkgroup.runner.cluster.connecting import local_scheduler
+from vkgroup.runner.cluster.serving import members, options
 
 
 @pytest.fixture(scope="module")
@@ -22,5 +23,11 @@ def no_validation() -> Iterator[None]:
 def scheduler(no_validation: None, swiftshader: object) -> Iterator[str]:
     """The address of a cluster's scheduler; two workers have SwiftShader, one process each."""
     device = select("swiftshader")
-    with local_scheduler([device, device], 2) as address:
-        yield address
+    local = {"host": "127.0.0.1"}
+    workers = {
+        number: {"cls": Nanny, "options": options(member) | local}
+        for number, member in enumerate(members([device, device], 2))
+    }
+    own = {"dashboard": False, "dashboard_address": "127.0.0.1:0", "port": 0}
+    with SpecCluster(workers, {"cls": Scheduler, "options": own | local}, silence_logs=50) as cluster:
+        yield cluster.scheduler_address

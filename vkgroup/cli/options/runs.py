@@ -63,6 +63,12 @@ def add_conform(parser: argparse.ArgumentParser) -> None:
         default="",
         help="compile all shaders with this compiler, and run only cases in its languages (default: glslang)",
     )
+    parser.add_argument(
+        "--statistics",
+        action="store_true",
+        help="on a compile-only device: compile each case alone, and record registers, code size and others"
+        " for vkgroup diff",
+    )
     parser.add_argument("--resume", action="store_true", help="continue the run in --out")
     add_db(parser, "in which to record each result")
     parser.add_argument(

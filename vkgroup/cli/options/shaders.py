@@ -12,6 +12,7 @@ from vkgroup.cli.options.types import (
     add_json,
     add_repeated,
     add_table,
+    byte_count,
     natural,
     pair,
     percent,
@@ -27,6 +28,15 @@ _INPUTS = ("--in", "inputs", "B=F.npy", pair, "bind the array in a file")
 _CONSTANTS = (
     ("--push", "push", "NAME=V[,V]…", pair, "a member of the push constants"),
     ("--spec", "spec", "ID=V", pair, "a specialization constant, by its number or its name"),
+)
+
+
+_LIMIT = "time limit of the command in seconds, compilation included"
+_MEMORY = (
+    "--memory",
+    "SIZE",
+    byte_count,
+    "limit of the memory in use, as in 512M or 8G (default: three quarters of the host's memory)",
 )
 
 
@@ -134,7 +144,9 @@ def add_run(parser: argparse.ArgumentParser) -> None:
             ("--groups", "X[,Y[,Z]]", _groups_or_none, "workgroups of a compute shader to run"),
             ("--subgroup-size", "N", int, "require this subgroup size"),
             ("--repeat", "N", int, "number of runs, one after the other", 1),
-            ("--timeout", "S", seconds, "time limit in seconds (default: 10)", 10.0),
+            ("--timeout", "S", seconds, f"{_LIMIT} (default: {choices.RUN_SECONDS:g})", choices.RUN_SECONDS),
+            _MEMORY,
+            ("--repro", "DIR", Path, "write module and inputs before the execution; `run DIR` repeats it"),
         ),
     )
     written = "bind zeros, and write (without :F.npy: print) the result; B=F.npy for a binding of --in"
@@ -231,9 +243,10 @@ def _add_tracing(parser: argparse.ArgumentParser) -> None:
 def add_cost(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``vkgroup cost``."""
     parser.description = (
-        "Compile a compute shader for GPUs and print its static cost at each subgroup size: registers,"
-        " spills, shared memory, code, instructions of subgroup operations, and estimates. Nothing is"
-        " executed. `vkgroup drivers fetch radv nvk turnip honeykrisp` gives drivers for absent GPUs."
+        "Compile a compute, fragment or vertex shader for GPUs and print its static cost at each subgroup"
+        " size: registers, spills, shared memory, code, instructions of subgroup operations, and estimates."
+        " Nothing is executed. `vkgroup drivers fetch radv nvk turnip honeykrisp` gives drivers for absent"
+        " GPUs."
     )
     parser.epilog = (
         "Exit codes: 0 success, 1 a driver rejects the shader or crashes, or a regression against --baseline,"
@@ -292,13 +305,17 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     )
     where = parser.add_argument_group("where it runs")
     sizes = f"sizes to run (default: {', '.join(map(str, choices.CHECK_SIZES))}, and those of devices)"
-    limit = f"time limit of one run in seconds (default: {choices.CHECK_TIMEOUT:g})"
+    limit = (
+        "time limit of one shader or configuration in seconds, compilation included"
+        f" (default: {choices.CHECK_SECONDS:g}); one run may take a fifth"
+    )
     steps = f"rounds after which a loop counts as endless (default: {choices.CHECK_STEP_LIMIT})"
     add_table(
         where,
         (
             ("--subgroup-size", "N[,N]…", _subgroup_sizes, sizes),
-            ("--timeout", "S", seconds, limit, choices.CHECK_TIMEOUT),
+            ("--timeout", "S", seconds, limit, choices.CHECK_SECONDS),
+            _MEMORY,
             ("--step-limit", "N", positive, steps, choices.CHECK_STEP_LIMIT),
         ),
     )
@@ -341,12 +358,10 @@ def _add_library(parser: argparse.ArgumentParser) -> None:
         "If SHADER is a folder, all its compute shaders, or the configurations of --with, are checked in"
         " parallel, without real devices unless --device names one.",
     )
-    limit = f"time limit of one configuration in seconds (default: {choices.CHECK_LIBRARY_SECONDS:g})"
     add_table(
         group,
         (
             ("--jobs", "N", positive, "worker processes (default: one per core)"),
-            ("--time-limit", "S", seconds, limit),
             ("--junit", "F", Path, "also write JUnit XML"),
         ),
     )

@@ -85,6 +85,20 @@ def seconds(text: str) -> float:
     return value
 
 
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+"""Exponents of two by the letter of a size."""
+
+
+def byte_count(text: str) -> int:
+    """Return a size in bytes: ``512M``, ``8G``, ``1.5G`` or a number of bytes."""
+    number = text.upper().removesuffix("B").removesuffix("I")
+    unit = number[-1:] if number[-1:] in _UNITS else ""
+    value = _number(number.removesuffix(unit))
+    if not 1 <= value * 2 ** _UNITS[unit] < 2**63:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 512M or 8G")
+    return int(value * 2 ** _UNITS[unit])
+
+
 def percent(text: str) -> float:
     """Return a percentage as a fraction; raise ArgumentTypeError unless it is from 0 to below 1000."""
     value = _number(text.removesuffix("%"))

@@ -8,12 +8,15 @@ from typing import Any
 from vkgroup.device import vk
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.dispatch.executables import Executable, Representation, Value
+from vkgroup.spec.stages import STAGE_BITS
 
 _VALUES = ("b32", "i64", "u64", "f64")
 """Members of VkPipelineExecutableStatisticValueKHR, by VkPipelineExecutableStatisticFormatKHR."""
 
 # VkPipelineCreateFlagBits.
 _CAPTURE_STATISTICS, _CAPTURE_REPRESENTATIONS = 0x40, 0x80
+
+_FEATURE = "pipelineExecutableInfo"
 
 _WHAT = "querying the executables of a pipeline"
 
@@ -26,28 +29,39 @@ def executables_of(
     `make` creates the VkPipeline a second time with the given VkPipelineCreateFlags, since capturing
     statistics may slow it down. `representations`: whether to read the code, too.
     """
-    if "pipelineExecutableInfo" not in device.enabled_features:
+    if _FEATURE not in device.enabled_features:
         return ()
     handle = make(_CAPTURE_STATISTICS | _CAPTURE_REPRESENTATIONS * representations)
     try:
-        info = vk.new("VkPipelineInfoKHR", pipeline=handle)
-        properties = _listed(
-            device,
-            "VkPipelineExecutablePropertiesKHR",
-            device.functions.vkGetPipelineExecutablePropertiesKHR,
-            info,
-        )
-        return tuple(
-            Executable(
-                vk.string(entry.name),
-                int(entry.subgroupSize),
-                _statistics(device, handle, index),
-                _representations(device, handle, index) if representations else (),
-            )
-            for index, entry in enumerate(properties)
-        )
+        return _executables(device, handle, representations=representations)
     finally:
         device.destroy("Pipeline", handle)
+
+
+def capturing(device: LogicalDevice, make: Callable[[int], Any]) -> Any:
+    """Create a pipeline; if `device.captured` is a list, append its executables, with statistics."""
+    if device.captured is None or _FEATURE not in device.enabled_features:
+        return make(0)
+    handle = make(_CAPTURE_STATISTICS)
+    device.captured += _executables(device, handle, representations=False)
+    return handle
+
+
+def _executables(device: LogicalDevice, handle: Any, *, representations: bool) -> tuple[Executable, ...]:
+    """Return the executables of a pipeline that was created with the flags that capture them."""
+    info = vk.new("VkPipelineInfoKHR", pipeline=handle)
+    query = device.functions.vkGetPipelineExecutablePropertiesKHR
+    properties = _listed(device, "VkPipelineExecutablePropertiesKHR", query, info)
+    return tuple(
+        Executable(
+            vk.string(entry.name),
+            tuple(stage for stage, bit in STAGE_BITS.items() if entry.stages & bit),
+            int(entry.subgroupSize),
+            _statistics(device, handle, index),
+            _representations(device, handle, index) if representations else (),
+        )
+        for index, entry in enumerate(properties)
+    )
 
 
 def _statistics(device: LogicalDevice, handle: Any, index: int) -> dict[str, Value]:

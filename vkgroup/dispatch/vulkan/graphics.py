@@ -136,14 +136,15 @@ def lacking_targets(device: LogicalDevice, stages: GraphicsStages) -> list[str]:
 
 
 def create_graphics_pipeline(
-    device: LogicalDevice, stages: GraphicsStages, layout: Any, render_pass: Any
+    device: LogicalDevice, stages: GraphicsStages, layout: Any, render_pass: Any, flags: int = 0
 ) -> Any:
-    """Create a VkPipeline for draws; the caller destroys it."""
+    """Create a VkPipeline for draws with VkPipelineCreateFlags; the caller destroys it."""
     dynamic = [vk.VK_DYNAMIC_STATE_VIEWPORT, vk.VK_DYNAMIC_STATE_SCISSOR]
     with ExitStack() as stack:
         infos = [stack.enter_context(stage_info(device, stages, shader)) for shader in stages.shaders]
         info = vk.new(
             "VkGraphicsPipelineCreateInfo",
+            flags=flags,
             stageCount=len(infos),
             pStages=infos,
             layout=layout,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
@@ -31,7 +32,7 @@ from vkgroup.dispatch.vulkan.acceleration import (
 )
 from vkgroup.dispatch.vulkan.buffer import BorrowedArray, VulkanBuffer
 from vkgroup.dispatch.vulkan.descriptors import DescriptorSets, PooledBuffer
-from vkgroup.dispatch.vulkan.executables import executables_of
+from vkgroup.dispatch.vulkan.executables import capturing, executables_of
 from vkgroup.dispatch.vulkan.graphics import (
     VulkanDraw,
     create_graphics_pipeline,
@@ -41,6 +42,7 @@ from vkgroup.dispatch.vulkan.graphics import (
 )
 from vkgroup.dispatch.vulkan.image import PooledImages, VulkanImage
 from vkgroup.dispatch.vulkan.stage_info import create_compute_pipeline
+from vkgroup.phases import Owner, phase
 from vkgroup.spec.stages import STAGE_BITS
 
 Recorder = Callable[[Any], None]
@@ -199,7 +201,8 @@ class VulkanWork(Work):
                 self.record_state(handle, bytes(4 * -(-self._push.size // 4)) if self._push else b"")
                 self.record_command(handle, DispatchCommand((0, 0, 0)))
             commands.use(self.memories())
-            commands.run(None)
+            with phase("compiling the shader for the device", Owner.DRIVER):
+                commands.run(None)
         finally:
             commands.close()
         self._compiled = True
@@ -295,24 +298,26 @@ class VulkanPipeline(Pipeline):
         self.stage_bits = sum({STAGE_BITS[shader.entry_point.stage] for shader in self.stages.shaders})
         self._create_layout()
         device, stages = self.device, self.stages
-        if isinstance(stages, ComputeStages):
-            self.handle = create_compute_pipeline(device, stages, self.layout)
-        elif isinstance(stages, GraphicsStages):
+        if isinstance(stages, GraphicsStages):
             self._render_pass = create_render_pass(device, targets_of(stages))
-            self.handle = create_graphics_pipeline(device, stages, self.layout, self._render_pass)
+        make = self._maker()
+        if make is not None:
+            self.handle = capturing(device, make)
         elif isinstance(stages, RayStages):
             self.handle = create_ray_pipeline(device, stages, self.layout)
             self.table = BindingTable(device, stages, self.handle)
 
     def _executables(self, representations: bool) -> tuple[Executable, ...]:
-        stages = self.stages
-        if not isinstance(stages, ComputeStages):
-            return ()
-        return executables_of(
-            self.device,
-            lambda flags: create_compute_pipeline(self.device, stages, self.layout, flags),
-            representations=representations,
-        )
+        make = self._maker()
+        return () if make is None else executables_of(self.device, make, representations=representations)
+
+    def _maker(self) -> Callable[[int], Any] | None:
+        """Return a function that creates the VkPipeline with flags; None if it traces rays."""
+        if isinstance(self.stages, ComputeStages):
+            return partial(create_compute_pipeline, self.device, self.stages, self.layout)
+        if isinstance(self.stages, GraphicsStages):
+            return partial(create_graphics_pipeline, self.device, self.stages, self.layout, self._render_pass)
+        return None
 
     def _create_layout(self) -> None:
         device = self.device

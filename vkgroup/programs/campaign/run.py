@@ -37,6 +37,7 @@ from vkgroup.programs.nodes import (
 from vkgroup.programs.rules import value_faults
 from vkgroup.programs.shrinker import shrink
 from vkgroup.programs.values import LOCAL_SIZES, Values
+from vkgroup.reading import require_regular_if_exists
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.scheduler import read_capabilities
@@ -319,6 +320,8 @@ def run(settings: Settings, out: Path, on_outcome: Callable[[int, Outcome], None
     tally = Tally(capabilities[0], promise, settings)
     out.mkdir(parents=True, exist_ok=True)
     try:
+        for name in ("results.jsonl", "summary.json"):
+            require_regular_if_exists(out / name)
         with (out / "results.jsonl").open("a") as results:
             for seed in range(settings.seed, settings.seed + settings.count):
                 program = generate(seed, profile)

@@ -71,10 +71,10 @@ def write_tables(outcomes: RunOutcomes, folder: Path) -> None:
     """
     causes = {name: cause.id for name, cause in outcomes.cause_of.items()}
     seconds = {result.case: result.seconds for result in outcomes.results}
-    results = [
+    results = (
         f"{name},{outcome},{seconds.get(name, 0.0):.6f},{causes.get(name, '')}\n"
         for name, outcome in outcomes.by_case.items()
-    ]
-    write_output(folder / RESULTS, "".join(results))
-    failures = [f"{name},{outcome},{causes.get(name, '')}\n" for name, outcome in outcomes.unexpected.items()]
-    write_output(folder / FAILURES, "".join(failures))
+    )
+    write_output(folder / RESULTS, results)
+    failures = (f"{name},{outcome},{causes.get(name, '')}\n" for name, outcome in outcomes.unexpected.items())
+    write_output(folder / FAILURES, failures)

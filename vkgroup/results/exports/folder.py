@@ -31,7 +31,7 @@ def export(run: RunRecord, folder: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         if run.results is not None:
             write_whole(folder / RUN, json.dumps(identity, indent=2) + "\n")
-            write_whole(folder / RESULTS, "".join(map(format_result, run.results)))
+            write_whole(folder / RESULTS, map(format_result, run.results))
         for name, data in run.documents.items():
             write_whole(folder / f"{name}.json", json.dumps(data, indent=2) + "\n")
     except OSError as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -35,37 +37,75 @@ def write_junit(outcomes: RunOutcomes, path: Path) -> None:
         for held in outcomes.run.not_run
         for name in held.cases
     )
-    results = [*outcomes.results, *left_out, *held]
-    suites = ElementTree.Element("testsuites", name="vkgroup conform", tests=str(len(results)))
-    by_category: dict[str, ElementTree.Element] = {}
-    for result in sorted(results, key=lambda result: result.case):
-        *group, name = result.case.split(".", 3)
-        suite = _suite(suites, by_category, group[0])
-        case = ElementTree.SubElement(
-            suite, "testcase", classname=".".join(group), name=name, time=f"{result.seconds:.6f}"
-        )
-        _add_outcome(case, result, outcomes)
-    for name, error in outcomes.run.without_verdict.items():
-        *group, last = name.split(".", 3)
-        suite = _suite(suites, by_category, group[0])
-        case = ElementTree.SubElement(suite, "testcase", classname=".".join(group), name=last, time="0.0")
-        element = ElementTree.SubElement(case, "error", message="No verdict, because of an error of vkgroup")
-        element.text = clean("\n".join(truncated(error)))
-    suites.set("tests", str(len(results) + len(outcomes.run.without_verdict)))
-    if outcomes.run.missing:
-        case = ElementTree.SubElement(
-            _suite(suites, by_category, "run"), "testcase", classname="run", name="time limit", time="0.0"
-        )
-        text = f"{len(outcomes.run.missing)} cases were not reached: continue with --resume"
-        ElementTree.SubElement(case, "error", message=Outcome.MISSING.value).text = text
-        suites.set("tests", str(len(results) + len(outcomes.run.without_verdict) + 1))
-    for suite in by_category.values():
-        counted = {"tests": "testcase", "failures": "*/failure", "errors": "*/error", "skipped": "*/skipped"}
-        suite.attrib.update({key: str(len(suite.findall(path))) for key, path in counted.items()})
-    ElementTree.indent(suites)
-    write_output(
-        path, '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, "unicode") + "\n"
+    results = sorted([*outcomes.results, *left_out, *held], key=lambda result: result.case)
+    write_output(path, _parts(outcomes, results))
+
+
+def _parts(outcomes: RunOutcomes, results: list[Result]) -> Iterator[str]:
+    """Yield the parts of the document, one for each case: all elements together need 500 MB."""
+    errors = outcomes.run.without_verdict
+    by_category: dict[str, list[Result]] = {}
+    for result in results:
+        by_category.setdefault(_category(result.case), []).append(result)
+    yield '<?xml version="1.0" encoding="utf-8"?>\n'
+    yield _begin(
+        "testsuites",
+        0,
+        {"name": "vkgroup conform", "tests": len(results) + len(errors) + bool(outcomes.run.missing)},
     )
+    for category in dict.fromkeys([*by_category, *map(_category, errors)]):
+        own = by_category.get(category, [])
+        unjudged = {name: error for name, error in errors.items() if _category(name) == category}
+        counts = Counter(_kind(result, outcomes) for result in own)
+        counts["error"] += len(unjudged)
+        yield _begin("testsuite", 1, _counted(category, len(own) + len(unjudged), counts))
+        for result in own:
+            case = _case(result.case, f"{result.seconds:.6f}")
+            _add_outcome(case, result, outcomes)
+            yield _text(case)
+        for name, error in unjudged.items():
+            yield _text(_with_error(_case(name), "No verdict, because of an error of vkgroup", error))
+        yield "  </testsuite>\n"
+    if outcomes.run.missing:
+        yield _begin("testsuite", 1, _counted("run", 1, Counter(error=1)))
+        text = f"{len(outcomes.run.missing)} cases were not reached: continue with --resume"
+        case = ElementTree.Element("testcase", classname="run", name="time limit", time="0.0")
+        yield _text(_with_error(case, Outcome.MISSING.value, text))
+        yield "  </testsuite>\n"
+    yield "</testsuites>\n"
+
+
+def _category(case: str) -> str:
+    return case.partition(".")[0]
+
+
+def _counted(name: str, tests: int, kinds: Counter[str]) -> dict[str, str | int]:
+    """Return the attributes of a suite."""
+    counts = {"failures": kinds["failure"], "errors": kinds["error"], "skipped": kinds["skipped"]}
+    return {"name": name, "tests": tests, **counts}
+
+
+def _begin(tag: str, level: int, attributes: dict[str, str | int]) -> str:
+    """Return the beginning of an element with content."""
+    element = ElementTree.Element(tag, {name: str(value) for name, value in attributes.items()})
+    return "  " * level + ElementTree.tostring(element, "unicode").removesuffix(" />") + ">\n"
+
+
+def _case(name: str, seconds: str = "0.0") -> ElementTree.Element:
+    """Return a test case without an outcome."""
+    *group, last = name.split(".", 3)
+    return ElementTree.Element("testcase", classname=".".join(group), name=last, time=seconds)
+
+
+def _with_error(case: ElementTree.Element, message: str, text: str) -> ElementTree.Element:
+    ElementTree.SubElement(case, "error", message=message).text = clean("\n".join(truncated(text)))
+    return case
+
+
+def _text(case: ElementTree.Element) -> str:
+    """Return the text of a test case in a suite."""
+    ElementTree.indent(case, level=2)
+    return f"    {ElementTree.tostring(case, 'unicode')}\n"
 
 
 def clean(text: str) -> str:
@@ -83,30 +123,34 @@ def _text_of_cause(case: str, text: str, outcomes: RunOutcomes, cause: Cause) ->
     return "\n".join(filter(None, [*lines_of(cause), *own, extra]))
 
 
-def _suite(
-    suites: ElementTree.Element, known: dict[str, ElementTree.Element], category: str
-) -> ElementTree.Element:
-    if category not in known:
-        known[category] = ElementTree.SubElement(suites, "testsuite", name=category)
-    return known[category]
+def _kind(result: Result, outcomes: RunOutcomes) -> str:
+    """Return the tag of the element for the outcome of a test case; empty for a plain pass."""
+    outcome = outcomes.by_case[result.case]
+    if not outcome.expected:
+        return "failure" if outcome == Outcome.FAIL or outcome.improved else "error"
+    if outcome in (Outcome.SKIP, Outcome.EXPECTED_FAIL):
+        return "skipped"
+    return "" if outcome == Outcome.PASS else "system-out"
 
 
 def _add_outcome(case: ElementTree.Element, result: Result, outcomes: RunOutcomes) -> None:
     """Add the outcome to a test case; nothing if it passes."""
-    outcome = outcomes.by_case[result.case]
+    kind, outcome = _kind(result, outcomes), outcomes.by_case[result.case]
+    if not kind:
+        return
     text = clean(outcomes.description(result))
+    element = ElementTree.SubElement(case, kind)
     if not outcome.expected:
-        kind = "failure" if outcome == Outcome.FAIL or outcome.improved else "error"
-        element = ElementTree.SubElement(case, kind, message=outcome.value)
-        element.text = text
         cause = outcomes.cause_of.get(result.case)
+        element.set("message", outcome.value)
+        element.text = text
         if cause is not None:
             element.set("type", cause.id)
             element.set("message", clean(f"{outcome}: {cause.title}"))
             element.text = clean(_text_of_cause(result.case, text, outcomes, cause))
     elif outcome == Outcome.SKIP:
-        ElementTree.SubElement(case, "skipped", message=text or "no lane's result is defined")
-    elif outcome == Outcome.EXPECTED_FAIL:
-        ElementTree.SubElement(case, "skipped", message=f"{outcome}: {text}".strip())
-    elif outcome != Outcome.PASS:
-        ElementTree.SubElement(case, "system-out").text = f"{outcome}: {text}"
+        element.set("message", text or "no lane's result is defined")
+    elif kind == "skipped":
+        element.set("message", f"{outcome}: {text}".strip())
+    else:
+        element.text = f"{outcome}: {text}"

@@ -21,7 +21,7 @@ from pathlib import Path
 from vkgroup.results.history.connection import DatabaseError
 from vkgroup.results.history.database import Database
 from vkgroup.results.history.documents import kind_of, recorded
-from vkgroup.results.history.files import Check, load, load_all, load_shown
+from vkgroup.results.history.files import Check, CostFile, load, load_all, load_shown
 from vkgroup.results.history.recording import Recording
 from vkgroup.results.history.writing import Writer
 from vkgroup.results.record import Kind, Results, RunInfo, RunRecord
@@ -38,6 +38,7 @@ def open(path: Path, *, write: bool = False) -> Database:
 
 __all__ = [
     "Check",
+    "CostFile",
     "Database",
     "DatabaseError",
     "Kind",

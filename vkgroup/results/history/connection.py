@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vkgroup.errors import InvalidInput
-from vkgroup.reading import require_regular
+from vkgroup.reading import require_regular_if_exists
 
 BUSY_SECONDS = 60.0
 """Seconds for which a writer waits for others; each locks the database for one batch of results."""
@@ -50,8 +50,8 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
             f"{path} cannot be written: the file or its folder is read-only or missing; name another file"
         )
     with guarded(path):
-        if path.exists():
-            require_regular(path)
+        for suffix in ("", "-wal", "-shm", "-journal"):  # SQLite opens the files beside it, too
+            require_regular_if_exists(path.with_name(path.name + suffix))
         if writable:
             return _open(path, "rwc" if write else "rw")
         return _read_only(path)

@@ -132,6 +132,11 @@ def is_check(data: Mapping[str, Any]) -> bool:
     return isinstance(data.get("findings"), list) and "shader" in data
 
 
+def is_cost(data: Any) -> bool:
+    """Return whether JSON data is the costs of one shader in what ``vkgroup cost --json`` wrote."""
+    return isinstance(data, dict) and isinstance(data.get("costs"), list) and "shader" in data
+
+
 def reports_of(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the reports in what ``vkgroup check --json`` wrote for several configurations.
 

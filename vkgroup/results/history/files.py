@@ -14,7 +14,16 @@ from typing import Any
 
 from vkgroup.errors import InvalidInput
 from vkgroup.reading import printable, read_text, require_regular
-from vkgroup.results.history.documents import NAMES, describe, identify, is_check, kind_of, parse, reports_of
+from vkgroup.results.history.documents import (
+    NAMES,
+    describe,
+    identify,
+    is_check,
+    is_cost,
+    kind_of,
+    parse,
+    reports_of,
+)
 from vkgroup.results.record import Kind, Result, RunRecord, Status, case_in, parse_result
 
 
@@ -127,6 +136,14 @@ class Check:
     data: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class CostFile:
+    """Costs of one shader of ``vkgroup cost --json``, which are not a run: the file and their data."""
+
+    path: Path
+    data: Mapping[str, Any]
+
+
 def load(path: Path) -> RunRecord:
     """Read a run from files.
 
@@ -157,15 +174,16 @@ def load_all(path: Path) -> list[RunRecord]:
     return runs
 
 
-def load_shown(path: Path) -> list[RunRecord | Check]:
-    """Read all runs and findings in a folder or a file, each run as a separate one.
+def load_shown(path: Path) -> list[RunRecord | Check | CostFile]:
+    """Read all runs, findings and costs in a folder or a file, each run as a separate one.
 
     Damaged lines of results are left out and counted (`Results.damaged`), so that a report can mention them.
     When runs are stored or compared, damaged lines are errors.
 
     Raises InvalidInput: there are no runs or findings, or a file cannot be read.
     """
-    wanted = f"{_WANTED.replace(' or vkgroup bench', ', vkgroup check --json or vkgroup bench')}"
+    others = ", vkgroup check --json, vkgroup cost --json or vkgroup bench"
+    wanted = _WANTED.replace(" or vkgroup bench", others)
     if not path.is_dir():
         shown = _shown(path, strict=False)
         if not shown:
@@ -181,9 +199,9 @@ def load_shown(path: Path) -> list[RunRecord | Check]:
     return runs
 
 
-def _within(folder: Path, names: list[str], *, strict: bool) -> list[RunRecord | Check]:
+def _within(folder: Path, names: list[str], *, strict: bool) -> list[RunRecord | Check | CostFile]:
     """Read the files of one folder: the conformance run first, then the others in the order of names."""
-    runs: list[RunRecord | Check] = []
+    runs: list[RunRecord | Check | CostFile] = []
     results = next((name for name in (RESULTS, _COMPRESSED) if name in names), None)
     passed = {RUN}
     if results is not None:
@@ -197,18 +215,21 @@ def _within(folder: Path, names: list[str], *, strict: bool) -> list[RunRecord |
     return [_named(run, folder) for run in runs]
 
 
-def _named(one: RunRecord | Check, folder: Path) -> RunRecord | Check:
+def _named(one: RunRecord | Check | CostFile, folder: Path) -> RunRecord | Check | CostFile:
     """Return a conformance run with the folder as its id; other runs have their file."""
     if isinstance(one, RunRecord) and one.info.kind == Kind.CONFORM:
         return replace(one, info=replace(one.info, id=str(folder)))
     return one
 
 
-def _shown(path: Path, *, strict: bool) -> list[RunRecord | Check]:
-    """Read a file with one run, or with the checks of one or several configurations."""
+def _shown(path: Path, *, strict: bool) -> list[RunRecord | Check | CostFile]:
+    """Read a file with one run, or with the checks or costs of one or several configurations."""
     one = _file(path, strict=strict)
     if one is not None:
         return [one]
+    data = _parsed(path)
+    if isinstance(data, list):
+        return [CostFile(path, entry) for entry in data if is_cost(entry)]
     return [Check(path, report) for report in reports_of(_json(path))]
 
 
@@ -289,13 +310,17 @@ def _is_database(path: Path) -> bool:
 
 def _json(path: Path) -> dict[str, Any]:
     """Read a JSON object; other JSON gives an empty one."""
+    data = _parsed(path)
+    return data if isinstance(data, dict) else {}
+
+
+def _parsed(path: Path) -> Any:
     try:
-        data = parse(read_text(path, "utf-8-sig"))
+        return parse(read_text(path, "utf-8-sig"))
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}; {_WANTED}") from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is no JSON: {error}; {_WANTED}") from error
-    return data if isinstance(data, dict) else {}
 
 
 def _written(path: Path) -> str:

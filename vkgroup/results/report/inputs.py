@@ -1,4 +1,4 @@
-"""Inputs of a report by kind: runs from files and databases, and findings of checks."""
+"""Inputs of a report by kind: runs from files and databases, findings of checks, and costs of shaders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vkgroup.results.history import Check, Kind, RunRecord, kind_of, load_shown
+from vkgroup.results.history import Check, CostFile, Kind, RunRecord, kind_of, load_shown
 
 
 @dataclass
@@ -19,6 +19,7 @@ class Inputs:
     benches: list[RunRecord] = field(default_factory=list)
     given: list[int] = field(default_factory=list)  # for each of `benches` the index of its path, from 0
     checks: list[Check] = field(default_factory=list)  # findings of ``vkgroup check``
+    costs: list[CostFile] = field(default_factory=list)  # costs of ``vkgroup cost``, one for each shader
 
 
 def read(paths: Sequence[Path | RunRecord]) -> Inputs:
@@ -27,13 +28,15 @@ def read(paths: Sequence[Path | RunRecord]) -> Inputs:
     `paths`: each a run of `vkgroup.results.history.Database.run`, whose database must be open until the
     report is made, or else the folder of a run (``results.jsonl`` or ``results.jsonl.xz``, ``run.json``,
     ``summary.json``, and files of other commands beside them), or a file of results, of ``vkgroup probe
-    --json``, of ``vkgroup check --json``, or of ``vkgroup bench --json``.
+    --json``, of ``vkgroup check --json``, of ``vkgroup bench --json`` or of ``vkgroup cost --json``.
     """
     found = Inputs()
     for given, path in enumerate(paths):
         for one in [path] if isinstance(path, RunRecord) else load_shown(path):
             if isinstance(one, Check):
                 found.checks.append(one)
+            elif isinstance(one, CostFile):
+                found.costs.append(one)
             else:
                 _sort(one, given, found)
     return found

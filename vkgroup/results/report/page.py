@@ -17,7 +17,7 @@ from vkgroup.choices import BENCH_THRESHOLD
 from vkgroup.files import write_output
 from vkgroup.results.history import RunRecord
 from vkgroup.results.record import Status, possible_statuses
-from vkgroup.results.report import benchmarks, checks, comparing
+from vkgroup.results.report import benchmarks, checks, comparing, costs
 from vkgroup.results.report.capabilities import device_of, side_by_side
 from vkgroup.results.report.causes import causes_shown
 from vkgroup.results.report.charts import Chart, charts_of
@@ -42,6 +42,7 @@ _SCRIPTS = (
     "capabilities",
     "comparison",
     "checks",
+    "costs",
     "benchmarks",
     "start",
 )
@@ -117,6 +118,7 @@ def _data(inputs: Inputs, threshold: float) -> dict[str, Any]:
         "capabilities": capabilities.to_json(),
         "compared": compared,
         "checks": [checks.to_json(check) for check in inputs.checks],
+        "costs": [costs.to_json(file) for file in inputs.costs],
         "benches": [benchmarks.to_json(bench) for bench in inputs.benches],
     }
 

@@ -94,11 +94,11 @@ def read(folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise InvalidInput(
             f"{folder} is not a reproduction folder: {path.name} cannot be read ({error.strerror}). Such "
-            "folders are made by vkgroup conform --repro CASE DIR and vkgroup check SHADER --repro DIR."
+            "folders are made by vkgroup conform --repro CASE DIR, and by check and run with --repro DIR."
         ) from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is not JSON: {error}") from error
-    if not isinstance(record, dict) or record.get("kind") not in ("case", "check"):
+    if not isinstance(record, dict) or record.get("kind") not in ("case", "check", "run"):
         raise InvalidInput(f"{path} is not the record of a reproduction folder.")
     if record.get("format") != FORMAT:
         raise InvalidInput(

@@ -335,6 +335,17 @@ class _Case(Struct):
     digests: dict[str, str] | None = None
 
 
+class _Single(Struct):
+    """The record of a run; `complete` tells whether it ended."""
+
+    vkgroup: str
+    shader: str
+    device: _Device
+    shaders: Annotated[list[_Shader], Meta(min_length=1)]
+    steps: Annotated[list[_Step], Meta(min_length=1, max_length=1)]
+    complete: bool
+
+
 class _Run(Struct):
     size: int
     name: str
@@ -385,13 +396,14 @@ T = TypeVar("T")
 def check(record: Any, path: Path) -> None:
     """Raise InvalidInput, with the place and the reason, unless every value of a record has its type.
 
-    `record`: the decoded JSON, of kind ``"case"`` or ``"check"``. `path`: its file, for messages.
+    `record`: the decoded JSON, of kind ``"case"``, ``"check"`` or ``"run"``. `path`: its file, for messages.
     """
     try:
         if record["kind"] == "check":
             _convert(record, _Check, "")
             return
-        for number, step in enumerate(_convert(record, _Case, "").steps):
+        kind: type[_Case | _Single] = _Single if record["kind"] == "run" else _Case
+        for number, step in enumerate(_convert(record, kind, "").steps):
             where = f"steps[{number}]"
             _check_arguments(step.call, step.arguments, f"{where}.arguments")
             for place, output in enumerate(step.outputs):

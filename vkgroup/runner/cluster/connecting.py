@@ -9,7 +9,7 @@ from typing import Any
 
 import distributed
 import msgspec
-from distributed import Nanny, Scheduler, SpecCluster
+from distributed import Scheduler, SpecCluster, Worker
 
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, NoDevice
@@ -21,17 +21,32 @@ from vkgroup.runner.cluster.serving import CONNECT_SECONDS, members, no_schedule
 
 @contextmanager
 def local_scheduler(devices: Sequence[DeviceInfo], jobs: int | None = None) -> Iterator[str]:
-    """Start a scheduler in this process, and a worker for each device; both end with the block."""
+    """Start a scheduler and a worker for each device in this process; all end with the block.
+
+    Nothing listens on a port: messages go through queues in memory (Dask's ``inproc``), so that no other
+    user of the host can connect. Drivers run in worker processes, as in every cluster.
+    """
     workers = {
-        number: {"cls": Nanny, "options": {**options(member), "host": "127.0.0.1"}}
+        number: {"cls": QuietWorker, "options": {**options(member), "protocol": "inproc"}}
         for number, member in enumerate(members(devices, jobs))
     }
-    scheduler = {
-        "cls": Scheduler,
-        "options": {"host": "127.0.0.1", "dashboard": False, "dashboard_address": "127.0.0.1:0", "port": 0},
-    }
+    scheduler = {"cls": QuietScheduler, "options": {"protocol": "inproc", "dashboard": False}}
     with SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as cluster:
         yield cluster.scheduler_address
+
+
+class QuietScheduler(Scheduler):
+    """A scheduler without HTTP, which Dask serves also without a dashboard."""
+
+    def start_http_server(self, *arguments: object, **options: object) -> None:
+        """Start nothing."""
+
+
+class QuietWorker(Worker):
+    """A worker without HTTP."""
+
+    def start_http_server(self, *arguments: object, **options: object) -> None:
+        """Start nothing."""
 
 
 LOCAL = "local"

@@ -41,6 +41,7 @@ class Answer:
     host: str
     device: str
     withdrawal: str = ""  # why the device could not be opened
+    memory: int = 0  # the peak memory of the process in bytes
 
 
 def run_batch(setup: DeviceSetup, batch: Work, alone: bool) -> Answer:
@@ -100,12 +101,13 @@ class Member(WorkerPlugin):
             else:
                 with self._lock:
                     self._idle.append(_Idle(process, setup, time.monotonic()))
-            return self._answer(answer)
+            return self._answer(answer, memory=process.peak_memory)
 
     def _answer(
-        self, answer: list[Result | NoVerdict] | WorkerFailure | None, withdrawal: str = ""
+        self, answer: list[Result | NoVerdict] | WorkerFailure | None, withdrawal: str = "", memory: int = 0
     ) -> Answer:
-        return Answer(answer, self._worker.address, self.offer.host, self.offer.device.choice, withdrawal)
+        device = self.offer.device.choice
+        return Answer(answer, self._worker.address, self.offer.host, device, withdrawal, memory)
 
     def _take(self, setup: DeviceSetup) -> WorkerProcess:
         """Return an idle process with the same setup, else a new one."""

@@ -125,7 +125,8 @@ class ClusterBackend:
         if answer.answer is None:
             self._withdrawal = f" The last worker withdrew ({answer.host}): {answer.withdrawal}"
             self._updated = 0.0
-        return Outcome(retry, answer.answer, answer.worker, answer.device, answer.host, alone)
+        origin = answer.worker, answer.device, answer.host
+        return Outcome(retry, answer.answer, *origin, alone, answer.memory)
 
     def _result(self, future: Any) -> Any:
         """Return the result of a call on a worker."""

@@ -13,7 +13,9 @@ from functools import partial
 from typing import Any
 
 from distributed import Nanny, Security
+from distributed.comm.addressing import get_address_host
 from distributed.comm.core import connect
+from distributed.utils import get_ip
 
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import NoDevice
@@ -71,7 +73,8 @@ async def serve(address: str, served: Sequence[Member], started: Callable[[], ob
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await reach(address)
-    nannies = [Nanny(address, **options(member)) for member in served]
+    own = interface(address)
+    nannies = [Nanny(address, host=own, **options(member)) for member in served]
     try:
         try:
             await asyncio.gather(*nannies)
@@ -85,6 +88,16 @@ async def serve(address: str, served: Sequence[Member], started: Callable[[], ob
         for nanny in nannies:
             with suppress(OSError, asyncio.TimeoutError):
                 await nanny.close(timeout=5)
+
+
+def interface(address: str) -> str | None:
+    """Return the address of this host at which a scheduler reaches it; a worker listens there only.
+
+    Without it, Dask listens at all addresses. None for protocols that are not TCP.
+    """
+    if not address.startswith(("tcp://", "tls://")):
+        return None
+    return str(get_ip(get_address_host(address)))
 
 
 async def _until_the_end(address: str, nannies: dict[Nanny, Member], stop: asyncio.Event) -> None:

@@ -62,6 +62,7 @@ function start() {
     onRunChange.push(causesShown, mapShown, failuresShown, axesFilled, casesShown);
   }
   if (data.checks.length) { show("checks", "Shaders"); checksShown(); }
+  if (data.costs.length) { show("costs", "Costs"); costsShown(); }
   if (data.benches.length) { show("benchmarks", "Benchmarks"); benchmarksShown(); }
   if (data.capabilities.columns.length) { show("capabilities", "Capabilities"); capabilitiesBuilt(); }
   byId("made").textContent = `Made by vkgroup ${data.vkgroup} at ${data.made}`;

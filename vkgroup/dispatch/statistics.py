@@ -1,4 +1,4 @@
-"""Quantities of a cost from the statistics of each driver, as a table.
+"""Quantities of a shader's cost, and the statistics of each driver that they are made of, as tables.
 
 Sources of the names and units: the drivers' own descriptions in VkPipelineExecutableStatisticKHR, Mesa 26.1.6
 (`src/amd/vulkan/radv_pipeline.c`, `src/nouveau/vulkan/nvk_shader.c`, `src/freedreno/vulkan/tu_shader.cc`,
@@ -11,6 +11,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vkgroup.dispatch.executables import Value
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A quantity of a cost."""
+
+    name: str
+    title: str  # heading of its column
+    #: Whether a larger value is worse (1), better (-1).
+    worse: int = 1
+
+
+FIELDS = {
+    quantity.name: quantity
+    for quantity in (
+        Quantity("vector_registers", "vector registers"),
+        Quantity("scalar_registers", "scalar registers"),
+        Quantity("spills", "spills"),
+        Quantity("shared_memory", "shared memory"),
+        Quantity("scratch", "scratch"),
+        Quantity("code_size", "code size"),
+        Quantity("instructions", "instructions"),
+        Quantity("subgroup_instructions", "subgroup instructions"),
+        Quantity("latency", "latency"),
+        Quantity("inverse_throughput", "inverse throughput"),
+        Quantity("waves", "waves", -1),
+    )
+}
+"""All quantities, in the order of columns."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +167,10 @@ DRIVERS = {
     "Honeykrisp": _HONEYKRISP,
 }
 """Statistics by the name of the driver in VkPhysicalDeviceDriverProperties."""
+
+
+UNITS = {"radv": _RADV.units, "nvk": _NVK.units, "turnip": _TURNIP.units, "honeykrisp": _HONEYKRISP.units}
+"""Units of quantities by the family of a driver for absent GPUs."""
 
 
 def statistics_of(driver_name: str) -> DriverStatistics:

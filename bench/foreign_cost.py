@@ -1,0 +1,334 @@
+"""Static cost of thirty shaders of other projects on all GPUs that a driver compiles for without hardware.
+
+    vkgroup drivers fetch radv nvk turnip honeykrisp
+    python bench/foreign_cost.py --ggml DIR --ncnn DIR --prefix-sums DIR --samples DIR [--device GLOBS]
+    python bench/foreign_cost.py --page   # writes docs/cost-real-shaders.md from the recorded costs
+
+The folders are those of the projects: ggml, ncnn, GPUPrefixSums and Vulkan-Samples. Nothing is executed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ggml_variants import commands, configuration
+from ncnn_options import needed, option_sets
+from ncnn_shaders import local_size
+from real_shaders.ncnn_source import DEVICE_MACROS, source_of
+
+from vkgroup.compiler import Target, compile_file, compile_source
+from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of
+from vkgroup.device.launch import gpu_of
+from vkgroup.runner.multi_device import choose
+from vkgroup.spirv import Module
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "bench" / "results" / "compile-only" / "foreign_cost.json"
+PAGE = ROOT / "docs" / "cost-real-shaders.md"
+
+REVISIONS = {
+    "ggml": "d99724f2 (2026-08-21)",
+    "ncnn": "a4d2ea1d (2026-07-22)",
+    "GPUPrefixSums": "98d93a44 (2024-12-10)",
+    "Vulkan-Samples": "e2e4cf23 (2026-08-18)",
+}
+"""Revisions that the recorded costs are of."""
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A shader of another project.
+
+    Attributes
+    ----------
+    project : a key of `REVISIONS`.
+    name : of ggml the variant, else the file without its folder.
+    entry_point : for HLSL.
+    specialization : specialization constants by name; others have their defaults.
+    """
+
+    project: str
+    name: str
+    entry_point: str = "main"
+    specialization: Mapping[int | str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The name in tables."""
+        name = self.name.rpartition("/")[2]
+        return name if self.entry_point == "main" else self.entry_point
+
+
+_FLASH_ATTENTION: dict[int | str, Any] = {
+    "Br": 8,
+    "HSK": 128,
+    "HSV": 128,
+    "D_split": 8,
+    "row_split": 4,
+    "FaTypeK": 1,
+    "FaTypeV": 1,
+}
+"""Heads of 128 numbers of 16 bits; the defaults are of quantized types, whose blocks have no size."""
+
+SHADERS = (
+    Foreign("ggml", "mul_mat_vec_q4_k_f32_f32_subgroup"),
+    Foreign("ggml", "mul_mat_vec_q4_0_q8_1_f32_subgroup_no_shmem"),
+    Foreign("ggml", "matmul_q4_0_f32"),
+    Foreign("ggml", "matmul_f32_f32"),
+    Foreign("ggml", "conv2d_f32"),
+    Foreign("ggml", "flash_attn_f32_f16", specialization=_FLASH_ATTENTION),
+    Foreign("ggml", "soft_max_f32"),
+    Foreign("ggml", "topk_moe_f32"),
+    Foreign("ggml", "argsort_f32"),
+    Foreign("ggml", "cumsum_f32"),
+    Foreign("ggml", "ssm_scan_subgroup_f32"),
+    Foreign("ggml", "gated_delta_net_f32"),
+    Foreign("ncnn", "gemm_sg"),
+    Foreign("ncnn", "sdpa_fa"),
+    Foreign("ncnn", "multiheadattention_qk_cross_pack4"),
+    Foreign("ncnn", "convolution_packed_gemm"),
+    Foreign("ncnn", "convolution_pack4_3x3s1d1_winograd_gemm"),
+    Foreign("ncnn", "innerproduct_gemm_wp4"),
+    Foreign("ncnn", "groupnorm_reduce_sum4_fp32_pack4"),
+    Foreign("ncnn", "softmax_reduce_max"),
+    Foreign("GPUPrefixSums", "ReduceThenScan.hlsl", "Reduce"),
+    Foreign("GPUPrefixSums", "ReduceThenScan.hlsl", "PropagateInclusive"),
+    Foreign("GPUPrefixSums", "ChainedScanDecoupledLookback.hlsl", "ChainedScanDecoupledLookbackInclusive"),
+    Foreign(
+        "GPUPrefixSums",
+        "ChainedScanDecoupledLookbackDecoupledFallback.hlsl",
+        "ChainedScanDecoupledLookbackDecoupledFallbackExclusive",
+    ),
+    Foreign("Vulkan-Samples", "compute_nbody/glsl/particle_calculate.comp"),
+    Foreign("Vulkan-Samples", "multi_draw_indirect/cull.comp"),
+    Foreign("Vulkan-Samples", "async_compute/blur_down.comp"),
+    Foreign("Vulkan-Samples", "timeline_semaphore/glsl/game_of_life_update.comp"),
+    Foreign("Vulkan-Samples", "deferred/lighting.frag"),
+    Foreign("Vulkan-Samples", "base.frag"),
+)
+
+
+def modules(roots: Mapping[str, Path]) -> Iterator[tuple[Foreign, Module]]:
+    """Yield each shader with its module, as its project compiles it."""
+    folder = roots["ggml"] / "src" / "ggml-vulkan" / "vulkan-shaders"
+    variants = commands(folder)
+    for shader in SHADERS:
+        root = roots[shader.project]
+        if shader.project == "ggml":
+            entry = configuration(shader.name, variants[shader.name])
+            target = next(target for target in Target if entry["target"] == _version(target))
+            yield shader, compile_file(folder / entry["shader"], defines=entry["defines"], target=target)
+        elif shader.project == "ncnn":
+            yield shader, _ncnn(root / "src", shader.name)
+        elif shader.project == "GPUPrefixSums":
+            file = root / "GPUPrefixSumsD3D12" / "Shaders" / shader.name
+            module = compile_file(
+                file,
+                entry_point=shader.entry_point,
+                compiler="dxc",
+                # HLSL counts constant buffers, buffers that are read, and others apart from each other.
+                register_shifts={"t": 8, "u": 16},
+                target=Target.VULKAN_1_2,
+            )
+            yield shader, module
+        else:
+            file = root / "shaders" / shader.name
+            includes = [root / "shaders" / "includes" / "glsl"]
+            yield shader, compile_file(file, include_paths=includes, target=Target.VULKAN_1_2)
+
+
+def _version(target: Target) -> str:
+    return ".".join(map(str, target.vulkan_version))
+
+
+def _ncnn(root: Path, name: str) -> Module:
+    """Return a module of ncnn with 32-bit floats and subgroup operations."""
+    sets = {title: (options, support) for title, options, support in option_sets()}
+    options, support = sets["fp32, subgroup ops, device: all"]
+    used = needed(name, options)
+    if used is None:
+        raise ValueError(f"ncnn does not use {name} with these options")
+    folder = root / "layer" / "vulkan" / "shader"
+    file = folder / f"{name}.comp"
+    size = local_size(source_of(file, root / "gpu.cpp", used, support))
+    text = source_of(file, root / "gpu.cpp", used, support, DEVICE_MACROS, size)
+    return compile_source(text, stage="compute", include_paths=[folder], target=Target.VULKAN_1_1)
+
+
+def measure(roots: Mapping[str, Path], choice: str) -> None:
+    """Compile the shaders for each device, and write the costs after each."""
+    jobs: list[tuple[Foreign, Job]] = [
+        (shader, job_of(module, specialization=shader.specialization)) for shader, module in modules(roots)
+    ]
+    devices = choose(choice)
+    rows: list[dict[str, Any]] = []
+    start = time.monotonic()
+    for device in devices:
+        for (shader, _), costs in zip(
+            jobs, costs_of_jobs(device, [job for _, job in jobs], timeout=120), strict=True
+        ):
+            rows += [_row(shader, gpu_of(device).choice, cost) for cost in costs]
+        print(f"{device.choice}: {time.monotonic() - start:.0f} s", flush=True)
+        drivers = sorted({other.icd for other in devices})
+        head = {"date": time.strftime("%Y-%m-%d"), "drivers": drivers, "revisions": REVISIONS}
+        _write({**head, "costs": rows})
+
+
+_DETAIL_LINES = 4
+"""Lines of an error that are recorded; a backtrace follows them."""
+
+
+def _row(shader: Foreign, device: str, cost: Cost) -> dict[str, Any]:
+    return {
+        "project": shader.project,
+        "shader": shader.title,
+        "device": device,
+        "subgroup_size": cost.subgroup_size,
+        "status": cost.status.value,
+        "detail": "\n".join(cost.detail.splitlines()[:_DETAIL_LINES]),
+        "quantities": cost.quantities,
+    }
+
+
+def _write(data: dict[str, Any]) -> None:
+    """Write the data with one line for each cost."""
+    head = json.dumps({name: value for name, value in data.items() if name != "costs"})[:-1]
+    rows = ",\n".join(map(json.dumps, data["costs"]))
+    DATA.parent.mkdir(parents=True, exist_ok=True)
+    DATA.write_text(f'{head}, "costs": [\n{rows}\n]}}\n')
+
+
+_EXAMPLES = {
+    ("radv:navi31", 32): "AMD navi31, 32",
+    ("radv:navi31", 64): "AMD navi31, 64",
+    ("nvk:ga104", 32): "NVIDIA ga104, 32",
+    ("turnip:740", 64): "Adreno 740, 64",
+    ("honeykrisp:m1", 32): "Apple m1, 32",
+}
+"""Columns of the table of examples, by device and subgroup size."""
+
+_FAILED = (Status.REJECTED, Status.CRASH, Status.TIMEOUT)
+
+
+def page(data: dict[str, Any]) -> str:
+    """Return the page of recorded costs."""
+    rows = data["costs"]
+    devices = list(dict.fromkeys(row["device"] for row in rows))
+    compiled = sum(row["status"] == Status.COMPILED for row in rows)
+    projects = ", ".join(f"{name} {revision}" for name, revision in data["revisions"].items())
+    parts = [
+        "# Static cost of shaders of other projects",
+        f"Of {len(rows)} compilations of {len(SHADERS)} shaders for {len(devices)} GPUs at each subgroup "
+        f"size, {compiled} succeeded ({data['date']}: {', '.join(data['drivers'])}; [cost](cost.md)). "
+        "Nothing was executed.",
+        f"The shaders are those of {projects}. They are compiled as their projects compile them; "
+        "specialization constants have their defaults, except those of flash attention. "
+        "`python bench/foreign_cost.py` repeats it.",
+        "## GPUs that compile a shader",
+        f"{len(devices)} GPUs, of which turnip:702 has Vulkan 1.0 and no subgroups. A GPU spills if a "
+        "compilation at one of its subgroup sizes does.",
+        _counts(rows),
+        "## Reasons",
+        _reasons(rows),
+        "NVK's compiler has the same error for sums of 64-bit integers ([finding](findings/nvk.md)).",
+        "## Examples",
+        "Vector registers, instructions, and in brackets spills if there are some. Units differ between "
+        "drivers: compare shaders in a column, not columns. Columns: GPU and subgroup size; – if the driver "
+        "chooses another size.",
+        _examples(rows),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _counts(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the table of the numbers of GPUs for each shader."""
+    lines = [
+        "| project | shader | compile it | lack a feature | reject it or crash | spill |",
+        "|---|---|---|---|---|---|",
+    ]
+    for shader in SHADERS:
+        by_device: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for row in rows:
+            if (row["project"], row["shader"]) == (shader.project, shader.title):
+                by_device[row["device"]].append(row)
+        counts = Counter[str]()
+        for its in by_device.values():
+            statuses = {row["status"] for row in its}
+            counts["failed"] += bool(statuses & set(_FAILED))
+            counts["compiled"] += statuses == {Status.COMPILED}
+            counts["lacking"] += Status.NOT_SUPPORTED in statuses
+            counts["spilled"] += any(row["quantities"].get("spills") for row in its)
+        cells = (counts[name] or "" for name in ("compiled", "lacking", "failed", "spilled"))
+        lines.append(f"| {shader.project} | {shader.title} | {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
+def _reasons(rows: Sequence[dict[str, Any]]) -> str:
+    """Return a list of the reasons why shaders do not compile, with the shaders and GPUs."""
+    reasons: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if row["status"] != Status.COMPILED and row["device"] != "turnip:702":
+            lines = row["detail"].splitlines()
+            # The last words of NVK's compiler follow the name of a thread.
+            words = " ".join(line for line in lines[:3] if not line.startswith("thread "))
+            reasons[row["status"], words].append(row)
+    lines = []
+    for (status, words), its in sorted(
+        reasons.items(), key=lambda item: (item[0][0] not in _FAILED, item[0])
+    ):
+        devices = ", ".join(dict.fromkeys(row["device"] for row in its))
+        shaders = ", ".join(dict.fromkeys(row["shader"] for row in its))
+        what = "lacks" if status == Status.NOT_SUPPORTED else f"{status}:"
+        lines.append(f"- {what} {words}: {shaders} for {devices}.")
+    return "\n".join(lines)
+
+
+def _examples(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the table of quantities for some devices."""
+    found = {(row["project"], row["shader"], row["device"], row["subgroup_size"]): row for row in rows}
+    lines = [
+        f"| shader | {' | '.join(_EXAMPLES.values())} |",
+        "|---" * (1 + len(_EXAMPLES)) + "|",
+    ]
+    for shader in SHADERS:
+        cells = [_cell(found.get((shader.project, shader.title, *column))) for column in _EXAMPLES]
+        lines.append(f"| {shader.title} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "–"
+    if row["status"] != Status.COMPILED:
+        return "lacks a feature" if row["status"] == Status.NOT_SUPPORTED else str(row["status"])
+    quantities = row["quantities"]
+    spills = quantities.get("spills", 0)
+    text = f"{quantities['vector_registers']:g}, {quantities['instructions']:,.0f}"
+    return f"{text} ({spills:,.0f})" if spills else text
+
+
+def main() -> None:
+    """Write the data, or the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for project in ("ggml", "ncnn", "prefix-sums", "samples"):
+        parser.add_argument(f"--{project}", type=Path, metavar="DIR")
+    parser.add_argument("--device", default="radv:*,nvk:*,turnip:*,honeykrisp:*", metavar="GLOBS")
+    parser.add_argument("--page", action="store_true", help="write the page from the recorded costs")
+    options = parser.parse_args()
+    folders = (options.ggml, options.ncnn, options.prefix_sums, options.samples)
+    if not options.page:
+        if None in folders:
+            parser.error("name the folders of all four projects")
+        measure(dict(zip(REVISIONS, folders, strict=True)), options.device)
+    PAGE.write_text(page(json.loads(DATA.read_text())))
+
+
+if __name__ == "__main__":
+    main()

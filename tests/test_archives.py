@@ -1,0 +1,105 @@
+"""Archives whose names, kinds and sizes of members are not trusted."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from vkgroup import archives
+from vkgroup.archives import DamagedArchive, extract_files
+
+
+def write(path: Path, *members: tuple[str, bytes]) -> Path:
+    """Write an archive of files."""
+    with tarfile.open(path, "w") as tar:
+        for name, content in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return path
+
+
+def refusal(archive: Path, folder: Path) -> str:
+    """Return the message for an archive, which is one line and writes nothing outside of its folder."""
+    around = sorted(path for path in folder.parent.rglob("*") if folder not in (path, *path.parents))
+    with pytest.raises(DamagedArchive) as caught:
+        extract_files(archive, folder)
+    after = sorted(path for path in folder.parent.rglob("*") if folder not in (path, *path.parents))
+    assert after == around
+    (line,) = str(caught.value).splitlines()
+    return line
+
+
+@pytest.mark.parametrize("name", ["../outside", "/tmp/vkgroup-outside", "a/../../outside"])
+def test_paths_outside(tmp_path: Path, name: str) -> None:
+    archive = write(tmp_path / "a.tar", ("good", b"1"), (name, b"x"))
+    assert "outside of the archive" in refusal(archive, tmp_path / "folder")
+
+
+def test_links_and_devices_are_skipped(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        for kind, target in ((tarfile.SYMTYPE, ".."), (tarfile.LNKTYPE, "good"), (tarfile.FIFOTYPE, "")):
+            member = tarfile.TarInfo(f"link{kind.decode()}")
+            member.type, member.linkname = kind, target
+            tar.addfile(member)
+        member = tarfile.TarInfo(f"link{tarfile.SYMTYPE.decode()}/file")
+        member.size = 1
+        tar.addfile(member, io.BytesIO(b"x"))
+    extract_files(tmp_path / "a.tar", tmp_path / "folder")
+    paths = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
+    assert paths == ["a.tar", "folder/link2/file"]
+
+
+def test_two_files_of_one_name(tmp_path: Path) -> None:
+    assert "twice" in refusal(write(tmp_path / "a.tar", ("a", b"1"), ("./a", b"2")), tmp_path / "folder")
+
+
+def test_a_file_inside_of_a_file(tmp_path: Path) -> None:
+    assert refusal(write(tmp_path / "a.tar", ("a", b"1"), ("a/b", b"2")), tmp_path / "folder")
+
+
+def test_sizes_and_numbers_of_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = write(tmp_path / "a.tar", ("a", b"1" * 600), ("b", b"2" * 600))
+    monkeypatch.setattr(archives, "MOST_BYTES", 1000)
+    assert "more than" in refusal(archive, tmp_path / "folder")
+    assert not (tmp_path / "folder" / "b").exists()
+    monkeypatch.undo()
+    monkeypatch.setattr(archives, "MOST_MEMBERS", 1)
+    assert "more than" in refusal(archive, tmp_path / "other")
+
+
+def test_a_huge_size_without_content(tmp_path: Path) -> None:
+    member = tarfile.TarInfo("huge")
+    member.size = 1 << 40
+    (tmp_path / "a.tar").write_bytes(member.tobuf() + b"x" * 1024)
+    assert "more than 4 GiB" in refusal(tmp_path / "a.tar", tmp_path / "folder")
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"\xfd7zXZ\0\0\4", b"\x1f\x8b\x08\0"])
+def test_no_archives(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.tar.xz").write_bytes(content)
+    assert refusal(tmp_path / "a.tar.xz", tmp_path / "folder")
+
+
+def test_truncated_archives(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.tar.xz"
+    with tarfile.open(whole, "w:xz") as tar:
+        member = tarfile.TarInfo("a")
+        member.size = 5000
+        tar.addfile(member, io.BytesIO(os.urandom(5000)))
+    data = whole.read_bytes()
+    for length in (1, 100, 3000, 4500):
+        (tmp_path / "a.tar.xz").write_bytes(data[:length])
+        assert refusal(tmp_path / "a.tar.xz", tmp_path / f"folder{length}")
+
+
+def test_devices_and_missing_files(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    assert "it is a pipe" in refusal(tmp_path / "pipe", tmp_path / "folder")
+    assert "it is a device" in refusal(tmp_path / "device", tmp_path / "folder")
+    assert "No such file" in refusal(tmp_path / "missing", tmp_path / "folder")

@@ -1,0 +1,86 @@
+"""Limit of the memory of a command and its worker processes, which its parent enforces from outside.
+
+A limit inside the process (RLIMIT_AS, RLIMIT_DATA) counts reserved addresses: drivers of GPUs reserve more
+than the host has. The memory in use is counted instead, without files of programs and libraries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from vkgroup.byte_sizes import size_text
+
+ADVICE = "Give a higher limit (--memory) or less work."
+
+_PART = 0.75
+"""Default limit as a part of the host's memory, or of that of its control group."""
+
+_FIELDS = (b"RssAnon:", b"RssShmem:")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit of memory.
+
+    `nbytes`: of all processes of the command together.
+    `ends_command`: whether the command ends at it; otherwise the largest worker process does.
+    """
+
+    nbytes: int
+    ends_command: bool
+
+    def enforce(self, child: int) -> str:
+        """Return a sentence if the processes use more than the limit, else nothing."""
+        used = {process: in_use(process) for process in (child, *descendants(child))}
+        if sum(used.values()) <= self.nbytes:
+            return ""
+        said = f"more than {size_text(self.nbytes)} of memory in use (--memory)"
+        largest = max(used, key=lambda process: used[process])
+        if self.ends_command or largest == child:
+            return said
+        with suppress(ProcessLookupError):
+            os.kill(largest, signal.SIGKILL)
+        return f"{said}: the largest worker process was ended. {ADVICE}"
+
+
+def limit_of(chosen: argparse.Namespace) -> Limit | None:
+    """Return the limit of a command; None if it has no ``--memory``, or the system does not tell the use."""
+    if not hasattr(chosen, "memory") or not Path("/proc/self/status").is_file():
+        return None
+    folder = chosen.command == "check" and chosen.shader is not None and chosen.shader.is_dir()
+    return Limit(chosen.memory or default(), not folder)
+
+
+def default() -> int:
+    """Return the default limit in bytes."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):
+            total = min(total, int(Path(file).read_text()))
+    return int(_PART * total)
+
+
+def in_use(process: int) -> int:
+    """Return the bytes that a process uses without mapped files; 0 if it has ended."""
+    try:
+        with open(f"/proc/{process}/status", "rb") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(_FIELDS))
+
+
+def descendants(process: int) -> list[int]:
+    """Return the child processes of a process, and theirs."""
+    found: list[int] = []
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{process}/task"):
+            with suppress(OSError), open(f"/proc/{process}/task/{thread}/children", "rb") as file:
+                for word in file.read().split():
+                    found += [int(word), *descendants(int(word))]
+    return found
