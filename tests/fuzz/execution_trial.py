@@ -48,6 +48,9 @@ STEPS = 500
 # Outcomes on the reference device and on drivers.
 EXECUTED, AGREED, DIFFERED = "executed", "agreed", "differed"
 CRASH, TIME_LIMIT, UNDEFINED, ERROR = "crash", "time limit", "undefined", "error of vkgroup"
+NOT_REPEATED = "crash that a new process does not repeat"
+"""Modules with undefined behaviour that the process executed before may have damaged its memory."""
+
 NOT_RUN = "not run, because the reference device reports a hang"
 
 _DISTURBING = ("hang", "barrier", "race", "bounds")
@@ -105,6 +108,9 @@ class Trial:
             if outcomes[name].kind == TIME_LIMIT and broken == EXECUTED:
                 # A busy machine may be slow.
                 outcomes[name] = self._on_driver(device, base, dispatch, expected, PATIENCE * self.seconds)
+            if outcomes[name].kind == CRASH and broken == EXECUTED:
+                again = self._on_driver(device, base, dispatch, expected, self.seconds)
+                outcomes[name] = again if again.kind == CRASH else replace(outcomes[name], kind=NOT_REPEATED)
             if outcomes[name].kind in (CRASH, TIME_LIMIT) and broken != EXECUTED:
                 outcomes[name] = replace(outcomes[name], kind=f"{outcomes[name].kind} ({broken})")
             outcomes[name] = _explained(outcomes[name], base, device)

@@ -17,6 +17,7 @@ from execution_mutations import MUTATIONS, SEVERAL, Mutant, mutated
 from execution_planted import OF_DRIVER, OF_VKGROUP, failure_of
 from execution_trial import AGREED, CRASH, DIFFERED, ERROR, EXECUTED, REFERENCE, TIME_LIMIT, Trial
 from execution_worker import Task, module_of
+from fuzz_corpora import ROOT
 
 import vkgroup
 from vkgroup.compiler import compile_source, validate
@@ -204,3 +205,13 @@ def test_a_folder_continues_its_own_seed_only(tmp_path: Path) -> None:
     store.save()
     with pytest.raises(ValueError, match="the campaign of seed 1, not of 2"):
         Store(tmp_path, 2, 2.0)
+
+
+def test_the_recorded_campaigns_found_no_error_of_vkgroup() -> None:
+    record = json.loads((ROOT / "bench" / "results" / "fuzz.json").read_text())["execution"]
+    assert record["devices"].keys() == {REFERENCE, *DRIVERS}
+    assert set(MUTATIONS) < set(record["kinds"])
+    for outcomes in record["devices"].values():
+        assert sum(outcomes.values()) == record["modules"]
+        assert ERROR not in outcomes
+    assert record["slowest"] <= record["limit_seconds"] + 2

@@ -10,6 +10,8 @@ from execution_mutations import MUTATIONS, Mutant
 
 import vkgroup
 from vkgroup.compiler import Target, assemble, compile_source, validate
+from vkgroup.errors import OutOfMemory
+from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.spans import Format, Span
 from vkgroup.spirv import Module
 
@@ -127,3 +129,12 @@ def test_a_sum_of_ranges_broadcasts_its_terms() -> None:
     assert total.low.shape == total.high.shape == (3, 4)
     assert (total.low <= 2).all()
     assert (total.high >= 3).all()
+
+
+def test_memory_for_variables_that_the_host_lacks_is_out_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*_: object) -> None:
+        raise MemoryError("no 8 GiB")
+
+    monkeypatch.setattr(Program, "_code", exhausted)
+    with pytest.raises(OutOfMemory, match="The variables need more memory than the host has: no 8 GiB"):
+        Program(compiled("#version 450\nlayout(local_size_x = 1) in; void main() {}"))

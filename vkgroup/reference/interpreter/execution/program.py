@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vkgroup.errors import InvalidModule
+from vkgroup.errors import InvalidModule, OutOfMemory
 from vkgroup.reference.interpreter.execution.initial_values import check_built_in
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
 from vkgroup.reference.interpreter.operations.state import Step
@@ -50,6 +50,8 @@ class Program(ProgramForm):
         The module needs a feature that the reference device lacks; names the instruction.
     InvalidModule
         The module is invalid.
+    OutOfMemory
+        The host has no memory for the initial values of the variables.
     """
 
     def __init__(
@@ -63,7 +65,10 @@ class Program(ProgramForm):
         for name in self.built_ins:
             check_built_in(name, self.stage)
         maker = StepMaker(self, instrument)
-        self.code = tuple(self._code(segment, maker) for segment in self.segments)
+        try:
+            self.code = tuple(self._code(segment, maker) for segment in self.segments)
+        except MemoryError as error:
+            raise OutOfMemory(f"The variables need more memory than the host has: {error}.") from None
 
     def _code(self, segment: Segment, maker: StepMaker) -> Code:
         life = self.liveness.segments[segment.number]
