@@ -16,8 +16,9 @@ PACKAGE = Path(vkgroup.__file__).parent
 LAYERS = (
     "spec",
     "errors",
-    "byte_sizes choices archives processes closing garbage_collection files formats phases reading wheels "
-    "peak_memory",
+    "reading",
+    "archives byte_sizes choices closing files formats garbage_collection peak_memory phases processes "
+    "wheels",
     "resources sampler configuration",
     "spirv",
     "compiler",

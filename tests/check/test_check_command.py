@@ -137,7 +137,7 @@ def test_the_help_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         "run it on the reference device at every subgroup size",
         "where it runs:",
         "inputs: Inputs that are not given are generated.",
-        "(default: 60)",
+        "(default: 300)",
     ):
         assert words in text
 

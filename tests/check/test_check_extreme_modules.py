@@ -62,6 +62,28 @@ def test_a_stride_with_a_flipped_bit(bit: int, tmp_path: Path, capsys: pytest.Ca
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000
 
 
+IMAGES = """#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) uniform sampler2D images[100000];
+layout(binding = 1) buffer B { float b[]; };
+void main() { b[gl_GlobalInvocationID.x] = texture(images[3], vec2(0)).x; }
+"""
+
+DESCRIPTORS = IMAGES.replace("uniform sampler2D images", "buffer I { float i; } images").replace(
+    "texture(images[3], vec2(0)).x", "images[3].i"
+)
+
+
+@pytest.mark.parametrize(("source", "size"), [(IMAGES, "390.6 MiB"), (DESCRIPTORS, "97.66 MiB")])
+def test_many_descriptors_are_refused(source: str, size: str, tmp_path: Path, capsys) -> None:
+    """The budget counts images, and at least 1 KiB for each descriptor."""
+    shader = tmp_path / "many.comp"
+    shader.write_text(source)
+    assert main(["check", str(shader), "--device", "none", "--subgroup-size", "4"]) == NO_DEVICE
+    err = capsys.readouterr().err
+    assert f"The generated contents of images would need {size}; the limit of all generated" in err
+
+
 @pytest.mark.parametrize("data", [float("nan"), float("inf"), 1.5, True, "x", 1j])
 @pytest.mark.parametrize("device", ["reference", "swiftshader"])
 def test_a_buffer_is_made_of_bytes_or_an_array(data: object, device: str) -> None:

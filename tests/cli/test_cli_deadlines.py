@@ -22,7 +22,6 @@ from supervised_commands import (
 
 from vkgroup.cli.main import main
 from vkgroup.cli.memory import default
-from vkgroup.compiler import compile_source, disassemble
 
 MACROS = "\n".join(
     [
@@ -62,6 +61,9 @@ WORDS = ("--groups", "1", "--out", "0=uint[64]")
 
 LIMIT = 12.0
 
+STUCK = os.pathsep.join([str(Path(__file__).parent / "stuck_driver"), os.environ["PYTHONPATH"]])
+"""PYTHONPATH of a command whose driver is stuck."""
+
 
 def require_in_time(seconds: float) -> None:
     """Require that a command ended at most two seconds after its deadline, and what Python takes to start."""
@@ -81,23 +83,20 @@ def require_in_time(seconds: float) -> None:
 def test_compilation_and_preparation_end(words: tuple[str, ...], shader: str, tmp_path: Path) -> None:
     (tmp_path / "slow.comp").write_text(shader)
     command, *options = words
-    code, _, err, seconds = run(command, "slow.comp", *options, "--timeout", str(LIMIT), folder=tmp_path)
+    code, _, err, seconds = run(command, "slow.comp", *options, "--timeout", "4", folder=tmp_path)
     require_in_time(seconds)
     assert code == 2
     (line,) = lines_of_vkgroup(err)
-    assert f"no end within {LIMIT:g} s, while " in line
+    assert "no end within 4 s, while " in line
     assert "(--timeout S)" in line or "(--timeout)" in line
 
 
 @pytest.mark.usefixtures("swiftshader")
-def test_a_driver_that_creates_a_layout_for_half_a_minute_is_ended(tmp_path: Path) -> None:
-    """SwiftShader makes an entry for each number of a binding up to the largest."""
-    text = disassemble(compile_source(OK, stage="compute")).replace(" Binding 0", " Binding 268435456")
-    (tmp_path / "slow.spvasm").write_text(text)
-    words = ("run", "slow.spvasm", "--groups", "1", "--out", "268435456=uint[64]", "--memory", "1000G")
-    code, _, err, seconds = run(
-        *words, "--device", "swiftshader", "--timeout", str(LIMIT), "--repro", "kept", folder=tmp_path
-    )
+def test_a_driver_that_is_stuck_is_ended(tmp_path: Path) -> None:
+    """Python cannot handle the alarm of the deadline while a driver does not return."""
+    (tmp_path / "ok.comp").write_text(OK)
+    words = ("run", "ok.comp", *WORDS, "--device", "swiftshader", "--timeout", str(LIMIT))
+    code, _, err, seconds = run(*words, "--repro", "kept", folder=tmp_path, PYTHONPATH=STUCK)
     require_in_time(seconds)
     assert code == 3
     (line,) = lines_of_vkgroup(err)
@@ -115,7 +114,7 @@ def test_an_execution_without_end_exits_with_1(device: str, tmp_path: Path) -> N
     require_in_time(seconds)
     assert code == 1
     (line,) = lines_of_vkgroup(err)
-    assert f"no end within {LIMIT:g} s, while executing on " in line
+    assert f"no end within {LIMIT:g} s, while executing" in line
 
 
 def test_the_limit_of_one_configuration_is_not_that_of_all(
@@ -189,10 +188,9 @@ def test_no_process_outlives_its_supervisor(number: signal.Signals, tmp_path: Pa
 @pytest.mark.usefixtures("swiftshader")
 def test_a_second_signal_ends_a_command_inside_its_driver(tmp_path: Path) -> None:
     """Python cannot handle a signal while a driver does not return."""
-    text = disassemble(compile_source(OK, stage="compute")).replace(" Binding 0", " Binding 268435456")
-    (tmp_path / "slow.spvasm").write_text(text)
-    words = ("run", "slow.spvasm", "--groups", "1", "--out", "268435456=uint[64]", "--repro", "kept")
-    process = start(*words, "--device", "swiftshader", "--memory", "1000G", folder=tmp_path)
+    (tmp_path / "ok.comp").write_text(OK)
+    words = ("run", "ok.comp", *WORDS, "--device", "swiftshader", "--repro", "kept")
+    process = start(*words, folder=tmp_path, PYTHONPATH=STUCK)
     wait_until(lambda: (tmp_path / "kept" / "README.md").is_file())
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from vkgroup import files
 from vkgroup.cli.output import write_json
 from vkgroup.errors import InvalidInput
 
@@ -19,13 +20,12 @@ def test_what_was_there_stays_where_writing_is_broken_off(
     """As by Ctrl-C: neither half a file nor a second one is left."""
     file = tmp_path / "a.json"
     write_json({"row": 1}, str(file))
-    written = Path.write_text
 
-    def broken_off(path: Path, text: str, **options: str) -> int:
-        written(path, text[: len(text) // 2], **options)
+    def broken_off(path: Path, text: str) -> None:
+        path.write_text(text[: len(text) // 2])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Path, "write_text", broken_off)
+    monkeypatch.setattr(files, "_write", broken_off)
     with pytest.raises(KeyboardInterrupt):
         write_json({"row": 2}, str(file))
     assert json.loads(file.read_text()) == {"row": 1}

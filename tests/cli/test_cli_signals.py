@@ -136,6 +136,22 @@ def test_an_interrupted_check_prints_its_findings(
     assert ["everything else", "interrupted"] in found["covered"]["not_covered"]
 
 
+def test_the_deadline_keeps_findings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The alarm of the deadline rings during the runs: findings until then, no verdict for the rest."""
+    shader = SHADER.parents[1] / "wrong" / "blur_in_place.comp"
+    signalled(monkeypatch, Dispatch, "run", signal.SIGALRM, 7)
+    json_file = tmp_path / "found.json"
+    assert main(["check", str(shader), "--device", "none", "--json", str(json_file)]) == 1
+    assert "race" in capsys.readouterr().out
+    found = json.loads(json_file.read_text())
+    assert found["findings"]
+    (late,) = found["no_verdict"]
+    assert late.startswith("no end within 300 s, while executing on the reference device at size ")
+    assert ["everything else", late] in found["covered"]["not_covered"]
+
+
 @pytest.mark.usefixtures("swiftshader")
 def test_a_check_interrupted_on_a_device_keeps_the_other_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -173,6 +173,18 @@ def test_files_in_other_languages(
         assert advice in capsys.readouterr().err
 
 
+def test_wgsl_in_a_file_of_glsl_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.comp"
+    file.write_text("// computes nothing\n@compute @workgroup_size(1)\nfn main() {}\n")
+    assert main(["compile", str(file)]) == 2
+    assert "this is WGSL" in capsys.readouterr().err
+    file.write_text("#version 450\n/*\n@compute\n*/\nvoid main() {}\n")
+    assert main(["compile", str(file)]) == 0
+    file.write_text("#version 450\nvoid main() { fn(); }\n")
+    assert main(["compile", str(file)]) == 2
+    assert "WGSL" not in capsys.readouterr().err
+
+
 def test_check_and_run_take_slang(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "a.slang"
     file.write_text(SUM.replace("WaveActiveSum(data[id.x]) + WavePrefixSum(id.x)", "2 * id.x"))

@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import software_drivers
 
@@ -64,6 +65,13 @@ def test_this_process_does_not_load_it(newer: Driver) -> None:
     with pytest.raises(NoDevice, match="has its own C library"):
         vkgroup.open(NAME)
     assert NAME not in [found.icd for found in vkgroup.devices().devices]
+
+
+def test_an_isolated_device_executes_in_python(newer: Driver) -> None:
+    with vkgroup.open(NAME, isolated=True) as device:
+        assert "Mesa 26.1.6" in device.capabilities.driver_info
+        result = device.run(_SHADER, 2, {"Data": np.zeros(128, np.uint32)})
+    assert (result["Data"] == 3 * np.arange(128)).all()
 
 
 def test_a_bundle_has_the_whole_driver(

@@ -347,6 +347,12 @@ def test_a_subgroup_size_that_the_device_lacks_is_refused(device: Device, size: 
         device.run(SIZES, 1, {0: np.zeros(64, np.uint32)}, subgroup_size=size)
 
 
+@pytest.mark.parametrize("size", ["4", 4.0, True, [4]])
+def test_a_subgroup_size_of_another_type_is_refused(device: Device, size: Any) -> None:
+    with pytest.raises(InvalidDispatch, match="A subgroup size is an integer"):
+        device.run(SIZES, 1, {0: np.zeros(64, np.uint32)}, subgroup_size=size)
+
+
 @pytest.mark.parametrize("size", [1, 128])
 def test_a_subgroup_size_that_only_others_have_is_refused(vulkan_device: Device, size: int) -> None:
     with pytest.raises(Unsupported, match=f"subgroup size of {size}"):

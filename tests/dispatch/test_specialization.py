@@ -52,6 +52,17 @@ def test_a_name_that_the_module_does_not_have_is_refused(device: Device) -> None
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize("values", [(2, 2), (2, 3)])
+def test_a_constant_that_is_given_by_id_and_by_name_is_refused(
+    device: Device, values: tuple[int, int]
+) -> None:
+    given = dict(zip((1, "STEP"), values, strict=True))
+    with pytest.raises(
+        InvalidDispatch, match="The specialization constant 1 is given twice: as 1 and as 'STEP'"
+    ):
+        device.run(SHARED_ID, 1, {"Sums": np.zeros(1, np.uint32)}, specialization=given)
+
+
 def test_values_of_the_same_bits_and_other_types_are_different(device: Device) -> None:
     """A pipeline is kept by the values of its constants: 1.0 has the bits of the integer 0x3F800000."""
     source = """#version 450

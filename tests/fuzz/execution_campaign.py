@@ -38,10 +38,17 @@ LIMIT = 60.0
 START = 900.0
 """Seconds that a worker may take to start and to make the corpus."""
 
+ATTEMPTS, RETRY_SECONDS = 10, 20.0
+"""Further attempts to start a worker, and seconds before each: a busy machine takes long to load a driver."""
+
 BATCH = 2000
 """Modules of one worker process."""
 
 SAVE_SECONDS = 20.0
+
+
+class NotStarted(RuntimeError):
+    """A worker ended or hung before its first module; the message says how, and what it printed."""
 
 
 def reports(task: Task, folder: Path, limit: float = LIMIT) -> Iterator[dict[str, Any]]:
@@ -49,10 +56,18 @@ def reports(task: Task, folder: Path, limit: float = LIMIT) -> Iterator[dict[str
 
     The module at which it did has a report with the outcome `ERROR`.
     """
+    attempts = 0
     while task.start < task.stop:
-        for report in _of_worker(task, folder, limit):
-            yield report
-            task = replace(task, start=report["number"] + task.step)
+        try:
+            for report in _of_worker(task, folder, limit):
+                yield report
+                task = replace(task, start=report["number"] + 1)
+                attempts = 0
+        except NotStarted:
+            attempts += 1
+            if attempts > ATTEMPTS:
+                raise
+            time.sleep(RETRY_SECONDS)
 
 
 def _of_worker(task: Task, folder: Path, limit: float) -> Iterator[dict[str, Any]]:
@@ -73,7 +88,7 @@ def _of_worker(task: Task, folder: Path, limit: float) -> Iterator[dict[str, Any
                 report = json.loads(line)
                 if "number" in report:
                     yield report
-                    number = report["number"] + task.step
+                    number = report["number"] + 1
             if process.wait(timeout=limit):
                 how = f"the worker ended with {process.returncode}"
         except (queue.Empty, subprocess.TimeoutExpired):
@@ -81,12 +96,11 @@ def _of_worker(task: Task, folder: Path, limit: float) -> Iterator[dict[str, Any
         finally:
             process.kill()
             process.wait()
+        errors.seek(0)
+        how += ": " * bool(how) + errors.read().decode(errors="replace")[-3000:] * bool(how)
         if how and wait == START:
-            errors.seek(0)
-            raise RuntimeError(f"{how}: {errors.read().decode(errors='replace')[-3000:]}")
+            raise NotStarted(how)
         if how and number < task.stop:
-            errors.seek(0)
-            how += ": " + errors.read().decode(errors="replace")[-1500:]
             yield {
                 **{"number": number, "base": "", "kind": "unknown", "module": "", "slowest": limit},
                 "outcomes": {REFERENCE: [ERROR, how]},
@@ -153,7 +167,7 @@ def main() -> int:
             store = Store(folder, arguments.seed, SECONDS)
             drivers = tuple(arguments.driver or DRIVERS)
             corpus = str(folder / "corpus.pickle")
-            task = Task(arguments.seed, 0, arguments.modules, 1, drivers, corpus, SECONDS)
+            task = Task(arguments.seed, 0, arguments.modules, drivers, corpus, SECONDS)
             with suppress(KeyboardInterrupt):
                 campaign(task, store, Path(temporary))
         campaigns = [store.counts]

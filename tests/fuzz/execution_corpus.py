@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fuzz_corpora import ROOT
@@ -49,7 +50,7 @@ _EVERYWHERE = ("vote", "ballot", "shuffle", "shuffle_relative", "arithmetic", "b
 _MOST_WORDS = 1_800
 _MOST_INVOCATIONS = 512
 _MOST_BYTES = 1 << 18
-_PREPARE_SECONDS = 5.0
+_PREPARE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -63,66 +64,72 @@ class Base:
     specialization: dict[int, Any]  # values by id
 
 
-def corpus(most: int | None = None) -> list[Base]:
-    """Return all modules, or about as many as `most` of every kind, always the same ones."""
-    kinds = (list(_files()), list(_cases()), list(_programs()))
-    return [
-        base
-        for modules in kinds
-        for name, module in modules[:: 1 if most is None else max(1, len(modules) // most)][:most]
-        if (base := _base(name, module)) is not None
-    ]
+Sources = list[tuple[str, Callable[[], Module]]]
+"""Names of modules, each with the function that compiles it."""
 
 
-def _files() -> Iterator[tuple[str, Module]]:
-    for folder in _FOLDERS:
-        for file in sorted((ROOT / folder).rglob("*.comp")):
-            with contextlib.suppress(VkgroupError):
-                yield file.relative_to(ROOT).as_posix(), compile_file(file, target=TARGET)
+def corpus() -> list[Base]:
+    """Return all modules, always the same ones."""
+    bases = []
+    for name, compiled in (*_files(), *_cases(), *_programs()):
+        with contextlib.suppress(VkgroupError):
+            base = base_of(name, compiled())
+            bases += [] if base is None else [base]
+    return bases
 
 
-def _cases() -> Iterator[tuple[str, Module]]:
+def _files() -> Sources:
+    files = [file for folder in _FOLDERS for file in sorted((ROOT / folder).rglob("*.comp"))]
+    return [(file.relative_to(ROOT).as_posix(), partial(compile_file, file, target=TARGET)) for file in files]
+
+
+def _compiled(source: str) -> Module:
+    return inline(compile_source(source, stage="compute", target=TARGET))
+
+
+def _cases() -> Sources:
     cases = [case for case in subgroup_cases() if case.stage == "compute" and not case.subgroup_size]
     simple = [
         case for case in cases if case.category in _EVERYWHERE and case.glsl_type.scalar.bits in (1, 32)
     ]
     rng = random.Random(0)
-    for case in (*rng.sample(simple, CASES), *rng.sample(cases, OTHER_CASES)):
-        with contextlib.suppress(VkgroupError):
-            source = build([case], size=SIZE, seed=0, ballot=False).source
-            yield case.name, inline(compile_source(source, stage="compute", target=TARGET))
+    chosen = (*rng.sample(simple, CASES), *rng.sample(cases, OTHER_CASES))
+    return [
+        (case.name, lambda case=case: _compiled(build([case], size=SIZE, seed=0, ballot=False).source))
+        for case in chosen
+    ]
 
 
-def _programs() -> Iterator[tuple[str, Module]]:
+def _programs() -> Sources:
     vocabulary = of_device(capabilities_of(SIZE), subgroup_size=SIZE, undefined=True)
     profile = Values(vocabulary, Promise.WORKGROUP, STATEMENTS, ((32, 1, 1),))
-    for seed in range(PROGRAMS):
-        with contextlib.suppress(VkgroupError):
-            source = render(generate(seed, profile))
-            yield f"random program {seed}", inline(compile_source(source, stage="compute", target=TARGET))
+    return [
+        (f"random program {seed}", lambda seed=seed: _compiled(render(generate(seed, profile))))
+        for seed in range(PROGRAMS)
+    ]
 
 
-def _base(name: str, module: Module) -> Base | None:
-    """Return a module with its inputs; None if it is large, or if it cannot run on the reference device."""
+def base_of(name: str, module: Module) -> Base | None:
+    """Return a module with its inputs; None if it is large.
+
+    Raises VkgroupError: it cannot run on the reference device.
+    """
     if len(module.words) > _MOST_WORDS:
         return None
-    try:
-        prepared = prepare(
-            module,
-            None,
-            groups=None,
-            inputs=None,
-            outputs=(),
-            push=None,
-            specialization={},
-            seed=0,
-            timeout=_PREPARE_SECONDS,
-            step_limit=10_000,
-            sizes=(SIZE,),
-            host=Guarantees(),
-        )
-    except VkgroupError:
-        return None
+    prepared = prepare(
+        module,
+        None,
+        groups=None,
+        inputs=None,
+        outputs=(),
+        push=None,
+        specialization={},
+        seed=0,
+        timeout=_PREPARE_SECONDS,
+        step_limit=10_000,
+        sizes=(SIZE,),
+        host=Guarantees(),
+    )
     dispatch = prepared.dispatch
     x, y, z = dispatch.program.local_size
     groups = dispatch.groups

@@ -261,13 +261,18 @@ def constant_operand(mutant: Mutant, rng: random.Random) -> bool:
     return False
 
 
+_BUILT_IN = 11
+"""Number of the decoration BuiltIn."""
+
 _UNSIGNED_RESULTS = {"OpUDiv": "OpSDiv", "OpUMod": "OpSMod"}
 """Instructions with unsigned results only, each with the one that has any."""
 
 
 def scalar_type(mutant: Mutant, rng: random.Random) -> bool:
-    """Change the signedness of an integer type in the whole module, of both where both are declared."""
-    del rng
+    """Change the signedness of an integer type in the whole module, of both where both are declared.
+
+    The constant WorkgroupSize loses its decoration in most modules: Mesa refuses one of signed integers.
+    """
     types = [
         words for words in mutant.lines[: mutant.first] if name_of(words) == "OpTypeInt" and words[2] == 32
     ]
@@ -277,6 +282,11 @@ def scalar_type(mutant: Mutant, rng: random.Random) -> bool:
     for index in mutant.body(*_UNSIGNED_RESULTS):
         words = mutant.lines[index]
         words[0] = words[0] & ~0xFFFF | codes[_UNSIGNED_RESULTS[name_of(words)]]
+    if types and rng.random() < 0.95:
+        size = grammar().number("BuiltIn", "WorkgroupSize")
+        kept = [w for w in mutant.lines if name_of(w) != "OpDecorate" or w[2:] != [_BUILT_IN, size]]
+        mutant.first -= len(mutant.lines) - len(kept)
+        mutant.lines = kept
     return bool(types)
 
 

@@ -14,7 +14,7 @@ import resource
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,10 @@ from execution_mutations import mutated
 from execution_trial import AGREED, EXECUTED, NOT_RUN, UNDEFINED, Outcome, Trial
 
 from vkgroup.compiler import validate
+from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidModule
+from vkgroup.files import write_whole
 from vkgroup.isolation import IsolatedDevice
 from vkgroup.opening import select
 from vkgroup.spirv import Module
@@ -47,18 +49,16 @@ _UNREMARKABLE = (AGREED, EXECUTED, NOT_RUN, UNDEFINED, "refused: Unsupported")
 class Task:
     """What a worker does.
 
-    `most`: modules of each kind in the corpus, None for all. `opener`: ``"module:function"`` that opens the
-    devices in their processes, as `vkgroup.opening.open_device`.
+    `corpus`: file with the modules to mutate, which is made if it is missing.
+    `opener`: ``"module:function"`` that opens a device in its process, as `vkgroup.opening.open_device` does.
     """
 
     seed: int
     start: int
     stop: int
-    step: int
     drivers: tuple[str, ...]
     corpus: str
     seconds: float
-    most: int | None = None
     opener: str = "vkgroup.opening:open_device"
 
 
@@ -92,11 +92,11 @@ def module_of(bases: list[Base], seed: int, number: int) -> Mutated | None:
     return None
 
 
-def load_corpus(file: Path, most: int | None) -> list[Base]:
-    """Return the corpus from a file, which is made if it is missing."""
+def load_corpus(file: Path) -> list[Base]:
+    """Return the modules of a file, which is made if it is missing."""
     if not file.exists():
         made = file.with_suffix(f".{os.getpid()}")
-        made.write_bytes(pickle.dumps(corpus(most)))
+        made.write_bytes(pickle.dumps(corpus()))
         made.replace(file)
     bases: list[Base] = pickle.loads(file.read_bytes())
     return bases
@@ -104,20 +104,36 @@ def load_corpus(file: Path, most: int | None) -> list[Base]:
 
 def work(task: Task, say: Callable[[Mapping[str, Any]], None]) -> None:
     """Run the modules of a task."""
-    bases = load_corpus(Path(task.corpus), task.most)
+    bases = load_corpus(Path(task.corpus))
+    infos = {name: _info(name, Path(task.corpus).parent) for name in task.drivers}
+    devices = _opened(task, infos)
     say({"ready": len(bases)})
-    infos = {name: select(name) for name in task.drivers}
-    trial: Trial | None = None
-    for done, number in enumerate(range(task.start, task.stop, task.step)):
-        if trial is None or done % REOPEN == 0:
-            if trial is not None:
-                _close(trial.devices)
-            trial = Trial(
-                {name: IsolatedDevice(info, _opener(task), {}) for name, info in infos.items()}, task.seconds
-            )
-        say(_report(trial, bases, task.seed, number))
-    if trial is not None:
-        _close(trial.devices)
+    for done, number in enumerate(range(task.start, task.stop), 1):
+        say(_report(Trial(devices, task.seconds), bases, task.seed, number))
+        if done % REOPEN == 0:
+            _close(devices)
+            devices = _opened(task, infos)
+    _close(devices)
+
+
+def _info(name: str, folder: Path) -> DeviceInfo:
+    """Return a device's information from a file of the campaign, which is made if it is missing.
+
+    A busy machine takes longer to load a driver than `select` waits.
+    """
+    file = folder / f"{name}.json"
+    if not file.exists():
+        selected = select(name)
+        # The folder of the cache is the campaign's own; the drivers in it are links.
+        selected = replace(selected, manifest=str(Path(selected.manifest).resolve()))
+        write_whole(file, json.dumps(asdict(selected)))
+    return DeviceInfo.from_json(json.loads(file.read_text()))
+
+
+def _opened(task: Task, infos: Mapping[str, DeviceInfo]) -> dict[str, Device]:
+    name, _, function = task.opener.partition(":")
+    opener: Callable[..., Device] = getattr(import_module(name), function)
+    return {driver: IsolatedDevice(info, opener, {}) for driver, info in infos.items()}
 
 
 def _report(trial: Trial, bases: list[Base], seed: int, number: int) -> dict[str, Any]:
@@ -143,12 +159,6 @@ def _is_remarkable(outcome: Outcome) -> bool:
 
 def _text(module: Module) -> str:
     return base64.b64encode(module.to_bytes()).decode()
-
-
-def _opener(task: Task) -> Callable[..., Device]:
-    name, _, function = task.opener.partition(":")
-    opener: Callable[..., Device] = getattr(import_module(name), function)
-    return opener
 
 
 def _close(devices: Mapping[str, Device]) -> None:

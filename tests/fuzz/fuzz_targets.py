@@ -15,6 +15,7 @@ from pathlib import Path
 
 import fuzz_corpora as corpora
 import fuzz_inputs as make
+import fuzz_packages
 import fuzz_runs
 from fuzz_target import Call, Damage, Errors, Target
 from hypothesis import strategies as st
@@ -262,6 +263,7 @@ _TABLE: tuple[tuple[str, int, Callable[[], make.Inputs], Call, Errors], ...] = (
 """Name, share, inputs, what is called, and the errors by which it may refuse; see `Target`."""
 
 TARGETS: dict[str, Target] = {
-    target.name: target for target in (*(Target(*row) for row in _TABLE), *fuzz_runs.targets(_command))
+    target.name: target
+    for target in (*(Target(*row) for row in _TABLE), *fuzz_runs.targets(_command), *fuzz_packages.TARGETS)
 }
 """All targets by name."""

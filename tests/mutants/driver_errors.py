@@ -5,6 +5,7 @@ Worker processes import these functions by name.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from mutants.rewriting import Words, boolean_constant, instructions, rewritten
 from vkgroup.compiler import compile_source
+from vkgroup.dispatch.vulkan import pipeline
 from vkgroup.errors import CompileError, DispatchTimeout, DriverError, OutOfMemory
 
 LOOP, SWITCH, ELECT, ALL, ANY, BALLOT = 246, 251, 333, 334, 335, 339
@@ -48,6 +50,20 @@ void main() {
 def uses(data: bytes, opcode: int) -> bool:
     """Return whether a module has an instruction."""
     return any(instruction[0] == opcode for instruction in instructions(data))
+
+
+def wait_in_native_code(*_: object) -> None:
+    """Never return, as a driver that is stuck: a signal does not end the wait for a mutex that is locked."""
+    library, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+    for _number in range(2):
+        library.pthread_mutex_lock(mutex)
+
+
+def pipeline_without_end_on_elect(data: bytes) -> bytes:
+    """Let the driver never return when it creates the pipeline of a shader that elects."""
+    if uses(data, ELECT):
+        vars(pipeline)["create_compute_pipeline"] = wait_in_native_code
+    return data
 
 
 def hang_on_elect(data: bytes) -> bytes:

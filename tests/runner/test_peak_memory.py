@@ -52,17 +52,17 @@ def test_summary_and_terminal_tell_the_peaks(tmp_path: Path, capsys: pytest.Capt
 def test_the_largest_worker_counts_after_it_was_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first worker is the largest; it is killed after its batch."""
     answers: list[WorkerProcess] = []
-    run = WorkerProcess.run
+    ask = WorkerProcess.ask
 
-    def run_and_end(self: WorkerProcess, *arguments: object) -> object:
-        answer = run(self, *arguments)  # type: ignore[arg-type]
+    def ask_and_end(self: WorkerProcess, *arguments: object) -> object:
+        answer = ask(self, *arguments)  # type: ignore[arg-type]
         answers.append(self)
         if len(answers) == 1:
             self.peak_memory = 123 << 30
             self.signal()
         return answer
 
-    monkeypatch.setattr(WorkerProcess, "run", run_and_end)
+    monkeypatch.setattr(WorkerProcess, "ask", ask_and_end)
     filters = (FILTER, "basic.compute.subgroupElect.bool.all.exact")
     found = conformance.run(select("reference"), filters=filters, jobs=1)
     assert len(found.results) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from mutants.driver_errors import (
     crash_on_elect,
     hang_on_elect,
     killed_on_elect,
+    pipeline_without_end_on_elect,
     time_out_on_elect,
     wrong_vote_once_and_killed_on_elect,
 )
@@ -102,6 +104,12 @@ def test_a_hang_affects_one_case(tmp_path, device, filters, transform) -> None:
     assert len(found) > 5
     others = {Status.PASS} if filters == FEW else {Status.PASS, Status.UNDEFINED}
     assert {result.status for result in found.values()} == others
+
+
+def test_a_pipeline_without_end_is_a_timeout(tmp_path) -> None:
+    """The driver is stuck while it creates a pipeline, where no time limit of a dispatch applies."""
+    found = run(tmp_path, filters=(GUILTY,), transform=pipeline_without_end_on_elect, timeout=1.0)
+    assert verdicts(found)[GUILTY].status == Status.TIMEOUT
 
 
 def test_every_case_has_one_line(tmp_path) -> None:
@@ -211,6 +219,24 @@ def test_files_in_the_current_folder_are_not_imported(tmp_path, monkeypatch) -> 
     monkeypatch.chdir(tmp_path)
     found = run(tmp_path)
     assert not found.failures
+
+
+def test_workers_that_cannot_start_end_in_a_summary(tmp_path) -> None:
+    """All workers are killed at their start: the run prints a summary and how to continue."""
+    paths = [str(Path(__file__).parent / "killed_workers"), os.environ["PYTHONPATH"]]
+    command = [
+        sys.executable, "-m", "vkgroup", "conform", "--device", "swiftshader", "--jobs", "3",
+        "--filter", "vote.compute.subgroupAll.bool.*", "--out", "run",
+    ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "because no worker process starts: continue with --resume --out run" in done.stdout
+    assert "vkgroup: No worker process starts: the process was killed by signal 9" in done.stderr
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["missing"]
+    again = subprocess.run([*command, "--resume"], cwd=tmp_path, capture_output=True, text=True)
+    assert again.returncode == 0
 
 
 @pytest.mark.parametrize("early", [False, True], ids=["after_the_setup", "before_the_setup"])

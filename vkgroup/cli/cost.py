@@ -183,7 +183,7 @@ def _read(file: Path) -> dict[str, list[Cost]]:
         data = json.loads(read_text(file))
     except OSError as error:
         raise InvalidInput(f"{file} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{file}: this is not JSON: {error}") from error
     try:
         return {

@@ -6,6 +6,7 @@ inside a driver or a library then does not notice it; its parent ends it (`vkgro
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -23,10 +24,10 @@ _started = time.monotonic()
 _SHORTEST = 1e-3
 
 
-def begin() -> float:
-    """Return the time from which the deadline of a command counts, which is now."""
+def begin(start: float | None = None) -> float:
+    """Set and return the `time.monotonic` from which the deadline of a command counts; None is now."""
     global _started
-    _started = time.monotonic()
+    _started = time.monotonic() if start is None else start
     return _started
 
 
@@ -54,7 +55,7 @@ def within(seconds: float, *, since_start: bool = True) -> Iterator[None]:
         raise phases.DeadlineReached
 
     start = _started if since_start else time.monotonic()
-    phases.update(seconds=seconds, deadline=start + seconds)
+    phases.update(seconds=seconds, deadline=start + seconds, phase="starting", owner=phases.Owner.HOST)
     before = signal.signal(signal.SIGALRM, end)
     timer = signal.setitimer(signal.ITIMER_REAL, remaining())
     try:
@@ -63,3 +64,5 @@ def within(seconds: float, *, since_start: bool = True) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
         signal.setitimer(signal.ITIMER_REAL, *timer)
+        if not since_start:
+            phases.update(deadline=math.inf)

@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None, *, supervised: bool = False) ->
     except SystemExit as end:
         phases.update(exit_code=BAD_INPUT if not isinstance(end.code, int) else end.code)
         raise
-    phases.update(exit_code=code)
+    phases.update(exit_code=code, phase="ending, after all results")
     return code
 
 
@@ -95,16 +95,15 @@ def _main(words: list[str], started: float, supervised: bool) -> int:
                 sys.stdout.flush()
             return code
     except errors.VkgroupError as error:
+        # A device that does not end its work fails when it is closed, after an interruption, too.
+        if (end := _interruption(error)) is not None:
+            return _interrupted(end)
         if isinstance(error, errors.DispatchTimeout) and deadline.reached():
             return _print_late()
         print(f"vkgroup: {error}", file=sys.stderr)
         return exit_code_of(error)
-    except phases.DeadlineReached:
-        return _print_late()
     except KeyboardInterrupt as end:
-        print("vkgroup: interrupted", *getattr(end, "__notes__", ()), sep="; ", file=sys.stderr)
-        # A process that a signal ends has 128 plus its number as exit code in a shell.
-        return 128 + (end.number if isinstance(end, signals.Ended) else signal.SIGINT)
+        return _interrupted(end)
     except BrokenPipeError:
         # Discard the buffer: writing it again at exit would fail again.
         _drop_output()
@@ -123,9 +122,28 @@ def _main(words: list[str], started: float, supervised: bool) -> int:
         return BAD_INPUT
 
 
+def _interruption(error: BaseException) -> KeyboardInterrupt | None:
+    """Return the interruption during whose handling an error was raised, if there is one."""
+    context = error.__context__
+    while context is not None and not isinstance(context, KeyboardInterrupt):
+        context = context.__context__
+    return context
+
+
+def _interrupted(end: KeyboardInterrupt) -> int:
+    """Print that a signal or the deadline ended the command, and return the exit code."""
+    if isinstance(end, phases.DeadlineReached):
+        return _print_late()
+    print("vkgroup: interrupted", *getattr(end, "__notes__", ()), sep="; ", file=sys.stderr)
+    # A process that a signal ends has 128 plus its number as exit code in a shell.
+    return 128 + (end.number if isinstance(end, signals.Ended) else signal.SIGINT)
+
+
 def _print_late() -> int:
     """Print that the deadline was reached, and return the exit code."""
     now = phases.status()
+    # Before the line is printed, because the parent prints it otherwise.
+    phases.update(exit_code=int(now.owner))
     print(f"vkgroup: {late(now)}", file=sys.stderr)
     return int(now.owner)
 
@@ -222,7 +240,8 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
         "lavapipe, swiftshader, reference or reference:64 (with subgroups of 64); or the ICD file (.json) of "
         "a driver. VKGROUP_DEVICE sets the default. "
         "Exit codes: 0 success, 1 a verdict against the device or the shader, "
-        "2 wrong usage or input, or an internal error, 3 no such device or missing capability.",
+        "2 wrong usage or input, or an internal error, 3 no such device, a missing capability, or a driver "
+        "that crashes.",
     )
     whole.add_argument("--version", action=_Version)
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 
 from vkgroup import phases
-from vkgroup.cli import memory
+from vkgroup.cli import deadline, memory
 from vkgroup.cli.signals import ENDING
 from vkgroup.phases import Owner, Status
 
@@ -28,7 +28,12 @@ GRACE_SECONDS = 1.0
 _POLL_SECONDS = 0.1
 """Seconds between two looks at a child that has a deadline or a limit of memory."""
 
-_FREE_SECONDS = 0.5
+_SHORTEST_PAUSE = 0.02
+
+_LAST_SECONDS = 0.4
+"""Further seconds for a child that is about to end."""
+
+_FREE_SECONDS = 0.1
 """Seconds to wait for the end of a child that was killed."""
 
 _INTERNAL, _CRASH = 2, 3
@@ -50,7 +55,10 @@ def run_in_child(chosen: argparse.Namespace, started: float) -> int | None:
         return None
     if (file := phases.inherited()) is not None:
         # A child that was replaced by a process with the C library of a driver; its status goes on.
-        phases.share(file, phases.read(file))
+        status = phases.read(file)
+        phases.share(file, status)
+        if status.deadline < math.inf:
+            deadline.begin(status.deadline - status.seconds)
         return None
     file = phases.shared_file()
     seconds = _seconds(chosen)
@@ -143,17 +151,18 @@ class Supervisor:
 
     def _pause(self) -> float:
         """Return the seconds until the next look at the child."""
-        watched = self.limit is not None or phases.read(self.file).deadline < math.inf
-        return _POLL_SECONDS if watched else 1.0
+        left = phases.read(self.file).deadline + GRACE_SECONDS - time.monotonic()
+        usual = _POLL_SECONDS if self.limit is not None or left < math.inf else 1.0
+        return min(max(left, _SHORTEST_PAUSE), usual)
 
     def _overdue(self) -> int | None:
         """End a child that is over its deadline or its limit of memory, and return the exit code."""
         now = phases.read(self.file)
-        if time.monotonic() > now.deadline + GRACE_SECONDS:
+        # A child that has its exit code prints its last line, or its driver does not end.
+        end = now.deadline + GRACE_SECONDS + (_LAST_SECONDS if now.exit_code is not None else 0.0)
+        if time.monotonic() > end:
             self._kill()
-            if now.exit_code is not None:  # it has printed its results, and its driver does not end
-                return now.exit_code
-            return _print(late(now), int(now.owner))
+            return _print(late(now), int(now.owner)) if now.exit_code is None else now.exit_code
         if self.limit is not None and (said := self.limit.enforce(self.child)):
             if not self.limit.ends_command:
                 print(f"vkgroup: {said}", file=sys.stderr, flush=True)
@@ -209,7 +218,8 @@ def crash(now: Status, code: int) -> str:
 
     `code`: the negative number of a signal, or the exit code with which a driver ended the process.
     """
-    name = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+    names = {-int(number): number.name for number in signal.Signals}
+    name = names.get(code, f"signal {-code}" if code < 0 else f"exit code {code}")
     if -code in _EXTERNAL:
         return (
             f"the command was killed by {name}, while {now.phase}. No error of a driver raises this signal:"

@@ -210,7 +210,19 @@ def compile_file(
             0,
             f"the suffix does not determine the stage: give --stage (in Python: stage=), or use {known}",
         )
-    return compile_source(read(file), stage=stage, name=str(path), dialect=dialect, **options)
+    text = read(file)
+    try:
+        return compile_source(text, stage=stage, name=str(path), dialect=dialect, **options)
+    except CompileError:
+        if dialect == "vulkan" and _WGSL.search(text):
+            raise failure(str(path), 0, _OTHER_LANGUAGES[".wgsl"]) from None
+        raise
+
+
+_WGSL = re.compile(
+    r"^\s*(@(compute|vertex|fragment|workgroup_size|group|binding)\b|fn\s+\w+\s*\()", re.MULTILINE
+)
+"""The beginning of a declaration in WGSL; GLSL has no attributes, and a comment of it compiles."""
 
 
 def _read(file: Path, **options: Unpack[CompileOptions]) -> Module:

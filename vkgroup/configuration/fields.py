@@ -118,6 +118,8 @@ def from_data(data: dict[str, Any], where: str) -> Configuration:
         configuration = msgspec.convert(data, Configuration)
     except msgspec.ValidationError as error:
         raise InvalidInput(f"{where}: {_sentence(str(error))}") from None
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{where}: a text has half of a surrogate pair (\\ud800 to \\udfff).") from None
     for problem in _problems(configuration):
         raise InvalidInput(f"{where}: {problem}")
     return configuration

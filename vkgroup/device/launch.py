@@ -55,7 +55,8 @@ def require_own_process(device: DeviceInfo) -> None:
     if not device.is_compile_only:
         raise NoDevice(
             f"{device.choice} has its own C library, because that of this system is too old. This process"
-            " cannot load it; the command `vkgroup` starts one that can."
+            " cannot load it; the command `vkgroup` starts one that can, and in Python"
+            " vkgroup.open(..., isolated=True) does."
         )
     raise NoDevice(
         f"{device.choice} is compile-only: its GPU is absent, and its driver executes nothing. `vkgroup"

@@ -16,7 +16,7 @@ from vkgroup.dispatch.pipeline import Pipeline, PipelineCache, key_of_values
 from vkgroup.dispatch.ray_device import Tracing
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Sequence, Step
-from vkgroup.dispatch.stages import ComputeStages
+from vkgroup.dispatch.stages import ComputeStages, check_whole
 from vkgroup.dispatch.submission import PendingRun
 from vkgroup.spirv import Module
 
@@ -297,6 +297,8 @@ class Device(Drawing, Tracing):
         control: dict[str, Any],
     ) -> Choice:
         """Return what determines a pipeline; the module is compiled first if it is source."""
+        # Before the key: 4.0 and True equal sizes, and a list cannot be a part of it.
+        check_whole(control["subgroup_size"])
         key = (self._compiled(module), entry_point, key_of_values(specialization), *control.values())
         return Choice(key, specialization)
 

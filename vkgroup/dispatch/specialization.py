@@ -22,7 +22,8 @@ def pack_specialization(
     even if none is given: `SpecializationConstant.default`. A device would use each constant's own default.
     As in Vulkan (VkSpecializationMapEntry), an id that the module does not have has no effect.
 
-    Raises InvalidDispatch: the module has no constant of a given name, or a value does not fit its type.
+    Raises InvalidDispatch: the module has no constant of a given name, a constant is given by its id and by
+    its name, or a value does not fit its type.
     """
     plain: dict[int, bool | int | float] = {}
     packed: dict[int, bytes] = {}
@@ -30,10 +31,16 @@ def pack_specialization(
     wanted: dict[int | str, Any] = {
         entry.id: entry.default for entry in reversed(constants) if entry.id in shared
     }
+    keys: dict[int, int | str] = {}
     for key, value in (wanted | dict(values)).items():
         constant = constant_of(key, constants)
         if constant is None:
             continue
+        if key in values and keys.setdefault(constant.id, key) != key:
+            raise InvalidDispatch(
+                f"The specialization constant {constant.id} is given twice: as {keys[constant.id]!r} and as "
+                f"{key!r}."
+            )
         what = f"The specialization constant {constant.name or constant.id!r}"
         array = exact_numbers(value, stored_dtype(constant.type), what)
         if array.shape != ():

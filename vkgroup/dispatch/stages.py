@@ -147,9 +147,18 @@ class Stages(ABC):
 
 def check_subgroup_size(size: Any) -> None:
     """Refuse a subgroup size that is not a power of two, even where no stage requires it."""
-    whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
-    if size is not None and not (whole and size > 0 and not size & (size - 1)):
+    if size is not None and not (_is_whole(size) and size > 0 and not size & (size - 1)):
         raise InvalidDispatch(f"A subgroup size is a power of two; {size!r} was given.")
+
+
+def check_whole(size: Any) -> None:
+    """Refuse a subgroup size that is no integer."""
+    if size is not None and not _is_whole(size):
+        raise InvalidDispatch(f"A subgroup size is an integer; {size!r} was given.")
+
+
+def _is_whole(size: Any) -> bool:
+    return isinstance(size, int | np.integer) and not isinstance(size, bool)
 
 
 def stage_shader(module: Module, stage: str, specialization: Mapping[int | str, Any] | None) -> Shader:
@@ -193,6 +202,7 @@ class ComputeStages(Stages):
         full_subgroups: bool = False,
         varying_subgroup_size: bool = False,
     ) -> None:
+        check_whole(subgroup_size)
         super().__init__(subgroup_size, full_subgroups, varying_subgroup_size)
         entry = module.reflection.entry_point(entry_point)
         if entry.stage != "compute":

@@ -208,7 +208,8 @@ class Apt:
                 what = lacking[0].name + (f" and {len(lacking) - 1} more" if len(lacking) > 1 else "")
                 self._run_with_progress(command, what, progress, downloads)
             for package in packages:
-                self._output(["dpkg-deb", "--extract", *_archives(package, downloads), str(into)])
+                for archive in _archives(package, downloads):
+                    extract(archive, into)
 
     def with_package(
         self, package: str, upstream: str | None = None, progress: Progress | None = None
@@ -377,9 +378,17 @@ class Apt:
             progress(what, 1.0)
 
 
-def _archives(package: Package, folder: Path) -> list[str]:
+def _archives(package: Package, folder: Path) -> list[Path]:
     """Return the downloaded file of a package; empty if there is none."""
-    return list(map(str, folder.glob(f"{package.name}_{package.version.replace(':', '%3a')}_*.deb")))
+    return list(folder.glob(f"{package.name}_{package.version.replace(':', '%3a')}_*.deb"))
+
+
+def extract(archive: Path, into: Path) -> None:
+    """Unpack the files of a package into a folder; raise DriverFetchError if that fails."""
+    command = ["dpkg-deb", "--extract", str(archive), str(into)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        raise _failure(command, done.stdout + done.stderr)
 
 
 def _failure(command: Sequence[str], output: str) -> DriverFetchError:

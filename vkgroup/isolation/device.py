@@ -132,7 +132,7 @@ class IsolatedDevice(Device):
         if method == "prepare":
             del given["timeout"]
         options = {name: _portable(value) for name, value in given.items()}
-        result: RunResult = self._base.call(Call(method, (), options), timeout, what)
+        result: RunResult = self._base.call(Call(method, options), timeout, what)
         return result
 
 

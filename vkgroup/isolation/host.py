@@ -17,11 +17,11 @@ from vkgroup.errors import (
     InvalidDispatch,
     Unsupported,
 )
-from vkgroup.isolation.session import OPEN, Call, CallSession, Raised
+from vkgroup.isolation.session import OPEN, Answer, Call, CallSession
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import START_SECONDS, WorkerDied, WorkerProcess
 
-GRACE_SECONDS = 1.0
+GRACE_SECONDS = 0.5
 """Seconds after the time limit of a call until the worker is ended from outside.
 
 The worker itself ends the wait for a dispatch at the time limit. It cannot do so while the driver hangs
@@ -93,7 +93,7 @@ class IsolatedHost(DeviceBase):
     def _answer(self, call: Call, seconds: float | None, what: str) -> Any:
         assert self._worker is not None
         try:
-            answer = self._worker.ask(call, seconds)
+            answer: Answer | Failure = self._worker.ask(call, seconds)
         except WorkerDied as error:
             self._end()
             raise self._ended(error, what) from None
@@ -109,11 +109,11 @@ class IsolatedHost(DeviceBase):
         if isinstance(answer, Failure):
             self._end()
             raise self._failed(answer, what)
-        if isinstance(answer, Raised):
-            if isinstance(answer.error, DeviceLost | DispatchTimeout):
-                self._end()
-            raise answer.error
-        return answer
+        if answer.error is None:
+            return answer.result
+        if isinstance(answer.error, DeviceLost | DispatchTimeout):
+            self._end()
+        raise answer.error
 
     def _ended(self, error: WorkerDied, what: str) -> Exception:
         if error.is_internal:

@@ -20,15 +20,15 @@ class Call:
     """One call of a method of `Device`."""
 
     method: str
-    arguments: tuple[Any, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Raised:
-    """The answer of a call that raised an exception."""
+class Answer:
+    """The answer of a call: its result, or the exception that it raised."""
 
-    error: Exception
+    result: Any = None
+    error: Exception | None = None
 
 
 @dataclass
@@ -49,22 +49,22 @@ class CallSession:
         """Return the session; the first call opens the device, so that its error is an answer."""
         return self
 
-    def perform(self, call: Call) -> Any:
-        """Return the result of a call, or `Raised` with its exception.
+    def perform(self, call: Call) -> Answer:
+        """Return the answer of a call.
 
         An exception that is not of vkgroup has the traceback in the worker as a note.
         """
         try:
             if call.method == OPEN:
                 self._opened = self.opener(self.device, **self.options)
-                return self._opened.info, self._opened.capabilities
+                return Answer((self._opened.info, self._opened.capabilities))
             assert self._opened is not None, "the first call opens the device"
-            return getattr(self._opened, call.method)(*call.arguments, **call.options)
+            return Answer(getattr(self._opened, call.method)(**call.options))
         except VkgroupError as error:
-            return Raised(error)
+            return Answer(error=error)
         except Exception as error:
             error.add_note("In the worker process of the device:\n" + traceback.format_exc())
-            return Raised(error)
+            return Answer(error=error)
 
     def close(self) -> None:
         """Close the device."""

@@ -14,7 +14,6 @@ def run_batch(worker: WorkerProcess, batch: Work, seconds: float) -> list[Result
         answer: list[Result | NoVerdict] | Failure = worker.ask(batch, seconds)
     except WorkerDied as error:
         return WorkerFailure(None if error.is_internal else Status.CRASH, str(error))
-    worker.update_peak()
     return worker_failure(answer) if isinstance(answer, Failure) else answer
 
 

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.opening import open_device
-from vkgroup.phases import limited
+from vkgroup.phases import limited, update
 from vkgroup.results.record import NoVerdict, Result, ResultStream, TakeResults
 from vkgroup.runner.describe import describe
 from vkgroup.runner.messages import WorkerSetup
@@ -70,7 +70,9 @@ def read_capabilities(device: DeviceInfo) -> Capabilities:
         return describe(device)
     with limited(START_SECONDS), open_device(device) as opened:
         opened.require_execution()
-        return opened.capabilities
+        capabilities = opened.capabilities
+    update(device="")
+    return capabilities
 
 
 class DeviceSetup(WorkerSetup, Protocol):

@@ -177,9 +177,11 @@ class WorkerProcess:
             send(self._requests, request)
         except _CLOSED as error:
             raise self._death() from error
-        return self._wait(seconds, started=True)
+        answer = self._wait(seconds, started=True)
+        self._update_peak()
+        return answer
 
-    def update_peak(self) -> None:
+    def _update_peak(self) -> None:
         """Read the peak memory while the process exists; that of a crash is the one before its batch."""
         self.peak_memory = max(self.peak_memory, peak_memory(self._process.pid))
 
@@ -216,7 +218,7 @@ class WorkerProcess:
 
     def signal(self) -> None:
         """Send the process SIGKILL, without waiting."""
-        self.update_peak()
+        self._update_peak()
         self._process.kill()
 
     def kill(self) -> None:

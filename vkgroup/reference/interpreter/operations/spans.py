@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,11 +148,12 @@ class Format:
 
     def sum(self, terms: Sequence[Span]) -> Span:
         """Return the sum of some terms in any order."""
-        low = np.add.reduce([term.low for term in terms])
-        high = np.add.reduce([term.high for term in terms])
+        # One number may stand for all invocations, so the shapes differ.
+        low = reduce(np.add, [term.low for term in terms])
+        high = reduce(np.add, [term.high for term in terms])
         if len(terms) == 1:
             return Span(low, high)
-        size = np.add.reduce([np.maximum(np.abs(term.low), np.abs(term.high)) for term in terms])
+        size = reduce(np.add, [np.maximum(np.abs(term.low), np.abs(term.high)) for term in terms])
         steps = len(terms) - 1
         error = steps * (self.unit * (1 + steps * self.unit) * size + self.tiny)
         return anything_where(_any_infinite(*terms), self.widened(Span(low, high), error, error))

@@ -1,0 +1,276 @@
+"""Command lines as processes: random combinations of commands, options and values.
+
+``python tests/fuzz/command_lines.py --runs 1000 --seed 0 --json bench/results/fuzz.json``
+
+Each runs in a copy of a folder with valid and damaged files, as an ordinary user where this process is root,
+and some are interrupted. A traceback, another exit code than the documented ones, an error without a message,
+a run that does not end, a process that is left, and a file outside of the folder are findings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from command_words import FILES, line, prepare
+
+from vkgroup import drivers, processes
+
+LIMIT = 120.0
+"""Seconds that a command may take on a busy machine."""
+
+LIMIT_AFTER_SIGNAL = 30.0
+"""Seconds that a command may take after the first signal; workers that a driver blocks end within 30."""
+
+USER = 54321
+"""The user of the commands if this process is root; nothing else on the machine belongs to it."""
+
+_MARK = "VKGROUP_FUZZ_MARK"
+"""The environment variable by which the processes of a command are recognized."""
+
+_CAPABILITY = "-all,+dac_read_search"
+"""The commands may read root's folder, which may have the clone or Python; writing stays forbidden."""
+
+
+@dataclass
+class Run:
+    """One command line and its end."""
+
+    words: list[str]
+    #: Exit code as in a shell; None if the command did not end.
+    code: int | None = None
+    seconds: float = 0.0
+    signal: int = 0  # the signal that was sent; 0 if none
+    findings: list[str] = field(default_factory=list)
+    output: str = ""
+
+
+class Place:
+    """The folder of a campaign: a template of its files, and a copy for the current command."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.template, self.work = folder / "template", folder / "work"
+        self.others = [folder / name for name in ("home", "tmp", "cache")]
+        for path in (self.template, *self.others):
+            path.mkdir()
+        if drivers.drivers_folder().is_dir():
+            (folder / "cache" / "drivers").symlink_to(drivers.drivers_folder().resolve())
+        if os.getuid() == 0:
+            folder.chmod(0o755)
+            for path in (self.template, *self.others):
+                os.chown(path, USER, USER)
+        self.mark = f"{os.getpid()}-{time.monotonic_ns()}"
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of the commands: everything that they write belongs into the folder."""
+        kept = {key: value for key, value in processes.environment().items() if not key.startswith("VK")}
+        home, temporary, cache = map(str, self.others)
+        own = {"HOME": home, "TMPDIR": temporary, "VKGROUP_CACHE": cache, _MARK: self.mark}
+        # Nothing is downloaded.
+        return {**kept, **own, "XDG_CACHE_HOME": cache, "http_proxy": "http://127.0.0.1:9", "COLUMNS": "120"}
+
+    def renew(self) -> None:
+        """Make the working folder anew from the template."""
+        if self.work.exists():
+            shutil.rmtree(self.work)
+        subprocess.run(["cp", "-a", str(self.template), str(self.work)], check=True)
+
+    def command(self, words: Sequence[str]) -> list[str]:
+        """Return the command that runs vkgroup, as another user if this process is root."""
+        own = processes.command("vkgroup") if words[:1] != ["!"] else []
+        command = [*own, *(words if own else words[1:])]
+        if os.getuid():
+            return command
+        user = ["--reuid", str(USER), "--regid", str(USER), "--clear-groups"]
+        return [
+            "setpriv",
+            *user,
+            f"--inh-caps={_CAPABILITY}",
+            f"--ambient-caps={_CAPABILITY}",
+            "--",
+            *command,
+        ]
+
+    def make(self, words: list[str]) -> None:
+        """Run a command that must succeed, in the template."""
+        done = subprocess.run(
+            self.command(words), cwd=self.template, env=self.environment(), capture_output=True, text=True
+        )
+        if done.returncode:
+            raise RuntimeError(f"{words}: {done.stderr[-2000:]}")
+
+    def processes(self) -> list[int]:
+        """Return the processes of commands that are running."""
+        mark, found = f"{_MARK}={self.mark}".encode(), []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+        return found
+
+    def outside(self) -> list[str]:
+        """Return files of the commands outside of their folders; they are found by the user only."""
+        if os.getuid():
+            return []
+        skipped = ["-path", "/proc", "-o", "-path", "/sys", "-o", "-path", str(self.folder)]
+        find = ["find", "/", "(", *skipped, ")", "-prune", "-o", "-user", str(USER), "-print"]
+        return subprocess.run(find, capture_output=True, text=True, check=False).stdout.splitlines()
+
+
+def execute(place: Place, words: list[str], interrupt: tuple[float, int] | None = None) -> Run:
+    """Run a command line in a new copy of the files, and judge its end.
+
+    `interrupt`: seconds after which a signal is sent, and the signal.
+    """
+    run = Run(words)
+    place.renew()
+    start = time.monotonic()
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            place.command(words),
+            cwd=place.work,
+            env=place.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        try:
+            _wait(process, run, interrupt)
+        finally:
+            _judge_processes(place, process, run)
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    run.seconds = time.monotonic() - start
+    code = process.returncode
+    run.code = code if code >= 0 else 128 - code
+    _judge(run, text, signaled=code < 0)
+    left = sorted(path.name for path in place.others[1].iterdir())
+    if left:
+        run.findings.append(f"files left in the temporary folder: {left[:5]}")
+        for path in place.others[1].iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if run.findings:
+        run.output = text[-1500:]
+    return run
+
+
+def _wait(process: subprocess.Popen[bytes], run: Run, interrupt: tuple[float, int] | None) -> None:
+    try:
+        if interrupt is not None:
+            seconds, number = interrupt
+            try:
+                process.wait(seconds)
+                return
+            except subprocess.TimeoutExpired:
+                run.signal = number
+                process.send_signal(number)
+        process.wait(LIMIT_AFTER_SIGNAL if run.signal else LIMIT)
+    except subprocess.TimeoutExpired:
+        run.findings.append("does not end")
+        process.kill()
+        process.wait()
+
+
+def _judge_processes(place: Place, process: subprocess.Popen[bytes], run: Run) -> None:
+    """Add a finding if processes are left two seconds after the command ended, and kill them."""
+    end = time.monotonic() + 2.0
+    while (left := place.processes()) and time.monotonic() < end:
+        time.sleep(0.1)
+    if left:
+        names = [Path(f"/proc/{number}/cmdline") for number in left]
+        shown = [path.read_bytes().replace(b"\0", b" ").decode()[:100] for path in names if path.exists()]
+        run.findings.append(f"processes left: {shown}")
+        for number in left:
+            os.kill(number, signal.SIGKILL)
+
+
+def _judge(run: Run, text: str, *, signaled: bool) -> None:
+    allowed = {0, 1, 2, 3} | ({128 + run.signal} if run.signal else set())
+    if run.code not in allowed and "does not end" not in run.findings:
+        run.findings.append(f"exit code {run.code}" + (" by a signal" if signaled else ""))
+    if "Traceback (most recent call last)" in text or "internal error" in text.lower():
+        run.findings.append("traceback or internal error")
+    if run.code in (2, 3) and not text.strip():
+        run.findings.append("no message")
+
+
+def campaign(count: int, seed: int, folder: Path) -> Iterator[dict[str, Any]]:
+    """Run so many command lines; yield the record so far after every 20, and at the end."""
+    place = Place(folder)
+    prepare(place.template, place.make)
+    if os.getuid() == 0:
+        subprocess.run(["chown", "-R", f"{USER}:{USER}", str(place.template)], check=True)
+    generator = random.Random(seed)
+    runs: list[Run] = []
+    started = time.monotonic()
+    for number in range(count):
+        words = line(generator)
+        interrupt = None
+        if generator.random() < 0.1:
+            number_of_signal = generator.choice((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+            interrupt = generator.uniform(0.0, 6.0), int(number_of_signal)
+        run = execute(place, words, interrupt)
+        runs.append(run)
+        if run.findings:
+            print(
+                f"{number}: vkgroup {shlex.join(words)[:400]!a}\n  {run.findings}\n{run.output}", flush=True
+            )
+        if len(runs) % 20 == 0 or len(runs) == count:
+            yield _record(seed, runs, time.monotonic() - started, place.outside())
+
+
+def _record(seed: int, runs: list[Run], seconds: float, outside: list[str]) -> dict[str, Any]:
+    return {
+        "what": "tests/fuzz/command_lines.py: random command lines as processes",
+        "seed": seed,
+        "as": "ordinary user" if os.getuid() == 0 else "the user of the tests",
+        "limit_seconds": LIMIT,
+        "seconds": round(seconds, 1),
+        "runs": len(runs),
+        "by_command": dict(sorted(Counter(run.words[0] if run.words else "" for run in runs).items())),
+        "by_exit_code": dict(sorted(Counter(str(run.code) for run in runs).items())),
+        "interrupted": sum(bool(run.signal) for run in runs),
+        "slowest_seconds": round(max(run.seconds for run in runs), 1),
+        "written_outside": outside,
+        "files": sorted(FILES),
+        "findings": [asdict(run) for run in runs if run.findings],
+    }
+
+
+def main() -> int:
+    """Run a campaign."""
+    parser = argparse.ArgumentParser(description="Run random command lines.")
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, help="write the record into this file, key command_lines")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="vkgroup-lines-") as folder:
+        for record in campaign(arguments.runs, arguments.seed, Path(folder)):
+            if arguments.json:
+                whole = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+                text = json.dumps({**whole, "command_lines": record}, indent=1)
+                arguments.json.write_text(text + "\n", errors="backslashreplace")
+    print(f"{record['runs']} runs, {len(record['findings'])} with findings, {record['seconds']} s")
+    return 1 if record["findings"] or record["written_outside"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""Findings of executing fuzzing in the reference device, one test each."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from execution_mutations import MUTATIONS, Mutant
+
+import vkgroup
+from vkgroup.compiler import Target, assemble, compile_source, validate
+from vkgroup.reference.interpreter.operations.spans import Format, Span
+from vkgroup.spirv import Module
+
+
+def compiled(source: str) -> Module:
+    return compile_source(source, stage="compute", target=Target.VULKAN_1_2)
+
+
+def flipped(module: Module) -> Module:
+    """Return a module with int and uint exchanged."""
+    mutant = Mutant(module)
+    assert MUTATIONS["scalar type"](mutant, random.Random(0))
+    result = mutant.module()
+    validate(result, Target.VULKAN_1_2)
+    return result
+
+
+def test_built_ins_may_be_signed_integers() -> None:
+    source = """#version 450
+        #extension GL_KHR_shader_subgroup_basic : require
+        layout(local_size_x = 8, local_size_y = 4) in;
+        layout(binding = 0) buffer Data { uint data[]; };
+        void main() {
+            uvec3 at = gl_GlobalInvocationID;
+            uvec3 sum = at * 3u + gl_LocalInvocationID + gl_WorkGroupID * gl_NumWorkGroups;
+            uint value = sum.x + sum.y * 64u + gl_SubgroupInvocationID + gl_SubgroupID * gl_SubgroupSize;
+            data[at.x + 16u * at.y] = value * 5u - gl_LocalInvocationIndex;
+        }"""
+    module = compiled(source)
+    other = flipped(module)
+    assert module != other
+    with vkgroup.open("reference:16") as device:
+        results = [
+            device.run(each, (2, 1), {"Data": np.zeros(64, dtype)})
+            for each, dtype in ((module, np.uint32), (other, np.int32))
+        ]
+    assert [result.events for result in results] == [(), ()]
+    assert results[0]["Data"].any()
+    assert (results[0]["Data"].view(np.uint32) == results[1]["Data"].view(np.uint32)).all()
+
+
+def test_a_switch_may_have_cases_that_no_value_reaches() -> None:
+    text = """
+               OpCapability Shader
+               OpMemoryModel Logical GLSL450
+               OpEntryPoint GLCompute %main "main"
+               OpExecutionMode %main LocalSize 1 1 1
+               OpDecorate %array ArrayStride 4
+               OpMemberDecorate %Data 0 Offset 0
+               OpDecorate %Data BufferBlock
+               OpDecorate %data DescriptorSet 0
+               OpDecorate %data Binding 0
+       %void = OpTypeVoid
+   %function = OpTypeFunction %void
+       %uint = OpTypeInt 32 0
+          %0 = OpConstant %uint 0
+          %7 = OpConstant %uint 7
+          %9 = OpConstant %uint 9
+      %array = OpTypeRuntimeArray %uint
+       %Data = OpTypeStruct %array
+    %pointer = OpTypePointer Uniform %Data
+       %data = OpVariable %pointer Uniform
+    %element = OpTypePointer Uniform %uint
+       %main = OpFunction %void None %function
+      %start = OpLabel
+     %target = OpAccessChain %element %data %0 %0
+   %selector = OpLoad %uint %target
+               OpSelectionMerge %end None
+               OpSwitch %selector %end 2 %first 2 %second
+      %first = OpLabel
+               OpStore %target %7
+               OpBranch %end
+     %second = OpLabel
+               OpStore %target %9
+               OpBranch %end
+        %end = OpLabel
+               OpReturn
+               OpFunctionEnd
+    """
+    module = assemble(text.replace("%0 ", "%zero ").replace("%0\n", "%zero\n"))
+    with vkgroup.open("reference") as device:
+        result = device.run(module, 1, {0: np.full(1, 2, np.uint32)})
+    assert result[0][0] in (7, 9)
+
+
+@pytest.mark.parametrize("index", ["at", "gl_LocalInvocationIndex"])
+def test_an_image_atomic_at_undefined_coordinates_is_reported(index: str) -> None:
+    source = f"""#version 450
+        layout(local_size_x = 8) in;
+        layout(binding = 0, r32ui) uniform uimage1D counters;
+        void main() {{ uint at; imageAtomicAdd(counters, int({index}), 1u); }}"""
+    with vkgroup.open("reference") as device:
+        result = device.run(compiled(source), 1, {"counters": np.zeros(8, np.uint32)})
+    messages = [event.message for event in result.events if event.kind == "undefined"]
+    expected = ["the coordinates of an image atomic are undefined"] * (index == "at")
+    assert [message for message in messages if "coordinates" in message] == expected
+
+
+def test_a_sum_of_ranges_broadcasts_its_terms() -> None:
+    one, many = Span(np.ones(1), np.ones(1)), Span(np.zeros((3, 4)), np.ones((3, 4)))
+    total = Format(24, 2.0**-126, 3.4e38, half=False).sum([one, many, one])
+    assert total.low.shape == total.high.shape == (3, 4)
+    assert (total.low <= 2).all()
+    assert (total.high >= 3).all()

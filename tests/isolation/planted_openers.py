@@ -1,0 +1,36 @@
+"""Functions that open a device whose driver fails at chosen push constants; workers import them by name."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from typing import Any
+
+from vkgroup.device import DeviceInfo
+from vkgroup.dispatch import Device
+from vkgroup.opening import open_device
+
+CRASH, HANG, KILL, BUG = 101, 102, 103, 104
+"""Values of the first push constant."""
+
+
+def planted(info: DeviceInfo, **options: Any) -> Device:
+    """Open a device that crashes, hangs in C code, is killed, or meets a bug of vkgroup."""
+    device = open_device(info, **options)
+    original = device._run_again
+
+    def run_again(choice: Any, groups: Any, bindings: Any, push: Any, timeout: float | None) -> Any:
+        code = 0 if push is None else int(push[0])
+        if code == CRASH:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if code == HANG:
+            ctypes.CDLL(None).pause()
+        if code == KILL:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if code == BUG:
+            raise KeyError("planted")
+        return original(choice, groups, bindings, push, timeout)
+
+    device._run_again = run_again  # type: ignore[method-assign]
+    return device
