@@ -30,6 +30,8 @@ CASES = select(("vote.compute.subgroupAll.bool.*",))[:8]
 class FakeWorker:
     """Worker in this process: the first case of a batch fails, the others pass."""
 
+    peak_memory = 0
+
     def __init__(self, setup: Setup, known: object = None) -> None: ...
 
     def run(self, batch: Batch, seconds: float) -> list[Result]:
