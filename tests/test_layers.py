@@ -16,9 +16,8 @@ PACKAGE = Path(vkgroup.__file__).parent
 LAYERS = (
     "spec",
     "errors",
-    "byte_sizes choices archives processes closing garbage_collection files formats reading wheels "
-    "peak_memory",
-    "resources sampler configuration",
+    "byte_sizes choices processes closing garbage_collection files formats reading wheels peak_memory",
+    "archives resources sampler configuration",
     "spirv",
     "compiler",
     "drivers",
