@@ -118,10 +118,9 @@ def test_each_shader_of_a_folder_has_its_result(
     assert first["summary"].endswith("; compiles on 0 of 2 GPUs")
     assert second["outcome"] == "clean"
     assert second["report"]["compilations"][1:] == [
-        "turnip:740, subgroups of 64: 3 spills",
-        "turnip:750, subgroups of 64: 3 spills",
+        "turnip:740, turnip:750, subgroups of 64: 3 spills",
     ]
-    assert "    turnip:750: Crash: Assertion `x' failed." in capsys.readouterr().out
+    assert "    turnip:740, turnip:750: Crash: Assertion `x' failed." in capsys.readouterr().out
 
 
 def test_a_changed_result_of_a_driver_is_not_taken_from_the_cache(

@@ -31,6 +31,7 @@ class KeptResults:
         self.capabilities = _capabilities(device)
         self.devices = [device.choice]
         self.jobs = jobs
+        self.peak_memory = 0
         self.without_verdict: list[NoVerdict] = []
         self._device, self._seed = device, seed
 

@@ -36,7 +36,7 @@ def conform(tmp_path, monkeypatch, capsys):
     def run(*arguments: str) -> tuple[int, str]:
         code = main(["conform", "--filter", RIGHT, "--filter", WRONG, *arguments])
         captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
+        assert "Traceback" not in captured.err, captured.err
         return code, captured.out + captured.err
 
     return run

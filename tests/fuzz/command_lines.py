@@ -36,8 +36,11 @@ LIMIT = 120.0
 LIMIT_AFTER_SIGNAL = 30.0
 """Seconds that a command may take after the first signal; workers that a driver blocks end within 30."""
 
-USER = 54321
-"""The user of the commands if this process is root; nothing else on the machine belongs to it."""
+USER = 50_000 + os.getpid() % 10_000
+"""The user of the commands if this process is root; another campaign has another one."""
+
+_WRITABLE = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/var/lock")
+"""Folders in which every user may write; in others the commands' user may not."""
 
 _MARK = "VKGROUP_FUZZ_MARK"
 """The environment variable by which the processes of a command are recognized."""
@@ -126,11 +129,14 @@ class Place:
         return found
 
     def outside(self) -> list[str]:
-        """Return files of the commands outside of their folders; they are found by the user only."""
+        """Return files of the commands outside of their folders, where every user may write.
+
+        They are found by their user, so that the result is empty if the commands have no user of their own.
+        """
         if os.getuid():
             return []
-        skipped = ["-path", "/proc", "-o", "-path", "/sys", "-o", "-path", str(self.folder)]
-        find = ["find", "/", "(", *skipped, ")", "-prune", "-o", "-user", str(USER), "-print"]
+        places = [path for path in _WRITABLE if Path(path).is_dir()]
+        find = ["find", *places, "-path", str(self.folder), "-prune", "-o", "-user", str(USER), "-print"]
         return subprocess.run(find, capture_output=True, text=True, check=False).stdout.splitlines()
 
 

@@ -108,7 +108,7 @@ VALUES: dict[str, tuple[str, ...]] = {
         "all",
         "9",
     ),
-    "--compile-on": ("radv:polaris10", "radv:*", "nvk", "radv"),
+    "--compile-on": ("turnip:740", "turnip:*", "nvk", "turnip"),
     "--filter": FILTERS,
     "--groups": ("1,1,1", "2,1,1", "2"),
     "--size": ("32", "64,1,1", "16", "1048576"),
@@ -172,7 +172,7 @@ BOUNDED: dict[str, tuple[str, ...]] = {
     "conform": ("--filter", CASE, "--jobs", "1", "--device", "swiftshader"),
     "check": ("--device", "none", "--subgroup-size", "8"),
     "bench": ("--smoke", "--device", "reference", "--seconds", "0.01"),
-    "cost": ("--device", "radv:polaris10"),
+    "cost": ("--device", "turnip:740"),
     "probe": ("--device", "reference"),
     "run": ("--device", "reference", "--timeout", "5"),
 }
@@ -257,4 +257,4 @@ def prepare(folder: Path, run: Callable[[list[str]], object]) -> None:
     run(["conform", *device, "--repro", CASE, "repro"])
     run(["bench", "reduce", "--smoke", *device, "--json", "bench.json"])
     run(["probe", *device, "--json", "probe.json"])
-    run(["cost", "good.comp", "--device", "radv:polaris10", "--json", "cost.json"])
+    run(["cost", "good.comp", "--device", "turnip:740", "--json", "cost.json"])

@@ -54,7 +54,7 @@ NOT_REPEATED = "crash that a new process does not repeat"
 NOT_RUN = "not run, because the reference device reports a hang"
 
 _BUSY = "vkgroup itself did not end"
-"""Part of the message of a time limit that vkgroup's own code exceeded; once, on a busy machine, is no error."""
+"""Part of the message of a time limit that vkgroup's own code exceeded: no error on a busy machine, if once."""
 
 _DISTURBING = ("hang", "barrier", "race", "bounds")
 _ONLY_DATA = "holds an undefined value at the end"

@@ -156,6 +156,8 @@ def test_batches_that_run_alone_come_last(monkeypatch) -> None:
 class QuickWorker:
     """A worker whose cases pass."""
 
+    peak_memory = 0
+
     def __init__(self, setup: Setup, known: object = None) -> None:
         self.device = setup.device
 
@@ -243,6 +245,8 @@ def test_batches_that_may_hang_run_last_in_one_worker_per_device(monkeypatch, sw
     both_alone = threading.Barrier(2, timeout=20)
 
     class FakeWorker:
+        peak_memory = 0
+
         def __init__(self, setup: Setup, known: object = None) -> None:
             self._device = setup.device.manifest
 

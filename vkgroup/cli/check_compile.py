@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from vkgroup.check.findings import Finding, Kind, Place
@@ -13,6 +14,10 @@ from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, Unsupported, VkgroupError
 from vkgroup.runner.multi_device import choose
+from vkgroup.runner.pool import default_jobs
+
+_REASON_LINES = 3
+"""Lines of an error in the list of devices; a finding has all."""
 
 
 def require_gpus(choice: str) -> list[DeviceInfo]:
@@ -35,7 +40,8 @@ class Compilation:
 def compile_all(settings: Sequence[Settings], choice: str) -> dict[str, Compilation]:
     """Compile the shaders of all configurations for the devices of ``--compile-on``, by name.
 
-    Each device is opened once. A shader that cannot be loaded is left out: its check says why.
+    Each device is opened once, several at the same time. A shader that cannot be loaded is left out: its
+    check says why.
     """
     devices = require_gpus(choice)
     jobs: dict[str, Job] = {}
@@ -48,9 +54,13 @@ def compile_all(settings: Sequence[Settings], choice: str) -> dict[str, Compilat
         except VkgroupError:
             continue
     costs: dict[str, list[Cost]] = {name: [] for name in jobs}
-    for device in devices if jobs else ():
-        for name, its in zip(jobs, costs_of_jobs(device, list(jobs.values())), strict=True):
-            costs[name] += its
+    with ThreadPoolExecutor(default_jobs()) as pool:
+        compiled = pool.map(
+            lambda device: costs_of_jobs(device, list(jobs.values())), devices if jobs else ()
+        )
+        for on_device in compiled:
+            for name, its in zip(jobs, on_device, strict=True):
+                costs[name] += its
     shaders = {entry.name: str(entry.options.shader) for entry in settings}
     for name, its in costs.items():
         found[name] = Compilation(tuple(_findings(its, shaders[name])), tuple(_lines(its)))
@@ -97,17 +107,25 @@ def _findings(costs: Sequence[Cost], shader: str) -> list[Finding]:
 def _lines(costs: Sequence[Cost]) -> list[str]:
     """Return lines on all devices: how many compile the shader, which do not and why, and which spill."""
     devices = _by_device(costs)
-    reasons = {
-        device: next(cost for cost in its if cost.status is not Status.COMPILED)
-        for device, its in devices.items()
-        if any(cost.status is not Status.COMPILED for cost in its)
-    }
-    count = len(devices) - len(reasons)
-    lines = [f"compiles on {count} of {len(devices)} GPU{'s' * (len(devices) != 1)}"]
-    lines += [f"{device}: {cost.status}: {cost.detail}" for device, cost in reasons.items()]
+    reasons: dict[str, list[str]] = {}
+    spills: dict[tuple[int, float], list[str]] = {}
     for device, its in devices.items():
-        spills = {cost.subgroup_size: cost.quantities.get("spills", 0.0) for cost in its}
-        lines += [
-            f"{device}, subgroups of {size}: {number:g} spills" for size, number in spills.items() if number
-        ]
+        failed = next((cost for cost in its if cost.status is not Status.COMPILED), None)
+        if failed is not None:
+            reasons.setdefault(f"{failed.status}: {_short(failed.detail)}", []).append(device)
+        for cost in its:
+            if number := cost.quantities.get("spills", 0.0):
+                spills.setdefault((cost.subgroup_size, number), []).append(device)
+    count = len(devices) - sum(map(len, reasons.values()))
+    lines = [f"compiles on {count} of {len(devices)} GPU{'s' * (len(devices) != 1)}"]
+    lines += [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
+    lines += [
+        f"{', '.join(names)}, subgroups of {size}: {number:g} spills"
+        for (size, number), names in spills.items()
+    ]
     return lines
+
+
+def _short(detail: str) -> str:
+    """Return the first lines of an error as one line; a backtrace may follow them."""
+    return " ".join(line.strip() for line in detail.splitlines()[:_REASON_LINES])
