@@ -54,7 +54,7 @@ NOT_REPEATED = "crash that a new process does not repeat"
 NOT_RUN = "not run, because the reference device reports a hang"
 
 _BUSY = "vkgroup itself did not end"
-"""Part of the message of a time limit that vkgroup's own code exceeded: no error on a busy machine, if once."""
+"""Part of the message if vkgroup's own code exceeded a time limit; on a busy machine it is tried again."""
 
 _DISTURBING = ("hang", "barrier", "race", "bounds")
 _ONLY_DATA = "holds an undefined value at the end"
