@@ -7,90 +7,16 @@ returns whether it found something to change. `MUTATIONS` has all of them by nam
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 
-from execution_operands import CLASSES, EDGES_FLOAT, EDGES_INTEGER, GROUP_OPERATIONS
+from execution_mutant import Mutant, name_of, operands, other_value
+from execution_operands import CLASSES, CLASSES_EXTENDED, GROUP_OPERATIONS
 
 from vkgroup.spirv import Module, grammar
-from vkgroup.spirv.editor import Editor, Words
+from vkgroup.spirv.editor import Words
 
 Mutation = Callable[["Mutant", random.Random], bool]
-
-
-class Mutant:
-    """A module in the making: its instructions as lists of words, with the editor that declares constants."""
-
-    def __init__(self, module: Module) -> None:
-        self.editor = Editor(module)
-        self.lines: list[Words] = [list(words) for words in self.editor.instructions]
-        self.first = next((i for i, words in enumerate(self.lines) if name_of(words) == "OpFunction"), 0)
-
-    def module(self) -> Module:
-        """Return the changed module."""
-        return self.editor.joined(self.lines)
-
-    def body(self, *names: str) -> list[int]:
-        """Return the indices of the instructions of functions, of some names or of all."""
-        return [
-            index
-            for index in range(self.first, len(self.lines))
-            if not names or name_of(self.lines[index]) in names
-        ]
-
-    def kind(self, type_: int) -> tuple[str, Words]:
-        """Return the name and the words of a type's declaration."""
-        return self.editor.definition(type_)
-
-    def literal(self, words: Words) -> int | None:
-        """Return the value of the instruction OpConstant; None for another one."""
-        if name_of(words) != "OpConstant":
-            return None
-        return sum(word << 32 * number for number, word in enumerate(words[3:]))
-
-    def constant(self, type_: int, rng: random.Random, old: int | None = None) -> int | None:
-        """Return the id of another constant of a scalar type, often a limit; None for another type."""
-        name, words = self.kind(type_)
-        if name == "OpTypeBool":
-            return self.editor.true() if rng.random() < 0.5 else self.editor.null(type_)
-        if name not in ("OpTypeInt", "OpTypeFloat"):
-            return None
-        bits = words[2]
-        value = _other_value(name, bits, rng, old)
-        if name == "OpTypeInt" and bits < 32 and words[3] and value >> bits - 1:
-            value |= 0xFFFFFFFF << bits & 0xFFFFFFFF  # narrow signed literals are sign-extended
-        return self.editor.constant(type_, *(value >> 32 * n & 0xFFFFFFFF for n in range(-(-bits // 32))))
-
-
-def name_of(words: Words) -> str:
-    """Return an instruction's name."""
-    return grammar().name(words[0] & 0xFFFF)
-
-
-def _other_value(name: str, bits: int, rng: random.Random, old: int | None) -> int:
-    """Return the bits of a number: a limit, a small number, a change of the old one, or random bits."""
-    edges = EDGES_INTEGER(bits) if name == "OpTypeInt" else EDGES_FLOAT[bits]
-    choice = rng.random()
-    if choice < 0.5 or (old is None and choice < 0.8):
-        return rng.choice(edges)
-    if old is not None and choice < 0.9:
-        return (old + rng.choice((-1, 1, old, 1 << rng.randrange(bits)))) & (1 << bits) - 1
-    return rng.getrandbits(bits)
-
-
-def _operands(words: Words) -> Iterator[int]:
-    """Yield the positions of the operands of an instruction that are ids, without the type."""
-    spec = grammar().instruction(words[0] & 0xFFFF)
-    if spec is None or spec.name in ("OpLabel", "OpPhi", "OpFunction", "OpLoopMerge", "OpSelectionMerge"):
-        return
-    position = 1 + spec.has_type + spec.has_result
-    for operand in spec.operands:
-        if operand.kind in ("IdRef", "IdScope", "IdMemorySemantics"):
-            last = len(words) if operand.quantifier == "*" else min(position + 1, len(words))
-            yield from range(position, last)
-        elif operand.quantifier == "*" or operand.kind.startswith("Pair"):
-            return
-        position += 1
 
 
 # --- instructions ---------------------------------------------------------------------------------------
@@ -140,7 +66,7 @@ def extended_instruction(mutant: Mutant, rng: random.Random) -> bool:
 
 def operand(mutant: Mutant, rng: random.Random) -> bool:
     """Replace an operand by another value of its type that was computed before, or by a constant."""
-    sites = [(i, p) for i in mutant.body() for p in _operands(mutant.lines[i])]
+    sites = [(i, p) for i in mutant.body() for p in operands(mutant.lines[i])]
     types = mutant.editor.type_of
     rng.shuffle(sites)
     for index, position in sites[:20]:
@@ -166,7 +92,7 @@ def swapped_operands(mutant: Mutant, rng: random.Random) -> bool:
     pairs = [
         (index, a, b)
         for index in mutant.body()
-        for places in [list(_operands(mutant.lines[index]))]
+        for places in [list(operands(mutant.lines[index]))]
         for a, b in pairwise(places)
         if (line := mutant.lines[index])[a] != line[b] and types.get(line[a], 0) == types.get(line[b], 1)
     ]
@@ -186,7 +112,7 @@ def removed(mutant: Mutant, rng: random.Random) -> bool:
         (index, position)
         for index in mutant.body()
         if len(mutant.lines[index]) > 3 and types.get(mutant.lines[index][2]) == mutant.lines[index][1]
-        for position in _operands(mutant.lines[index])
+        for position in operands(mutant.lines[index])
         if types.get(mutant.lines[index][position]) == mutant.lines[index][1]
     ]
     if effects and (not values or rng.random() < 0.4):
@@ -203,7 +129,7 @@ def removed(mutant: Mutant, rng: random.Random) -> bool:
 
 
 def _places_of(words: Words, identifier: int) -> list[int]:
-    places = list(_operands(words))
+    places = list(operands(words))
     if name_of(words) == "OpPhi":
         places = list(range(3, len(words), 2))
     return [place for place in places if words[place] == identifier]
@@ -240,7 +166,7 @@ def constant(mutant: Mutant, rng: random.Random) -> bool:
     words = mutant.lines[rng.choice(indices)]
     name, kind = mutant.kind(words[1])
     bits = kind[2]
-    value = _other_value(name, bits, rng, mutant.literal(words))
+    value = other_value(name, bits, rng, mutant.literal(words))
     if name == "OpTypeInt" and bits < 32 and kind[3] and value >> bits - 1:
         value |= 0xFFFFFFFF << bits & 0xFFFFFFFF
     words[3:] = [value >> 32 * number & 0xFFFFFFFF for number in range(-(-bits // 32))]
@@ -250,7 +176,7 @@ def constant(mutant: Mutant, rng: random.Random) -> bool:
 def constant_operand(mutant: Mutant, rng: random.Random) -> bool:
     """Replace one operand by a constant of its type."""
     types = mutant.editor.type_of
-    sites = [(i, p) for i in mutant.body() for p in _operands(mutant.lines[i])]
+    sites = [(i, p) for i in mutant.body() for p in operands(mutant.lines[i])]
     rng.shuffle(sites)
     for index, position in sites[:20]:
         type_ = types.get(mutant.lines[index][position])
@@ -428,22 +354,6 @@ def added_decoration(mutant: Mutant, rng: random.Random) -> bool:
     mutant.editor.decorate(identifier, grammar().number("Decoration", name))
     return True
 
-
-CLASSES_EXTENDED: Mapping[str, tuple[str, ...]] = {
-    number: numbers
-    for numbers in (
-        tuple(map(str, (1, 2, 3, 4, 6, 8, 9, 10))),  # Round … Fract
-        tuple(map(str, (5, 7))),  # SAbs, SSign
-        tuple(map(str, (11, 12, 13, 14, 21, 27, 28, 29, 30, 31, 32))),  # Radians … InverseSqrt
-        tuple(map(str, (38, 39, 41, 42))),  # UMin, SMin, UMax, SMax
-        tuple(map(str, (37, 40, 79, 80, 26, 48))),  # FMin, FMax, NMin, NMax, Pow, Step
-        tuple(map(str, (44, 45))),  # UClamp, SClamp
-        tuple(map(str, (43, 46, 50, 49))),  # FClamp, FMix, Fma, SmoothStep
-        tuple(map(str, (73, 74, 75))),  # FindILsb, FindSMsb, FindUMsb
-    )
-    for number in numbers
-}
-"""Instructions of GLSL.std.450 with the same signature, by number."""
 
 MUTATIONS: Mapping[str, Mutation] = {
     "opcode": opcode,

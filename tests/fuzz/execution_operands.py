@@ -41,6 +41,22 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
 }
 """Instructions with the same operands and result, by the name of each."""
 
+CLASSES_EXTENDED: Mapping[str, tuple[str, ...]] = {
+    number: numbers
+    for numbers in (
+        tuple(map(str, (1, 2, 3, 4, 6, 8, 9, 10))),  # Round … Fract
+        tuple(map(str, (5, 7))),  # SAbs, SSign
+        tuple(map(str, (11, 12, 13, 14, 21, 27, 28, 29, 30, 31, 32))),  # Radians … InverseSqrt
+        tuple(map(str, (38, 39, 41, 42))),  # UMin, SMin, UMax, SMax
+        tuple(map(str, (37, 40, 79, 80, 26, 48))),  # FMin, FMax, NMin, NMax, Pow, Step
+        tuple(map(str, (44, 45))),  # UClamp, SClamp
+        tuple(map(str, (43, 46, 50, 49))),  # FClamp, FMix, Fma, SmoothStep
+        tuple(map(str, (73, 74, 75))),  # FindILsb, FindSMsb, FindUMsb
+    )
+    for number in numbers
+}
+"""Instructions of GLSL.std.450 with the same signature, by number."""
+
 GROUP_OPERATIONS = (0, 1, 2)
 """Reduce, InclusiveScan, ExclusiveScan."""
 

@@ -13,7 +13,8 @@ import pytest
 from execution_campaign import DRIVERS, campaign, reports, write_record
 from execution_corpus import TARGET, Base, base_of
 from execution_counts import Counts, Store, findings_of, totals
-from execution_mutations import MUTATIONS, SEVERAL, Mutant, mutated
+from execution_mutant import Mutant
+from execution_mutations import MUTATIONS, SEVERAL, mutated
 from execution_planted import OF_DRIVER, OF_VKGROUP, failure_of
 from execution_trial import AGREED, CRASH, DIFFERED, ERROR, EXECUTED, REFERENCE, TIME_LIMIT, Trial
 from execution_worker import Task, module_of

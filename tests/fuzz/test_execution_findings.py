@@ -6,7 +6,8 @@ import random
 
 import numpy as np
 import pytest
-from execution_mutations import MUTATIONS, Mutant
+from execution_mutant import Mutant
+from execution_mutations import MUTATIONS
 
 import vkgroup
 from vkgroup.compiler import Target, assemble, compile_source, validate
