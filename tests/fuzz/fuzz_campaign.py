@@ -254,7 +254,9 @@ def main() -> int:
 
     record = record_of(arguments.target or list(TARGETS), arguments.inputs, arguments.seed, arguments.limit)
     if arguments.json:
-        arguments.json.write_text(json.dumps(record, indent=1) + "\n")
+        # The other programs of this folder write into the same file, each under a key of its own.
+        others = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+        arguments.json.write_text(json.dumps({**others, **record}, indent=1) + "\n")
     print(f"{record['inputs']} inputs, {record['findings']} findings, {record['seconds']} s")
     return 1 if record["findings"] else 0
 
