@@ -157,6 +157,15 @@ def test_a_limit_of_memory_of_a_run(tmp_path: Path) -> None:
     assert line.startswith("vkgroup: more than 300 MiB of memory in use (--memory), while executing")
 
 
+def test_a_limit_of_memory_of_a_folder_below_that_of_its_command(tmp_path: Path) -> None:
+    """There is no worker to end: the process of the command alone is over the limit."""
+    (tmp_path / "ok.comp").write_text(OK)
+    code, _, err, _ = run("check", ".", "--device", "none", "--memory", "4M", folder=tmp_path)
+    assert code == 3
+    (line,) = lines_of_vkgroup(err)
+    assert line.startswith("vkgroup: more than 4 MiB of memory in use (--memory), while ")
+
+
 def test_the_default_limit_of_memory_is_below_that_of_the_host() -> None:
     assert 1 << 28 < default() < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 

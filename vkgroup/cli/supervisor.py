@@ -163,12 +163,12 @@ class Supervisor:
         if time.monotonic() > end:
             self._kill()
             return _print(late(now), int(now.owner)) if now.exit_code is None else now.exit_code
-        if self.limit is not None and (said := self.limit.enforce(self.child)):
-            if not self.limit.ends_command:
-                print(f"vkgroup: {said}", file=sys.stderr, flush=True)
-                return None
+        said, ends = ("", False) if self.limit is None else self.limit.enforce(self.child)
+        if ends:
             self._kill()
             return _print(f"{said}, while {now.phase}. {memory.ADVICE}", _CRASH)
+        if said:
+            print(f"vkgroup: {said}", file=sys.stderr, flush=True)
         return None
 
     def _kill(self) -> None:
