@@ -194,6 +194,20 @@ def test_no_process_outlives_its_supervisor(number: signal.Signals, tmp_path: Pa
     wait_until(lambda: not any(map(alive, known)))
 
 
+def test_a_signal_to_both_processes_of_a_command_is_one(tmp_path: Path) -> None:
+    """A service manager sends it to both, and the supervisor passes its own on."""
+    (tmp_path / "slow.comp").write_text(MACROS)
+    process = start("run", "slow.comp", *WORDS, "--device", "reference", folder=tmp_path)
+    wait_until(lambda: len(descendants(process.pid)) == 2)
+    time.sleep(0.3)
+    child = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    for one in (int(child), process.pid):
+        os.kill(one, signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert lines_of_vkgroup(err) == ["vkgroup: interrupted"]
+
+
 @pytest.mark.usefixtures("swiftshader")
 def test_a_second_signal_ends_a_command_inside_its_driver(tmp_path: Path) -> None:
     """Python cannot handle a signal while a driver does not return."""

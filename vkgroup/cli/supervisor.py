@@ -65,8 +65,9 @@ def run_in_child(chosen: argparse.Namespace, started: float) -> int | None:
     phases.share(file, Status(seconds=seconds, deadline=started + seconds, folder=_folder(chosen)))
     sys.stdout.flush()
     sys.stderr.flush()
-    waited = {number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN}
-    waited |= {signal.SIGCHLD, signal.SIGTSTP}
+    passed = (*ENDING, signal.SIGTSTP)
+    waited = {number for number in passed if signal.getsignal(number) is not signal.SIG_IGN}
+    waited.add(signal.SIGCHLD)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     parent = os.getpid()
