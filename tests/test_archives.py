@@ -79,6 +79,32 @@ def test_a_huge_size_without_content(tmp_path: Path) -> None:
     assert "more than 4 GiB" in refusal(tmp_path / "a.tar", tmp_path / "folder")
 
 
+def header(name: str, kind: bytes, size: int) -> bytes:
+    """Return a header with any size; `tarfile` writes no negative ones."""
+    member = tarfile.TarInfo(name)
+    member.type = kind
+    data = bytearray(member.tobuf(tarfile.GNU_FORMAT))
+    data[124:136] = (size % (1 << 96)).to_bytes(12, "big") if size < 0 else b"%011o\0" % size
+    data[148:156] = b" " * 8
+    data[148:156] = b"%06o\0 " % sum(data)
+    return bytes(data)
+
+
+def test_a_negative_size_makes_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size of a link is not followed by content, so that the next header is read."""
+    content = header("a", tarfile.REGTYPE, 512) + b"1" * 512
+    (tmp_path / "a.tar").write_bytes(header("link", tarfile.SYMTYPE, -(1 << 40)) + content + bytes(1024))
+    monkeypatch.setattr(archives, "MOST_BYTES", 100)
+    assert "negative size: 'link'" in refusal(tmp_path / "a.tar", tmp_path / "folder")
+
+
+def test_thousands_of_headers_for_one_file(tmp_path: Path) -> None:
+    """`tarfile` calls itself for each header of a long name."""
+    headers = (header("long", tarfile.GNUTYPE_LONGNAME, 1) + b"n".ljust(512, b"\0")) * 3000
+    (tmp_path / "a.tar").write_bytes(headers + header("a", tarfile.REGTYPE, 0) + bytes(1024))
+    assert "headers for one file" in refusal(tmp_path / "a.tar", tmp_path / "folder")
+
+
 @pytest.mark.parametrize("content", [b"", b"no archive", b"\xfd7zXZ\0\0\4", b"\x1f\x8b\x08\0"])
 def test_no_archives(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.tar.xz").write_bytes(content)

@@ -35,6 +35,8 @@ def extract_files(archive: Path, folder: Path) -> None:
             _extract(tar, folder)
     except OSError as error:
         raise DamagedArchive(error.strerror or str(error)) from error
+    except RecursionError as error:
+        raise DamagedArchive("it has thousands of headers for one file") from error
     # What the content of a damaged archive can raise: a name with a NUL character is a ValueError.
     except (tarfile.TarError, EOFError, LZMAError, zlib.error, ValueError, OverflowError) as error:
         # tarfile lists the reason of every compression in a line of its own.
@@ -48,6 +50,8 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
         name = PurePosixPath(member.name)
         if name.is_absolute() or ".." in name.parts:
             raise DamagedArchive(f"it contains a path outside of the archive: {member.name!a}")
+        if member.size < 0:  # it would make room for other files
+            raise DamagedArchive(f"it contains a negative size: {member.name!a}")
         total += member.size
         if total > MOST_BYTES or number >= MOST_MEMBERS:
             raise DamagedArchive(f"it contains more than {MOST_BYTES >> 30} GiB or {MOST_MEMBERS} files")

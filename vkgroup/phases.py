@@ -103,6 +103,11 @@ def share(file: int | None, first: Status = Status()) -> None:
     update(**vars(first))
 
 
+def is_shared() -> bool:
+    """Return whether a parent process reads the status of this one."""
+    return _file is not None
+
+
 def shared_file() -> int:
     """Return the number of a new file for `share` and `read`, which child processes inherit by `fork`."""
     if hasattr(os, "memfd_create"):
@@ -117,7 +122,10 @@ def shared_file() -> int:
 def inherited() -> int | None:
     """Return the shared file of a process that replaced a child process; None in other processes."""
     number = os.environ.pop(SHARED, "")
-    return int(number) if number.isdecimal() else None
+    if not number.isdecimal():
+        return None
+    os.set_inheritable(int(number), False)
+    return int(number)
 
 
 def to_inherit() -> dict[str, str]:

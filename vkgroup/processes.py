@@ -33,8 +33,12 @@ def environment() -> dict[str, str]:
 
 
 def send(stream: IO[bytes], message: object) -> None:
-    """Write one message."""
-    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    """Write one message; PicklingError if it has an object that cannot be sent."""
+    try:
+        data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    # What `pickle` raises also: for local functions, generators, pointers of ctypes, and deep structures.
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        raise pickle.PicklingError(str(error)) from error
     stream.write(_LENGTH.pack(len(data)))
     stream.write(data)
     stream.flush()

@@ -157,6 +157,15 @@ def test_a_limit_of_memory_of_a_run(tmp_path: Path) -> None:
     assert line.startswith("vkgroup: more than 300 MiB of memory in use (--memory), while executing")
 
 
+def test_a_limit_of_memory_of_a_folder_below_that_of_its_command(tmp_path: Path) -> None:
+    """There is no worker to end: the process of the command alone is over the limit."""
+    (tmp_path / "ok.comp").write_text(OK)
+    code, _, err, _ = run("check", ".", "--device", "none", "--memory", "4M", folder=tmp_path)
+    assert code == 3
+    (line,) = lines_of_vkgroup(err)
+    assert line.startswith("vkgroup: more than 4 MiB of memory in use (--memory), while ")
+
+
 def test_the_default_limit_of_memory_is_below_that_of_the_host() -> None:
     assert 1 << 28 < default() < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
@@ -183,6 +192,20 @@ def test_no_process_outlives_its_supervisor(number: signal.Signals, tmp_path: Pa
     if number != signal.SIGKILL:
         assert lines_of_vkgroup(err) == ["vkgroup: interrupted"]
     wait_until(lambda: not any(map(alive, known)))
+
+
+def test_a_signal_to_both_processes_of_a_command_is_one(tmp_path: Path) -> None:
+    """A service manager sends it to both, and the supervisor passes its own on."""
+    (tmp_path / "slow.comp").write_text(MACROS)
+    process = start("run", "slow.comp", *WORDS, "--device", "reference", folder=tmp_path)
+    wait_until(lambda: len(descendants(process.pid)) == 2)
+    time.sleep(0.3)
+    child = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    for one in (int(child), process.pid):
+        os.kill(one, signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert lines_of_vkgroup(err) == ["vkgroup: interrupted"]
 
 
 @pytest.mark.usefixtures("swiftshader")

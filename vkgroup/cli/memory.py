@@ -28,24 +28,28 @@ class Limit:
     """A limit of memory.
 
     `nbytes`: of all processes of the command together.
-    `ends_command`: whether the command ends at it; otherwise the largest worker process does.
+    `ends_command`: whether the command ends at it; otherwise the largest worker process does, if it is larger
+    than the process of the command.
     """
 
     nbytes: int
     ends_command: bool
 
-    def enforce(self, child: int) -> str:
-        """Return a sentence if the processes use more than the limit, else nothing."""
+    def enforce(self, child: int) -> tuple[str, bool]:
+        """Return words if the processes use more than the limit, and whether the command must end.
+
+        Otherwise the largest worker process was ended.
+        """
         used = {process: in_use(process) for process in (child, *descendants(child))}
         if sum(used.values()) <= self.nbytes:
-            return ""
+            return "", False
         said = f"more than {size_text(self.nbytes)} of memory in use (--memory)"
         largest = max(used, key=lambda process: used[process])
         if self.ends_command or largest == child:
-            return said
+            return said, True
         with suppress(ProcessLookupError):
             os.kill(largest, signal.SIGKILL)
-        return f"{said}: the largest worker process was ended. {ADVICE}"
+        return f"{said}: the largest worker process was ended. {ADVICE}", False
 
 
 def limit_of(chosen: argparse.Namespace) -> Limit | None:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from vkgroup import phases
+
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that end a command."""
 
@@ -27,6 +29,9 @@ class Ended(KeyboardInterrupt):
 def orderly() -> Iterator[None]:
     """Raise `Ended` in the main thread at the first signal; a second signal ends the process immediately.
 
+    A supervised process ignores the second signal, because its parent ends it. A service manager or `pkill`
+    sends each signal to both processes, and the parent passes it on: the process receives it twice.
+
     Signals that the parent process set to be ignored (``nohup``) stay ignored. In other threads than the main
     thread, which cannot set handlers, this has no effect.
     """
@@ -34,7 +39,7 @@ def orderly() -> Iterator[None]:
 
     def end(number: int, frame: FrameType | None) -> None:
         for other in before:
-            signal.signal(other, signal.SIG_DFL)
+            signal.signal(other, signal.SIG_IGN if phases.is_shared() else signal.SIG_DFL)
         raise Ended(number)
 
     try:

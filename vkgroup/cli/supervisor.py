@@ -65,8 +65,9 @@ def run_in_child(chosen: argparse.Namespace, started: float) -> int | None:
     phases.share(file, Status(seconds=seconds, deadline=started + seconds, folder=_folder(chosen)))
     sys.stdout.flush()
     sys.stderr.flush()
-    waited = {number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN}
-    waited |= {signal.SIGCHLD, signal.SIGTSTP}
+    passed = (*ENDING, signal.SIGTSTP)
+    waited = {number for number in passed if signal.getsignal(number) is not signal.SIG_IGN}
+    waited.add(signal.SIGCHLD)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     parent = os.getpid()
@@ -163,12 +164,12 @@ class Supervisor:
         if time.monotonic() > end:
             self._kill()
             return _print(late(now), int(now.owner)) if now.exit_code is None else now.exit_code
-        if self.limit is not None and (said := self.limit.enforce(self.child)):
-            if not self.limit.ends_command:
-                print(f"vkgroup: {said}", file=sys.stderr, flush=True)
-                return None
+        said, ends = ("", False) if self.limit is None else self.limit.enforce(self.child)
+        if ends:
             self._kill()
             return _print(f"{said}, while {now.phase}. {memory.ADVICE}", _CRASH)
+        if said:
+            print(f"vkgroup: {said}", file=sys.stderr, flush=True)
         return None
 
     def _kill(self) -> None:

@@ -37,9 +37,10 @@ class _Refused:
 class IsolatedDevice(Device):
     """A device whose driver runs in a worker process; `vkgroup.open` with ``isolated=True`` gives one.
 
-    A crash of the driver raises `DriverCrash`. A call that does not end is ended from outside, at most a
-    second after its time limit, which here includes the time of the driver's compiler. After both, the next
-    call starts a new worker. Threads may share the device; their calls run one after the other.
+    A crash of the driver raises `DriverCrash`. A call that does not end is ended from outside
+    after its time limit, which here includes the time of the driver's compiler. After both, the next call
+    starts a new worker, whose start is not part of its time limit. Threads may share the
+    device; their calls run one after the other.
 
     Arrays are copied to the worker and back. Buffers and other objects of a device raise `Unsupported`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from pickle import PicklingError
 from typing import Any
 
 from vkgroup.device import DeviceInfo
@@ -75,8 +76,9 @@ class IsolatedHost(DeviceBase):
         InternalError
             vkgroup or the system ended the worker.
         """
-        self.require_open()
         with self._lock:
+            # With the lock: another thread may have closed the device while this one waited for it.
+            self.require_open()
             if self._worker is None:
                 self._started()
             return self._answer(call, None if timeout is None else timeout + GRACE_SECONDS, what)
@@ -97,8 +99,7 @@ class IsolatedHost(DeviceBase):
         except WorkerDied as error:
             self._end()
             raise self._ended(error, what) from None
-        except (AttributeError, TypeError, ValueError) as error:
-            # Pickling failed, or the worker's answer cannot be read.
+        except PicklingError as error:
             self._end()
             raise InvalidDispatch(
                 f"An argument cannot be sent to the process of an isolated device: {error}."

@@ -18,7 +18,7 @@ from queue import Queue
 from typing import IO, Any
 
 from vkgroup.errors import DeviceLost, DispatchTimeout, InternalError, VkgroupError, describe
-from vkgroup.processes import receive, send, serve_and_leave
+from vkgroup.processes import INTERNAL_ERROR, receive, send, serve_and_leave
 from vkgroup.runner.messages import CLOSE_SECONDS, READY, Failure, WorkerSetup
 
 
@@ -50,6 +50,11 @@ class Requests:
                 _exit_after_grace_period()
                 self._queue.put(None)
                 return
+            except Exception:
+                # An object whose class this process cannot import. Without its end, the run would wait.
+                traceback.print_exc()
+                sys.stderr.flush()
+                os._exit(INTERNAL_ERROR)
             self._idle.clear()
             self._queue.put(request)
 
