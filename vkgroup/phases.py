@@ -151,13 +151,16 @@ def read(file: int) -> Status:
     if len(fields) < 8:
         return Status()
     seconds, deadline, option, owner, code, name, device, folder = fields[:8]
-    return Status(
-        phase=name,
-        owner=Owner(int(owner)),
-        device=device,
-        seconds=float(seconds),
-        option=option == "1",
-        deadline=float(deadline),
-        folder=folder,
-        exit_code=int(code) if code else None,
-    )
+    try:
+        return Status(
+            phase=name,
+            owner=Owner(int(owner)),
+            device=device,
+            seconds=float(seconds),
+            option=option == "1",
+            deadline=float(deadline),
+            folder=folder,
+            exit_code=int(code) if code else None,
+        )
+    except ValueError:  # the child writes at this moment; the next look reads it whole
+        return Status()

@@ -1,4 +1,4 @@
-"""One mutated module on the reference device and on drivers, and what became of it on each."""
+"""One mutated module on the reference device and on drivers, and its outcome on each."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _ONLY_DATA = "holds an undefined value at the end"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a module on a device.
+    """Outcome of a module on a device.
 
     `kind`: one of the outcomes above; ``"undefined: "`` with the rules that the module breaks (``"race"``,
     ``"barrier"``, ``"bounds"``, ``"hang"``; ``"value"`` for an address or a branch that depends on an

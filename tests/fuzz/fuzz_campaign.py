@@ -75,7 +75,7 @@ def campaign(jobs: Sequence[Job], *, limit: float = LIMIT, folder: Path) -> dict
 
     Returns
     -------
-    What became of each target, by name.
+    The outcome of each target, by name.
     """
     reports = {job.target: Report() for job in jobs}
     left = list(jobs)

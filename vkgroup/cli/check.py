@@ -81,7 +81,8 @@ class Check:
 
     def alone(self, settings: Settings) -> int:
         """Check the only configuration, write its files, and return the exit code."""
-        with deadline.within(settings.options.timeout):
+        # Compilations for other devices have their own time limits.
+        with deadline.within(settings.options.timeout, since_start=self.arguments.compile_on is None):
             if self.arguments.repro is not None or self.arrays is not None:
                 _require_compute(settings)
             checked = self._print(settings)

@@ -195,11 +195,14 @@ class LibrarySession:
 
     def perform(self, job: Job) -> Outcome:
         """Check a configuration, or return the outcome of an earlier check."""
-        with deadline.within(job.settings.options.timeout, since_start=False):
-            return self._outcome(job)
-
-    def _outcome(self, job: Job) -> Outcome:
         start = time.monotonic()
+        try:
+            with deadline.within(job.settings.options.timeout, since_start=False):
+                return self._outcome(job, start)
+        except DeadlineReached:
+            return of_late(status().late, time.monotonic() - start)
+
+    def _outcome(self, job: Job, start: float) -> Outcome:
         try:
             module = load(job.settings)
             key = self._key(job, module.to_bytes(), job.settings.inputs(module))
@@ -207,8 +210,6 @@ class LibrarySession:
             if stored is not None:
                 return replace(stored, unchanged=True)
             outcome = self._checked(job, module, start)
-        except DeadlineReached:
-            return of_late(status().late, time.monotonic() - start)
         except VkgroupError as error:
             return of_error(error, time.monotonic() - start)
         outcome_cache.store(key, outcome)

@@ -85,10 +85,15 @@ def run_in_child(chosen: argparse.Namespace, started: float) -> int | None:
 
 
 def _seconds(chosen: argparse.Namespace) -> float:
-    """Return the time limit of a command; of a folder of shaders, each worker has its own."""
-    if chosen.command == "check" and chosen.shader is not None and chosen.shader.is_dir():
-        return math.inf
-    return float(chosen.timeout) if chosen.command in ("check", "run") else math.inf
+    """Return the time limit of a command.
+
+    It is that of one shader or configuration. A check of a folder has it in each worker, and a check of
+    several configurations, or after compilation for other devices, begins it later (`deadline.within`).
+    """
+    if chosen.command == "check":
+        several = chosen.with_file is not None or (chosen.shader is not None and chosen.shader.is_dir())
+        return math.inf if several or chosen.compile_on is not None else float(chosen.timeout)
+    return float(chosen.timeout) if chosen.command == "run" else math.inf
 
 
 _NO_FOLDER = "-"

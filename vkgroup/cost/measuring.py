@@ -73,8 +73,9 @@ def costs_of_jobs(device: DeviceInfo, jobs: Sequence[Job], timeout: float = SECO
     """Compile shaders on a device at each subgroup size, and return the costs of each.
 
     A crash of the driver is the result of one shader and size. A size that the driver does not compile for,
-    because it chooses another one for the shader, is left out if the other one is there. A compile-only
-    device that cannot be opened, because it lacks Vulkan 1.1, has one cost with the reason.
+    because it chooses another one for the shader, is left out if the other one is there. On a compile-only
+    device that cannot be opened, for example because it lacks Vulkan 1.1, a shader has one cost with the
+    reason.
 
     Parameters
     ----------
@@ -87,21 +88,21 @@ def costs_of_jobs(device: DeviceInfo, jobs: Sequence[Job], timeout: float = SECO
     NoDevice
         Another device cannot be opened.
     """
+    results: list[list[Cost]] = []
     try:
         worker = _Worker(device, timeout)
+        try:
+            capabilities = worker.capabilities()
+            for job in jobs:
+                sizes = job.sizes or sizes_of(capabilities, job)
+                results.append(_different([worker.compile(CompileAt(job, size)) for size in sizes]))
+        finally:
+            worker.close()
     except NoDevice as error:
         if not device.is_compile_only:
             raise
-        status, size = Status.NOT_SUPPORTED, device.subgroup_size
-        return [[Cost(device.choice, device.name, size, status, str(error))] for _ in jobs]
-    results = []
-    try:
-        capabilities = worker.capabilities()
-        for job in jobs:
-            sizes = job.sizes or sizes_of(capabilities, job)
-            results.append(_different([worker.compile(CompileAt(job, size)) for size in sizes]))
-    finally:
-        worker.close()
+        cost = Cost(device.choice, device.name, device.subgroup_size, Status.NOT_SUPPORTED, str(error))
+        results += [[cost] for _ in jobs[len(results) :]]
     return results
 
 

@@ -13,7 +13,7 @@ def file_of(root: Path, pattern: str) -> Path:
 
     Raises DriverFetchError: there is none, it is a device or a pipe, or a link that leads out of `root`.
     """
-    files = sorted(root.glob(pattern))
+    files = sorted(path for path in root.glob(pattern) if not path.is_dir())
     if not files:
         raise DriverFetchError(f"The downloaded packages have no {pattern} (any more).")
     _require_own(files[0], root)

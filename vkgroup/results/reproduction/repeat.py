@@ -129,7 +129,7 @@ def _in_place(setup: Setup, request: Repeat) -> Repeated | Failure:
 def _compared(found: Repeated) -> list[str]:
     """Return lines on outputs that differ from the recorded ones and from those of the reference device."""
     same = [one for one in found.outputs if not one.differing]
-    lines = [f"{len(same)} of {len(found.outputs)} outputs are what they were, in every bit."]
+    lines = [f"{len(same)} of {len(found.outputs)} outputs are equal bit by bit."]
     lines += [
         f"Step {one.step}, {one.name}: {one.differing} of {one.size} elements are not what they were."
         for one in found.outputs

@@ -132,4 +132,4 @@ def repeat_run(device: Device, folder: Path, record: Json, timeout: float) -> Ou
         if output.differing
     ]
     same = len(outputs) - len(lines)
-    return Outcome(not lines, (f"{same} of {len(outputs)} outputs are what they were, in every bit.", *lines))
+    return Outcome(not lines, (f"{same} of {len(outputs)} outputs are equal bit by bit.", *lines))
