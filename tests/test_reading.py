@@ -25,6 +25,7 @@ OWN_FILES = {
     "bootstrap/environment.py": "vkgroup's own environment",
     "bootstrap/making.py": "vkgroup's own project file",
     "check/outcome_cache.py": "cache",
+    "cli/memory.py": "files of the kernel in /proc and /sys",
     "compiler/cache.py": "cache",
     "compiler/front.py": "package data",
     "compiler/installed.py": "cache",

@@ -78,6 +78,8 @@ class Place:
             for path in (self.template, *self.others):
                 os.chown(path, USER, USER)
         self.mark = f"{os.getpid()}-{time.monotonic_ns()}"
+        # Another campaign of this process had the same user.
+        self.earlier = frozenset(self._owned())
 
     def environment(self) -> dict[str, str]:
         """Return the environment of the commands: everything that they write belongs into the folder."""
@@ -133,6 +135,9 @@ class Place:
 
         They are found by their user, so that the result is empty if the commands have no user of their own.
         """
+        return [path for path in self._owned() if path not in self.earlier]
+
+    def _owned(self) -> list[str]:
         if os.getuid():
             return []
         places = [path for path in _WRITABLE if Path(path).is_dir()]

@@ -165,7 +165,7 @@ def _make_folder(folder: Path, settings: Settings, checked: Checked, devices: li
         entry_point=options.entry_point,
         outputs=[pairs.key(name) for name in options.outputs],
         push=settings.push(),
-        specialization=settings.specialization(),
+        specialization=settings.specialization(checked.module),
         seed=options.seed,
         step_limit=options.step_limit,
         local_size=options.local_size,

@@ -73,7 +73,7 @@ def _job(settings: Settings) -> Job:
     return job_of(
         module,
         entry_point=module.reflection.entry_point(options.entry_point).name,
-        specialization=settings.specialization(),
+        specialization=settings.specialization(module),
         full_subgroups=bool(options.full_subgroups),
     )
 

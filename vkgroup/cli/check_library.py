@@ -205,7 +205,7 @@ class LibrarySession:
     def _outcome(self, job: Job, start: float) -> Outcome:
         try:
             module = load(job.settings)
-            key = self._key(job, module.to_bytes(), job.settings.inputs(module))
+            key = self._key(job, module, job.settings.inputs(module))
             stored = outcome_cache.load(key) if self.use_cache else None
             if stored is not None:
                 return replace(stored, unchanged=True)
@@ -223,7 +223,7 @@ class LibrarySession:
             return of_error(error, time.monotonic() - start)
         return of_report(report, time.monotonic() - start, strict=job.settings.options.strict)
 
-    def _key(self, job: Job, module: bytes, inputs: dict[Any, Any]) -> str:
+    def _key(self, job: Job, module: Module, inputs: dict[Any, Any]) -> str:
         """Return the key of a check in the cache."""
         given = vars(job.settings.options)
         names = ("strict", "entry_point", "groups", "seed", "subgroup_size", "full_subgroups", "lanes",
@@ -235,7 +235,7 @@ class LibrarySession:
             "compilation": repr(job.compilation),
             "outputs": list(given["outputs"]),
             "push": job.settings.push(),
-            "specialization": job.settings.specialization(),
+            "specialization": job.settings.specialization(module),
             "devices": [repr(device) for device in self.devices],
         }
-        return outcome_cache.key(module, inputs, options)
+        return outcome_cache.key(module.to_bytes(), inputs, options)

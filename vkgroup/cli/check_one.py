@@ -61,7 +61,7 @@ def check_one(
         inputs=settings.inputs(module),
         outputs=[pairs.key(name) for name in options.outputs],
         push=settings.push(),
-        specialization=settings.specialization(),
+        specialization=settings.specialization(module),
         entry_point=options.entry_point,
         seed=options.seed,
         devices=devices,

@@ -73,7 +73,7 @@ def _job(setting: Settings, options: argparse.Namespace) -> Job:
         return job_of(
             module,
             entry_point=options.entry_point if options.entry_point in names else None,
-            specialization=setting.specialization(),
+            specialization=setting.specialization(module),
             sizes=options.subgroup_size or (),
             full_subgroups=bool(options.full_subgroups),
         )

@@ -111,7 +111,7 @@ def _work(
     }
     push = _numbers(arguments.push, "--push")
     if configured is not None:
-        specialization, push = configured.specialization(), configured.push()
+        specialization, push = configured.specialization(module), configured.push()
         bindings = configured.bindings(module, bindings)
     for note in notes_of(_modules(module, stages), specialization):
         print(f"Note: {note}", file=sys.stderr)

@@ -87,7 +87,7 @@ def _number(text: str) -> int | str:
 
 def _specialization(settings: Settings, checked: Checked) -> tuple[dict[str, bool | int | float], list[str]]:
     """Return the values of the specialization constants by name or id, and the names of those not given."""
-    given = settings.specialization()
+    given = settings.specialization(checked.module)
     constants = checked.module.reflection.specialization_constants
     names = [entry.name for entry in constants]
     named = {entry.id: entry.name for entry in constants if entry.name and names.count(entry.name) == 1}

@@ -67,12 +67,18 @@ class Settings:
         own = {name: pairs.values(text) for name, text in pairs.once(self.options.push, "--push").items()}
         return {**self.fields.push, **own}
 
-    def specialization(self) -> dict[int | str, Any]:
-        """Return the specialization constants by id or name."""
+    def specialization(self, module: Module) -> dict[int | str, Any]:
+        """Return the specialization constants by id or name.
+
+        An option replaces the constant of the file also if one of them has its id and the other its name.
+        """
         given = pairs.once(self.options.spec, "--spec")
         own = {pairs.constant(name): pairs.value(text) for name, text in given.items()}
         fields = {pairs.constant(name): value for name, value in self.fields.specialization.items()}
-        return {**fields, **own}
+        constants = module.reflection.specialization_constants
+        ids: dict[int | str, int] = {entry.name: entry.id for entry in constants}
+        replaced = {ids.get(key, key) for key in own}
+        return {key: value for key, value in fields.items() if ids.get(key, key) not in replaced} | own
 
     def inputs(self, module: Module) -> dict[pairs.Key, Any]:
         """Return the arrays of the bindings; a list is for an array of descriptors."""
@@ -120,7 +126,8 @@ class Settings:
         """Return a function that returns the number of invocations of the dispatch."""
 
         def count() -> int:
-            values, _ = pack_specialization(module.reflection.specialization_constants, self.specialization())
+            constants = module.reflection.specialization_constants
+            values, _ = pack_specialization(constants, self.specialization(module))
             names = {entry.name for entry in module.reflection.entry_points}
             entry = self.options.entry_point if self.options.entry_point in names else None
             program = Program(module, entry, values)
