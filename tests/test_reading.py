@@ -51,6 +51,7 @@ OPENERS = {
     "bootstrap/bundle.py": "a file of a bundle, after `require_regular`",
     "bootstrap/making.py": "files of a bundle that is made",
     "cli/main.py": "the null device",
+    "cli/memory.py": "files of the kernel in /proc",
     "compiler/cache.py": "cache",
     "conformance/expectations.py": "a file of expectations, after `require_regular`",
     "drivers/apt.py": "a pipe to apt",
