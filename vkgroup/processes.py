@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import struct
 import sys
 import traceback
@@ -15,6 +16,10 @@ from pathlib import Path
 from typing import IO, Any
 
 _LENGTH = struct.Struct("<Q")
+
+EXTERNAL_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Signals that the system or another process sends, such as SIGKILL where memory is exhausted; no error of a
+driver raises them."""
 
 INTERNAL_ERROR = 70
 """Exit code of a process that ends with an exception of its own code: EX_SOFTWARE of sysexits.h."""

@@ -18,6 +18,7 @@ from vkgroup import phases
 from vkgroup.cli import deadline, memory
 from vkgroup.cli.signals import ENDING
 from vkgroup.phases import Owner, Status
+from vkgroup.processes import EXTERNAL_SIGNALS
 
 SUPERVISED = ("bench", "check", "compile", "conform", "cost", "probe", "run")
 """Commands that call drivers or compilers."""
@@ -37,9 +38,6 @@ _FREE_SECONDS = 0.1
 """Seconds to wait for the end of a child that was killed."""
 
 _INTERNAL, _CRASH = 2, 3
-
-_EXTERNAL = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""Signals that the system or another process sends; no error of a driver raises them."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -204,7 +202,7 @@ class Supervisor:
             signal.signal(self._passed, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {self._passed})
             os.kill(os.getpid(), self._passed)
-        return _print(crash(now, code), _CRASH if now.device and -code not in _EXTERNAL else _INTERNAL)
+        return _print(crash(now, code), _CRASH if now.device and -code not in EXTERNAL_SIGNALS else _INTERNAL)
 
 
 def _print(line: str, code: int) -> int:
@@ -226,7 +224,7 @@ def crash(now: Status, code: int) -> str:
     """
     names = {-int(number): number.name for number in signal.Signals}
     name = names.get(code, f"signal {-code}" if code < 0 else f"exit code {code}")
-    if -code in _EXTERNAL:
+    if -code in EXTERNAL_SIGNALS:
         return (
             f"the command was killed by {name}, while {now.phase}. No error of a driver raises this signal:"
             f" another process sent it, or the system, because the host's memory is exhausted.{_kept(now)}"

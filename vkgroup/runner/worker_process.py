@@ -36,10 +36,6 @@ SECONDS_PER_CASE = 2.0
 KILL_SECONDS = 30.0
 """Seconds that a driver may take to release a process that is killed."""
 
-
-_EXTERNAL_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""Signals that the system or another process sends, such as SIGKILL where memory is exhausted."""
-
 EXTERNAL = (
     "no error of a driver raises this signal: the system sends SIGKILL when the host's memory is exhausted; "
     "use fewer workers (--jobs)"
@@ -210,7 +206,7 @@ class WorkerProcess:
         self._log.seek(0)
         last = excerpt(self._log.read().decode(errors="replace"))
         message = f"the process was {end}" + (f"; it printed: {last}" if last else "")
-        external = -code in _EXTERNAL_SIGNALS
+        external = -code in processes.EXTERNAL_SIGNALS
         return WorkerDied(
             f"{message}; {EXTERNAL}" if external else message,
             is_internal=external or code == processes.INTERNAL_ERROR,
