@@ -11,6 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from process_states import alive, descendants
+
 OK = """#version 450
 layout(local_size_x = 64) in;
 layout(binding = 0) buffer B { uint b[]; };
@@ -51,23 +53,6 @@ def run(*words: str, folder: Path, **environment: str) -> tuple[int, str, str, f
 def lines_of_vkgroup(err: str) -> list[str]:
     """Return the lines of vkgroup in the errors, without those of a driver."""
     return [line for line in err.splitlines() if line.startswith("vkgroup: ")]
-
-
-def descendants(process: int) -> set[int]:
-    """Return the child processes of a process, and theirs."""
-    found = set()
-    for file in Path(f"/proc/{process}/task").glob("*/children"):
-        with suppress(OSError):
-            for word in file.read_text().split():
-                found |= {int(word), *descendants(int(word))}
-    return found
-
-
-def alive(process: int) -> bool:
-    """Return whether a process runs."""
-    with suppress(OSError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    return False
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = 60.0) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from mutants.driver_errors import CRASH
-from supervised_commands import OK, alive, descendants, has_loaded, lines_of_vkgroup, run, start, wait_until
+from process_states import alive, descendants
+from supervised_commands import OK, has_loaded, lines_of_vkgroup, run, start, wait_until
 
 from vkgroup.compiler import compile_source
 

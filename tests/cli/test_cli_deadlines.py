@@ -9,11 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
+from process_states import alive, descendants
 from supervised_commands import (
     OK,
     SLOW_START,
-    alive,
-    descendants,
     lines_of_vkgroup,
     run,
     start,

@@ -10,13 +10,13 @@ import threading
 import time
 import types
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 from isolation.planted_openers import BUG, CRASH, HANG, KILL, planted
 from mutants import driver_errors
+from process_states import alive
 
 import vkgroup
 from vkgroup import HitGroup
@@ -90,13 +90,6 @@ def process_of(device: Device) -> int:
     worker = device._base._worker
     assert worker is not None
     return worker._process.pid
-
-
-def exists(process: int) -> bool:
-    """Return whether a process runs."""
-    with suppress(OSError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
 
 
 # --- like an ordinary device ------------------------------------------------------------------------------
@@ -270,8 +263,8 @@ def test_what_needs_the_driver_in_this_process_is_refused(isolated: Device, swif
 def test_a_closed_device_has_no_process(swiftshader: Driver) -> None:
     with vkgroup.open(swiftshader.name, isolated=True) as device:
         process = process_of(device)
-        assert exists(process)
-    assert not exists(process)
+        assert alive(process)
+    assert not alive(process)
     assert device.closed
     with pytest.raises(DriverError, match="closed"):
         run(device)
@@ -283,7 +276,7 @@ def test_a_forgotten_device_has_no_process(swiftshader: Driver) -> None:
     process = process_of(device)
     del device
     gc.collect()
-    assert not exists(process)
+    assert not alive(process)
 
 
 # --- crashes and hangs ------------------------------------------------------------------------------------
@@ -322,7 +315,7 @@ def test_a_driver_that_does_not_return_is_ended_from_outside(faulty: Device) -> 
         run(faulty, HANG, timeout=0.5)
     assert 1.0 < time.monotonic() - start < 20
     assert run(faulty) == [1, 2, 3]
-    assert not exists(process)
+    assert not alive(process)
 
 
 def test_a_signal_of_the_system_is_no_crash_of_the_driver(faulty: Device) -> None:

@@ -21,6 +21,7 @@ from mutants.driver_errors import (
     time_out_on_elect,
     wrong_vote_once_and_killed_on_elect,
 )
+from process_states import alive
 
 import vkgroup.conformance as conformance
 from vkgroup import processes
@@ -175,12 +176,6 @@ def children(pid: int) -> set[int]:
 def workers_of(supervisor: int) -> set[int]:
     """The running child processes of a supervised command."""
     return {worker for command in children(supervisor) for worker in children(command)}
-
-
-def alive(pid: int) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
 
 
 @pytest.mark.mostly_slow(every=3)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from process_states import descendants
 
 import vkgroup
 from vkgroup import processes
@@ -28,25 +29,10 @@ distributed.Client(sys.argv[1], timeout=5).run_on_scheduler(lambda: 1)
 """
 
 
-def _descendants(process: int) -> set[int]:
-    """Return a process and all that it started, also indirectly."""
-    parents = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            stat = (folder / "stat").read_text()
-        except OSError:
-            continue
-        parents[int(folder.name)] = int(stat.rpartition(")")[2].split()[1])
-    family = {process}
-    while new := {child for child, parent in parents.items() if parent in family} - family:
-        family |= new
-    return family
-
-
 def listening(process: int) -> set[str]:
     """Return the addresses at which a process and its descendants accept connections (TCP)."""
     sockets = set()
-    for member in _descendants(process):
+    for member in (process, *descendants(process)):
         for link in Path(f"/proc/{member}/fd").glob("*"):
             try:
                 sockets.add(os.readlink(link))
