@@ -10,7 +10,6 @@ a run that does not end, a process that is left, and a file outside of the folde
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import shlex
@@ -26,6 +25,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import fuzz_record
 from command_words import FILES, line, prepare
 
 from vkgroup import drivers, processes
@@ -276,9 +276,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="vkgroup-lines-") as folder:
         for record in campaign(arguments.runs, arguments.seed, Path(folder)):
             if arguments.json:
-                whole = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
-                text = json.dumps({**whole, "command_lines": record}, indent=1)
-                arguments.json.write_text(text + "\n", errors="backslashreplace")
+                fuzz_record.update(arguments.json, {"command_lines": record})
     print(f"{record['runs']} runs, {len(record['findings'])} with findings, {record['seconds']} s")
     return 1 if record["findings"] or record["written_outside"] else 0
 

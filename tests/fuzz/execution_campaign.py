@@ -23,12 +23,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any
 
+import fuzz_record
 from execution_counts import Counts, Store, record_of
 from execution_trial import ERROR, REFERENCE, SECONDS
 from execution_worker import Task
 from fuzz_campaign import HERE, environment
-
-from vkgroup.files import write_whole
 
 DRIVERS = ("swiftshader", "lavapipe-25.0.7")
 
@@ -139,9 +138,7 @@ def campaign(task: Task, store: Store, folder: Path, limit: float = LIMIT) -> No
 
 def write_record(file: Path, campaigns: Sequence[Counts]) -> None:
     """Write the counts of campaigns into a record of fuzzing, under ``"execution"``."""
-    record = json.loads(file.read_text()) if file.exists() else {}
-    record["execution"] = record_of(campaigns)
-    write_whole(file, json.dumps(record, indent=1) + "\n")
+    fuzz_record.update(file, {"execution": record_of(campaigns)})
 
 
 def main() -> int:

@@ -25,6 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import fuzz_record
 from fuzz_worker import EXCEPTION, Finding, Job, Report, smaller
 
 HERE = Path(__file__).resolve().parent
@@ -254,9 +255,7 @@ def main() -> int:
 
     record = record_of(arguments.target or list(TARGETS), arguments.inputs, arguments.seed, arguments.limit)
     if arguments.json:
-        # The other programs of this folder write into the same file, each under a key of its own.
-        others = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
-        arguments.json.write_text(json.dumps({**others, **record}, indent=1) + "\n")
+        fuzz_record.update(arguments.json, record)
     print(f"{record['inputs']} inputs, {record['findings']} findings, {record['seconds']} s")
     return 1 if record["findings"] else 0
 

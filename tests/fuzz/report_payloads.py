@@ -24,6 +24,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "results" / "report"))
 
+import fuzz_record  # noqa: E402
 from browser import open_browser  # noqa: E402
 from playwright.sync_api import Browser  # noqa: E402
 from sample_runs import bench, capabilities, check, new_run, write_run  # noqa: E402
@@ -229,8 +230,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="vkgroup-reports-") as folder:
         for record in campaign(arguments.payloads, arguments.seed, Path(folder)):
             if arguments.json:
-                whole = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
-                arguments.json.write_text(json.dumps({**whole, "report_payloads": record}, indent=1) + "\n")
+                fuzz_record.update(arguments.json, {"report_payloads": record})
     print(f"{record['payloads']} payloads, {len(record['findings'])} findings, {record['seconds']} s")
     return 1 if record["findings"] else 0
 
