@@ -51,6 +51,9 @@ CRASH, TIME_LIMIT, UNDEFINED, ERROR = "crash", "time limit", "undefined", "error
 NOT_REPEATED = "crash that a new process does not repeat"
 """Modules with undefined behaviour that the process executed before may have damaged its memory."""
 
+FAILURES = (DIFFERED, CRASH, ERROR)
+"""Outcomes that ask for an investigation: a known error or undefined behaviour has more words."""
+
 NOT_RUN = "not run, because the reference device reports a hang"
 
 _BUSY = "vkgroup itself did not end"
@@ -70,10 +73,13 @@ class Outcome:
     undefined value, ``"order"`` for an address that depends on the order of atomics); ``"refused: "`` with
     the name of the error; or a failure with ``": "`` and the known error of the driver that its shader shows
     (`vkgroup/findings`).
+
+    `output`: the name of the first output that differs.
     """
 
     kind: str
     detail: str = ""
+    output: str = ""
     seconds: float = 0.0  # of the run; those over the time limit count the same for a second attempt
 
 
@@ -83,6 +89,7 @@ class Trial:
     def __init__(self, devices: Mapping[str, Device], seconds: float = SECONDS) -> None:
         self.devices, self.seconds = devices, seconds
         self.sizes = {name: device.capabilities.subgroup.size for name, device in devices.items()}
+        self._unmutated: dict[tuple[str, str], Outcome] = {}  # by base and device
 
     def run(self, base: Base, module: Module, *, hangs: bool = True) -> dict[str, Outcome]:
         """Return the outcome of a module on every device.
@@ -95,9 +102,8 @@ class Trial:
             return dict.fromkeys((REFERENCE, *self.devices), _refusal(error))
         outcomes: dict[str, Outcome] = {}
         runs: dict[int, Run | Outcome] = {}
-        uses_subgroups = any("Group" in name for name in module.reflection.capabilities)
-        for name, device in self.devices.items():
-            size = self.sizes[name] if uses_subgroups else SIZE
+        for name in self.devices:
+            size = self._size(name, module)
             if size not in runs:
                 runs[size] = _reference(dispatch, size)
             expected = runs[size]
@@ -106,18 +112,52 @@ class Trial:
             if not hangs and _hangs(expected):
                 outcomes[name] = Outcome(NOT_RUN)
             else:
-                outcomes[name] = self._on_driver(device, base, dispatch, expected, self.seconds)
-            broken = expected.kind if isinstance(expected, Outcome) else _of_reference(expected).kind
-            if outcomes[name].kind == TIME_LIMIT and broken == EXECUTED:
-                # A busy machine may be slow.
-                outcomes[name] = self._on_driver(device, base, dispatch, expected, PATIENCE * self.seconds)
-            if outcomes[name].kind == CRASH and broken == EXECUTED:
-                again = self._on_driver(device, base, dispatch, expected, self.seconds)
-                outcomes[name] = again if again.kind == CRASH else replace(outcomes[name], kind=NOT_REPEATED)
-            if outcomes[name].kind in (CRASH, TIME_LIMIT) and broken != EXECUTED:
-                outcomes[name] = replace(outcomes[name], kind=f"{outcomes[name].kind} ({broken})")
-            outcomes[name] = _explained(outcomes[name], base, device)
+                outcomes[name] = self._explained(self._tried(name, base, dispatch, expected), base, name)
         return outcomes
+
+    def _size(self, name: str, module: Module) -> int:
+        """Return the subgroup size of a module on a device."""
+        uses_subgroups = any("Group" in capability for capability in module.reflection.capabilities)
+        return self.sizes[name] if uses_subgroups else SIZE
+
+    def _tried(self, name: str, base: Base, dispatch: Dispatch, expected: Run | Outcome) -> Outcome:
+        """Return the outcome on a driver; a failure of a defined module is tried a second time."""
+        device = self.devices[name]
+        outcome = self._on_driver(device, base, dispatch, expected, self.seconds)
+        broken = expected.kind if isinstance(expected, Outcome) else _of_reference(expected).kind
+        if outcome.kind == TIME_LIMIT and broken == EXECUTED:
+            # A busy machine may be slow.
+            outcome = self._on_driver(device, base, dispatch, expected, PATIENCE * self.seconds)
+        if outcome.kind == CRASH and broken == EXECUTED:
+            again = self._on_driver(device, base, dispatch, expected, self.seconds)
+            outcome = again if again.kind == CRASH else replace(outcome, kind=NOT_REPEATED)
+        if outcome.kind in (CRASH, TIME_LIMIT) and broken != EXECUTED:
+            outcome = replace(outcome, kind=f"{outcome.kind} ({broken})")
+        return outcome
+
+    def _explained(self, outcome: Outcome, base: Base, name: str) -> Outcome:
+        """Return a failure with the name of a known error of the driver, if it is that of the base.
+
+        The base was written for the error, and without a mutation it fails in the same way: a crash, a run
+        that does not end, or a difference in the same output.
+        """
+        if outcome.kind not in (CRASH, DIFFERED, TIME_LIMIT):
+            return outcome
+        info = self.devices[name].info
+        for finding in findings_for(info.driver_name, info.driver_info):
+            if finding.shader and base.name == f"shaders/findings/{finding.shader}":
+                known = self._of_base(base, name)
+                if (known.kind, known.output) == (outcome.kind, outcome.output):
+                    return replace(outcome, kind=f"{outcome.kind}: {finding.id}")
+        return outcome
+
+    def _of_base(self, base: Base, name: str) -> Outcome:
+        """Return the outcome of a base without a mutation on a driver."""
+        if (base.name, name) not in self._unmutated:
+            dispatch = _dispatch(base, base.module, self.seconds)
+            expected = _reference(dispatch, self._size(name, base.module))
+            self._unmutated[base.name, name] = self._tried(name, base, dispatch, expected)
+        return self._unmutated[base.name, name]
 
     def _on_driver(
         self, device: Device, base: Base, dispatch: Dispatch, expected: Run | Outcome, limit: float
@@ -136,12 +176,13 @@ class Trial:
                 timeout=limit,
             )
         except DriverCrash as error:
-            return Outcome(CRASH, str(error), time.monotonic() - start)
+            return Outcome(CRASH, str(error), seconds=time.monotonic() - start)
         except (DispatchTimeout, DeviceLost) as error:
-            return Outcome(TIME_LIMIT, str(error), time.monotonic() - start - limit + self.seconds)
+            spent = time.monotonic() - start - limit + self.seconds
+            return Outcome(TIME_LIMIT, str(error), seconds=spent)
         except Exception as error:
             if isinstance(error, InternalError) and _BUSY in str(error) and limit == self.seconds:
-                return Outcome(TIME_LIMIT, str(error), time.monotonic() - start)
+                return Outcome(TIME_LIMIT, str(error), seconds=time.monotonic() - start)
             return replace(_refusal(error), seconds=time.monotonic() - start)
         seconds = time.monotonic() - start
         return replace(self._judged(base, dispatch, expected, results), seconds=seconds)
@@ -161,17 +202,6 @@ class Trial:
             return _compared(base, dispatch, expected, got)
         except Exception as error:
             return _refusal(error)
-
-
-def _explained(outcome: Outcome, base: Base, device: Device) -> Outcome:
-    """Return a failure with the name of the known error that its shader was written for."""
-    if outcome.kind not in (CRASH, DIFFERED, TIME_LIMIT):
-        return outcome
-    info = device.info
-    for finding in findings_for(info.driver_name, info.driver_info):
-        if finding.shader and base.name == f"shaders/findings/{finding.shader}":
-            return replace(outcome, kind=f"{outcome.kind}: {finding.id}")
-    return outcome
 
 
 def _dispatch(base: Base, module: Module, seconds: float) -> Dispatch:
@@ -199,7 +229,7 @@ def _reference(dispatch: Dispatch, size: int) -> Run | Outcome:
     try:
         return dispatch.run(Configuration(size))
     except DispatchTimeout as error:
-        return Outcome(TIME_LIMIT, str(error), time.monotonic() - start)
+        return Outcome(TIME_LIMIT, str(error), seconds=time.monotonic() - start)
     except Exception as error:
         return _refusal(error)
 
@@ -247,6 +277,7 @@ def _compared(base: Base, dispatch: Dispatch, expected: Run, got: Run) -> Outcom
         DIFFERED,
         f"{difference.label}: expected {difference.first}, got {difference.second};"
         f" {difference.count} numbers differ",
+        difference.label.partition("[")[0],
     )
 
 

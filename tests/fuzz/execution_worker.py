@@ -106,14 +106,14 @@ def work(task: Task, say: Callable[[Mapping[str, Any]], None]) -> None:
     """Run the modules of a task."""
     bases = load_corpus(Path(task.corpus))
     infos = {name: _info(name, Path(task.corpus).parent) for name in task.drivers}
-    devices = _opened(task, infos)
+    trial = Trial(_opened(task, infos), task.seconds)
     say({"ready": len(bases)})
     for done, number in enumerate(range(task.start, task.stop), 1):
-        say(_report(Trial(devices, task.seconds), bases, task.seed, number))
+        say(_report(trial, bases, task.seed, number))
         if done % REOPEN == 0:
-            _close(devices)
-            devices = _opened(task, infos)
-    _close(devices)
+            _close(trial.devices)
+            trial = Trial(_opened(task, infos), task.seconds)
+    _close(trial.devices)
 
 
 def _info(name: str, folder: Path) -> DeviceInfo:
