@@ -76,7 +76,7 @@ def module_of(bases: list[Base], seed: int, number: int) -> Mutated | None:
     """Return the module of a seed and a number; None if no attempt was valid."""
     rng = random.Random(f"{seed} {number}")
     # Small modules are executed more often: their time is mostly that of compilers.
-    base = rng.choices(bases, [1 / len(base.module.words) for base in bases])[0]
+    base = rng.choices(bases, [len(base.module.words) ** -2 for base in bases])[0]
     rejected = Counter[str]()
     for _ in range(TRIES):
         changed = mutated(base.module, rng)
