@@ -17,6 +17,9 @@ from enum import IntEnum
 SHARED = "VKGROUP_SHARED_PHASE"
 """Environment variable with the number of the shared file, for a program that replaces a child process."""
 
+WRITING_SECONDS = 10.0
+"""Seconds after its deadline in which `check` writes its findings."""
+
 _SIZE = 4096
 _SEPARATOR = "\0"
 
@@ -77,12 +80,22 @@ def update(**changes: object) -> None:
 def phase(name: str, owner: Owner = Owner.HOST) -> Iterator[None]:
     """Name the phase of the block, for example ``"compiling sum.comp"``.
 
-    The phase in which an exception was raised stays, because the message on a deadline names it.
+    The phase in which the deadline was reached stays, because the message on it names the phase.
     """
     before = _status.phase, _status.owner
     update(phase=name, owner=owner)
-    yield
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, DeadlineReached) and time.monotonic() < _status.deadline:
+            update(phase=before[0], owner=before[1])
+        raise
     update(phase=before[0], owner=before[1])
+
+
+def allow_writing() -> None:
+    """Give a command whose deadline was reached `WRITING_SECONDS` to write what it has found."""
+    update(deadline=time.monotonic() + WRITING_SECONDS)
 
 
 @contextmanager

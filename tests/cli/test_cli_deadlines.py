@@ -19,6 +19,7 @@ from supervised_commands import (
     wait_until,
 )
 
+from vkgroup.cli import check
 from vkgroup.cli.main import main
 from vkgroup.cli.memory import default
 
@@ -60,8 +61,11 @@ WORDS = ("--groups", "1", "--out", "0=uint[64]")
 
 LIMIT = 12.0
 
-STUCK = os.pathsep.join([str(Path(__file__).parent / "stuck_driver"), os.environ["PYTHONPATH"]])
-"""PYTHONPATH of a command whose driver is stuck."""
+STUCK, SLOW_WRITING = (
+    os.pathsep.join([str(Path(__file__).parent / folder), os.environ["PYTHONPATH"]])
+    for folder in ("stuck_driver", "slow_writing")
+)
+"""PYTHONPATH of a command whose driver is stuck, and of one that takes seconds to write its findings."""
 
 
 def require_in_time(seconds: float) -> None:
@@ -135,6 +139,45 @@ def test_the_limit_of_one_configuration_is_not_that_of_all(
     assert code == 2
 
 
+def test_each_configuration_is_written_before_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library that does not return in a later one costs no result."""
+    (tmp_path / "ok.comp").write_text(OK)
+    names = ["first", "second", "third"]
+    configurations = [{"name": name, "shader": "ok.comp", "subgroup_sizes": [4]} for name in names]
+    given, file = tmp_path / "all.json", tmp_path / "found.json"
+    given.write_text(json.dumps({"configurations": configurations}))
+    written: list[int] = []
+    original = check.check_one
+
+    def check_one(*arguments: object) -> object:
+        written.append(len(json.loads(file.read_text())["configurations"]) if file.exists() else 0)
+        return original(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(check, "check_one", check_one)
+    assert main(["check", "--with", str(given), "--device", "none", "--json", str(file)]) == 0
+    assert written == [0, 1, 2]
+
+
+def test_findings_are_written_although_that_takes_longer_than_the_grace_period(tmp_path: Path) -> None:
+    """Writing the findings takes three seconds more than the supervisor waits for other commands."""
+    (tmp_path / "endless.comp").write_text(ENDLESS)
+    words = (
+        "check",
+        "endless.comp",
+        "--device",
+        "none",
+        "--step-limit",
+        str(1 << 30),
+        "--json",
+        "found.json",
+    )
+    code, _, _, _ = run(*words, "--timeout", "4", folder=tmp_path, PYTHONPATH=SLOW_WRITING)
+    assert code == 2
+    assert json.loads((tmp_path / "found.json").read_text())["no_verdict"]
+
+
 def test_a_limit_of_memory_of_a_compiler(tmp_path: Path) -> None:
     """The compiler's process counts: glslang takes ever more memory for this shader."""
     (tmp_path / "slow.comp").write_text(MACROS)
@@ -167,6 +210,26 @@ def test_a_limit_of_memory_of_a_folder_below_that_of_its_command(tmp_path: Path)
 
 def test_the_default_limit_of_memory_is_below_that_of_the_host() -> None:
     assert 1 << 28 < default() < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "file"),
+    [
+        ("0::/user.slice/job", "sys/fs/cgroup/user.slice/memory.max"),
+        ("0::/in/a/container", "sys/fs/cgroup/memory.max"),
+        ("5:cpu:/x\n4:memory:/jobs/1", "sys/fs/cgroup/memory/jobs/1/memory.limit_in_bytes"),
+    ],
+)
+def test_the_limits_of_all_control_groups_count(cgroup: str, file: str, tmp_path: Path) -> None:
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text(cgroup + "\n")
+    group = tmp_path / file
+    group.parent.mkdir(parents=True)
+    group.write_text(f"{1 << 30}\n")
+    (tmp_path / "sys/fs/cgroup/memory.max").write_text("max\n")
+    if file == "sys/fs/cgroup/memory.max":
+        group.write_text(f"{1 << 30}\n")
+    assert default(tmp_path) == (1 << 30) * 3 // 4
 
 
 @pytest.mark.parametrize("text", ["0", "-1G", "1Q", "nan", "infG", "9999999999G", ""])

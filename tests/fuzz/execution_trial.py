@@ -6,6 +6,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 from execution_corpus import SIZE, Base
@@ -138,14 +139,15 @@ class Trial:
     def _explained(self, outcome: Outcome, base: Base, name: str) -> Outcome:
         """Return a failure with the name of a known error of the driver, if it is that of the base.
 
-        The base was written for the error, and without a mutation it fails in the same way: a crash, a run
-        that does not end, or a difference in the same output.
+        The base is the shader or a case of the error, and without a mutation it fails in the same way: a
+        crash, a run that does not end, or a difference in the same output.
         """
         if outcome.kind not in (CRASH, DIFFERED, TIME_LIMIT):
             return outcome
         info = self.devices[name].info
         for finding in findings_for(info.driver_name, info.driver_info):
-            if finding.shader and base.name == f"shaders/findings/{finding.shader}":
+            shader = f"shaders/findings/{finding.shader}" if finding.shader else ""
+            if base.name == shader or any(fnmatchcase(base.name, glob) for glob in finding.filter):
                 known = self._of_base(base, name)
                 if (known.kind, known.output) == (outcome.kind, outcome.output):
                     return replace(outcome, kind=f"{outcome.kind}: {finding.id}")

@@ -35,6 +35,7 @@ from vkgroup.errors import (
 )
 from vkgroup.isolation import IsolatedDevice
 from vkgroup.opening import select
+from vkgroup.runner.worker_process import KILL_SECONDS
 
 ADD = """#version 450
 layout(local_size_x = 64, local_size_x_id = 3) in;
@@ -316,6 +317,25 @@ def test_a_driver_that_does_not_return_is_ended_from_outside(faulty: Device) -> 
     assert 1.0 < time.monotonic() - start < 20
     assert run(faulty) == [1, 2, 3]
     assert not alive(process)
+
+
+def test_a_process_that_the_kernel_holds_is_left(
+    swiftshader: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver of a GPU may take long to free the memory of a killed process."""
+    with IsolatedDevice(select(swiftshader.name), planted, {}) as device:
+        process_of(device)
+        held = device._base._worker
+        assert held is not None
+        kill = held._process.kill
+        monkeypatch.setattr(held._process, "kill", lambda: None)
+        start = time.monotonic()
+        with pytest.raises(DispatchTimeout):
+            run(device, HANG, timeout=0.5)
+        # The limit and its grace period, the stack of the worker, and one second for its end.
+        assert time.monotonic() - start < 20 < KILL_SECONDS
+        assert run(device) == [1, 2, 3]
+        kill()
 
 
 def test_a_signal_of_the_system_is_no_crash_of_the_driver(faulty: Device) -> None:

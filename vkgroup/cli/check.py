@@ -103,6 +103,9 @@ class Check:
             for entry in settings:
                 self.console.write_line(f"=== {entry.name} ===", style="bold")
                 records.append(self._record(entry))
+                if self.arguments.json != "-":
+                    # Now, because a later configuration may end this process in a library.
+                    output.write_json({"configurations": records}, self.arguments.json)
         finally:
             output.write_json({"configurations": records}, self.arguments.json)
             self._write_saved()

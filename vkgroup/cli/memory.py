@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from vkgroup.byte_sizes import size_text
 
@@ -60,13 +61,35 @@ def limit_of(chosen: argparse.Namespace) -> Limit | None:
     return Limit(chosen.memory or default(), not folder)
 
 
-def default() -> int:
-    """Return the default limit in bytes."""
+def default(root: Path = Path("/")) -> int:
+    """Return the default limit in bytes; `root` has the file systems of the kernel."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with suppress(OSError, ValueError):
-            total = min(total, int(Path(file).read_text()))
+    for file in _limit_files(root):
+        with suppress(OSError, ValueError):  # a group without a limit has "max"
+            total = min(total, int(file.read_text()))
     return int(_PART * total)
+
+
+def _limit_files(root: Path) -> Iterator[Path]:
+    """Yield the files with the limits of the control groups of this process, from the innermost to the root.
+
+    See cgroups(7) on ``/proc/self/cgroup`` and both versions.
+    """
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        lines = []
+    for line in (*lines, "0::/", "1:memory:/"):
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            mount, name = root / "sys/fs/cgroup", "memory.max"
+        elif "memory" in controllers.split(","):
+            mount, name = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+        else:
+            continue
+        group = PurePosixPath(path)
+        for part in (group, *group.parents):
+            yield mount / part.relative_to("/") / name
 
 
 def in_use(process: int) -> int:

@@ -30,6 +30,10 @@ elsewhere, for example in its compiler.
 """
 
 
+KILL_SECONDS = 1.0
+"""Seconds to wait for the end of a killed worker; a driver may hold its process in the kernel for longer."""
+
+
 class IsolatedHost(DeviceBase):
     """The worker process of an isolated device.
 
@@ -86,7 +90,7 @@ class IsolatedHost(DeviceBase):
     def _started(self) -> tuple[Any, Any]:
         """Start a worker that opens the device; return the device's information and capabilities."""
         try:
-            self._worker = WorkerProcess(self._setup)
+            self._worker = WorkerProcess(self._setup, kill_seconds=KILL_SECONDS)
         except (WorkerDied, OSError) as error:
             raise InternalError(f"The process for {self._label} does not start: {error}") from None
         opened: tuple[Any, Any] = self._answer(Call(OPEN), START_SECONDS, "opening the device")

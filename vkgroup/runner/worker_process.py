@@ -14,7 +14,7 @@ from queue import Empty, Queue
 from typing import Any
 
 from vkgroup import processes
-from vkgroup.errors import InternalError, NoDevice
+from vkgroup.errors import InternalError, NoDevice, describe
 from vkgroup.peak_memory import peak_memory
 from vkgroup.processes import receive, send
 from vkgroup.runner import spare
@@ -34,7 +34,7 @@ SECONDS_PER_CASE = 2.0
 """Seconds that each further case adds to a batch's time limit: a slow compiler is not a hang."""
 
 KILL_SECONDS = 30.0
-"""Seconds that a driver may take to release a process that is killed."""
+"""Seconds that a driver may take to release a process that is killed, before another one uses the device."""
 
 EXTERNAL = (
     "no error of a driver raises this signal: the system sends SIGKILL when the host's memory is exhausted; "
@@ -95,6 +95,7 @@ class WorkerProcess:
     `setup`: the first message to the worker.
     `known`: set of processes that end with the run; the process is in it while it starts, too.
     `start_seconds`: seconds that the worker may take to start and open its device.
+    `kill_seconds`: seconds to wait for the end of the process after it was killed.
 
     Attributes
     ----------
@@ -114,7 +115,9 @@ class WorkerProcess:
         known: set[WorkerProcess] | None = None,
         *,
         start_seconds: float = START_SECONDS,
+        kill_seconds: float = KILL_SECONDS,
     ) -> None:
+        self._kill_seconds = kill_seconds
         # A spare process has the host's C library.
         taken = None if setup.device.own_process else spare.take()
         self._process, self._log = taken or spare.spawn(device=setup.device)
@@ -147,7 +150,9 @@ class WorkerProcess:
         except EOFError:
             self._answers.put(None)
         except Exception as error:
-            self._answers.put(error)
+            unread = InternalError(f"An answer of the worker process cannot be read ({describe(error)}).")
+            unread.__cause__ = error
+            self._answers.put(unread)
 
     def _wait(self, seconds: float | None, *, started: bool = False) -> Any:
         try:
@@ -199,7 +204,7 @@ class WorkerProcess:
     def _death(self) -> WorkerDied:
         """Return how the process ended, and the end of what it printed."""
         try:
-            code = self._process.wait(timeout=KILL_SECONDS)
+            code = self._process.wait(timeout=self._kill_seconds)
         except subprocess.TimeoutExpired:
             return WorkerDied("the process closed its pipes and does not end")
         end = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
@@ -218,10 +223,10 @@ class WorkerProcess:
         self._process.kill()
 
     def kill(self) -> None:
-        """Kill the process; one that is stuck in a driver is abandoned after `KILL_SECONDS`."""
+        """Kill the process; one that is stuck in a driver is abandoned after a time."""
         self.signal()
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=KILL_SECONDS)
+            self._process.wait(timeout=self._kill_seconds)
         self.dismiss()
 
     def dismiss(self) -> None:
