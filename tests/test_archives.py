@@ -54,6 +54,22 @@ def test_links_and_devices_are_skipped(tmp_path: Path) -> None:
     assert paths == ["a.tar", "folder/link2/file"]
 
 
+@pytest.mark.parametrize("kind", ["gnu", "pax"])
+def test_a_name_of_gigabytes_is_not_read(tmp_path: Path, kind: str) -> None:
+    """A compressed archive of a megabyte can have a name of a gigabyte."""
+    header = tarfile.TarInfo("././@LongLink")
+    header.type = tarfile.GNUTYPE_LONGNAME if kind == "gnu" else tarfile.XHDTYPE
+    header.size = 1 << 40
+    (tmp_path / "a.tar").write_bytes(header.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
+    assert "a header of 1099511627776 bytes" in refusal(tmp_path / "a.tar", tmp_path / "folder")
+
+
+def test_a_long_name_is_read(tmp_path: Path) -> None:
+    name = "/".join(["folder"] * 30)
+    extract_files(write(tmp_path / "a.tar", (name, b"1")), tmp_path / "folder")
+    assert (tmp_path / "folder" / name).read_bytes() == b"1"
+
+
 def test_two_files_of_one_name(tmp_path: Path) -> None:
     assert "twice" in refusal(write(tmp_path / "a.tar", ("a", b"1"), ("./a", b"2")), tmp_path / "folder")
 

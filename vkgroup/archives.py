@@ -17,6 +17,16 @@ MOST_MEMBERS = 100_000
 """Members of an archive at most."""
 
 
+MOST_HEADER_BYTES = 1 << 20
+"""Size of a name or of the attributes of a member at most."""
+
+_HEADERS = (
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+)
+"""Types of headers with a name or attributes of the next member."""
+
+
 class DamagedArchive(Exception):
     """An archive that cannot be extracted; the message says why, without the name of the archive."""
 
@@ -31,7 +41,7 @@ def extract_files(archive: Path, folder: Path) -> None:
     """
     try:
         require_regular(archive)
-        with tarfile.open(archive) as tar:
+        with tarfile.open(archive, tarinfo=_Header) as tar:
             _extract(tar, folder)
     except OSError as error:
         raise DamagedArchive(error.strerror or str(error)) from error
@@ -41,6 +51,16 @@ def extract_files(archive: Path, folder: Path) -> None:
     except (tarfile.TarError, EOFError, LZMAError, zlib.error, ValueError, OverflowError) as error:
         # tarfile lists the reason of every compression in a line of its own.
         raise DamagedArchive((str(error) or "it ends early").splitlines()[0].rstrip(":")) from error
+
+
+class _Header(tarfile.TarInfo):
+    """A header whose long names and attributes, which tarfile reads at once, have a limit of size."""
+
+    def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
+        if self.size > MOST_HEADER_BYTES and self.type in _HEADERS:
+            raise DamagedArchive(f"it contains a header of {self.size} bytes")
+        member: tarfile.TarInfo = super()._proc_member(tar)  # type: ignore[misc]
+        return member
 
 
 def _extract(tar: tarfile.TarFile, folder: Path) -> None:

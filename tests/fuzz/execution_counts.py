@@ -12,12 +12,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from execution_trial import FAILURES
 from fuzz_corpora import ROOT
 
 from vkgroup.files import write_whole
 
 KEPT = 3
-"""Findings that are kept with their module, of one base, kind, device and outcome."""
+"""Findings that are kept with their module, of one base, kind, device and outcome; of `FAILURES` all are."""
 
 REMARKABLE = ("differed", "crash", "time limit", "error of vkgroup", "refused: ")
 UNREMARKABLE = ("refused: Unsupported",)
@@ -85,7 +86,7 @@ class Store:
                 continue
             signature = (report["base"], report["kind"], device, outcome)
             self._kept[signature] += 1
-            if self._kept[signature] > KEPT:
+            if self._kept[signature] > KEPT and outcome not in FAILURES:
                 continue
             names = ("number", "base", "kind", "module")
             finding = {name: report[name] for name in names} | {"device": device, "outcome": outcome}

@@ -10,10 +10,11 @@ from execution_mutant import Mutant
 from execution_mutations import MUTATIONS
 
 import vkgroup
-from vkgroup.compiler import Target, assemble, compile_source, validate
+from vkgroup.compiler import Target, assemble, compile_source, disassemble, validate
 from vkgroup.errors import OutOfMemory
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.spans import Format, Span
+from vkgroup.sampler import Sampler
 from vkgroup.spirv import Module
 
 
@@ -122,6 +123,44 @@ def test_a_load_at_undefined_coordinates_is_undefined() -> None:
         result = device.run(compiled(source), 1, arrays)
     assert result.defined is not None
     assert not result.defined["Data"].any()
+
+
+def test_a_constant_index_outside_of_an_array_of_descriptors_is_reported() -> None:
+    source = """#version 450
+        layout(local_size_x = 8) in;
+        layout(binding = 0) readonly buffer Table { uint table[]; } tables[4];
+        layout(binding = 1) buffer Data { uint data[]; };
+        void main() { data[gl_LocalInvocationIndex] = tables[3].table[0]; }"""
+    text = disassemble(compiled(source))
+    changed = text.replace("OpConstant %int 3", "OpConstant %int 7")
+    assert changed != text
+    arrays = {"tables": [np.full(1, n, np.uint32) for n in range(4)], "Data": np.zeros(8, np.uint32)}
+    with vkgroup.open("reference") as device:
+        assert (device.run(assemble(text, Target.VULKAN_1_2), 1, arrays)["Data"] == 3).all()
+        result = device.run(assemble(changed, Target.VULKAN_1_2), 1, arrays)
+    (event,) = result.events
+    assert event.message == "the index 7 lies outside of an array of 4 descriptors"
+    assert result.defined is not None
+    assert not result.defined["Data"].any()
+
+
+@pytest.mark.parametrize(("address", "is_defined"), [("repeat", False), ("clamp_to_edge", True)])
+def test_repeated_images_far_away_are_undefined(address: str, is_defined: bool) -> None:
+    """One float there is more than a texel from the next: the texel depends on rounding."""
+    source = """#version 450
+        layout(local_size_x = 8) in;
+        layout(binding = 0) uniform sampler1D row;
+        layout(binding = 1) buffer Data { float data[]; };
+        void main() {
+            float at = exp2(4.0 * float(gl_LocalInvocationIndex));
+            data[gl_LocalInvocationIndex] = textureLod(row, at, 0.0).x;
+        }"""
+    image = (np.arange(16, dtype=np.float32), Sampler(address=address))
+    with vkgroup.open("reference") as device:
+        result = device.run(compiled(source), 1, {"row": image, "Data": np.zeros(8, np.float32)})
+    assert result.defined is not None
+    # 16 texels times 2²⁰ is 2²⁴, from which on floats are two apart.
+    assert (result.defined["Data"] == (is_defined or np.arange(8) < 5)).all()
 
 
 def test_a_sum_of_ranges_broadcasts_its_terms() -> None:

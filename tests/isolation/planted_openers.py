@@ -11,12 +11,19 @@ from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
 from vkgroup.opening import open_device
 
-CRASH, HANG, KILL, BUG = 101, 102, 103, 104
+CRASH, HANG, KILL, BUG, UNREADABLE = 101, 102, 103, 104, 105
 """Values of the first push constant."""
 
 
+class Unreadable(Exception):
+    """An exception that another process cannot make again from its arguments."""
+
+    def __init__(self, text: str, number: int) -> None:
+        super().__init__(f"{text} {number}")
+
+
 def planted(info: DeviceInfo, **options: Any) -> Device:
-    """Open a device that crashes, hangs in C code, is killed, or meets a bug of vkgroup."""
+    """Open a device that crashes, hangs in C code, is killed, or meets one of two bugs of vkgroup."""
     device = open_device(info, **options)
     original = device._run_again
 
@@ -30,6 +37,8 @@ def planted(info: DeviceInfo, **options: Any) -> Device:
             os.kill(os.getpid(), signal.SIGKILL)
         if code == BUG:
             raise KeyError("planted")
+        if code == UNREADABLE:
+            raise Unreadable("planted", 7)
         return original(choice, groups, bindings, push, timeout)
 
     device._run_again = run_again  # type: ignore[method-assign]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from isolation.planted_openers import BUG, CRASH, HANG, KILL, planted
+from isolation.planted_openers import BUG, CRASH, HANG, KILL, UNREADABLE, planted
 from mutants import driver_errors
 from process_states import alive
 
@@ -343,6 +343,12 @@ def test_a_signal_of_the_system_is_no_crash_of_the_driver(faulty: Device) -> Non
         run(faulty, KILL)
     with pytest.raises(DriverCrash, match="signal 11"):
         run(faulty, CRASH)
+    assert run(faulty) == [1, 2, 3]
+
+
+def test_an_answer_that_cannot_be_read_is_an_internal_error(faulty: Device) -> None:
+    with pytest.raises(InternalError, match=r"the answer of its process cannot be read \(TypeError"):
+        run(faulty, UNREADABLE)
     assert run(faulty) == [1, 2, 3]
 
 

@@ -47,11 +47,20 @@ def rule_of(result: Result, capabilities: Capabilities | None = None) -> dict[st
 
     It is that of the case, with three exceptions. A wrong active mask violates the rule of ballots. A hang
     violates that of commands that wait. The end of the process violates that of valid usage.
+
+    {} where a driver does not return from another command, such as the creation of a pipeline: no sentence of
+    the specification limits its time.
     """
+    if result.status is Status.TIMEOUT and _NO_ANSWER in result.detail:
+        return {}
     name = _rule_of_kind(result)
     if not name:
         return rule_of_case(result.case, capabilities)
     return SENTENCES[name].to_json(None if capabilities is None else capabilities.api_version)
+
+
+_NO_ANSWER = "no answer in "
+"""The worker's detail where the driver does not return; where a dispatch does not end, it has another one."""
 
 
 def _rule_of_kind(result: Result) -> str:

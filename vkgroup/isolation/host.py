@@ -17,6 +17,7 @@ from vkgroup.errors import (
     InternalError,
     InvalidDispatch,
     Unsupported,
+    describe,
 )
 from vkgroup.isolation.session import OPEN, Answer, Call, CallSession
 from vkgroup.runner.messages import Failure
@@ -108,6 +109,12 @@ class IsolatedHost(DeviceBase):
             raise InvalidDispatch(
                 f"An argument cannot be sent to the process of an isolated device: {error}."
             ) from error
+        except Exception as error:
+            self._end()
+            said = (
+                f"{self._label}, while {what}: the answer of its process cannot be read ({describe(error)})."
+            )
+            raise InternalError(said) from error
         except BaseException:
             self._end()  # its answer would be taken for that of the next call
             raise

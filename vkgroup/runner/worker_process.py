@@ -14,7 +14,7 @@ from queue import Empty, Queue
 from typing import Any
 
 from vkgroup import processes
-from vkgroup.errors import InternalError, NoDevice, describe
+from vkgroup.errors import InternalError, NoDevice
 from vkgroup.peak_memory import peak_memory
 from vkgroup.processes import receive, send
 from vkgroup.runner import spare
@@ -150,9 +150,7 @@ class WorkerProcess:
         except EOFError:
             self._answers.put(None)
         except Exception as error:
-            unread = InternalError(f"An answer of the worker process cannot be read ({describe(error)}).")
-            unread.__cause__ = error
-            self._answers.put(unread)
+            self._answers.put(error)
 
     def _wait(self, seconds: float | None, *, started: bool = False) -> Any:
         try:

@@ -16,10 +16,11 @@ from vkgroup.formats import Format
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory, load_texels
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import Causes, Data, combine
+from vkgroup.reference.interpreter.values.value import Causes, Data, combine, marked
 from vkgroup.sampler import Sampler
 
 _FAR = 2.0**40
+_REPETITIONS = ("repeat", "mirrored_repeat")
 
 
 def to_integers(coordinate: Data) -> Integers:
@@ -186,6 +187,24 @@ class Lookup:
         size = self.image.extents[level, : self.image.axes].T
         return np.asarray(point * size.astype(point.dtype) + offset).astype(point.dtype)
 
+    def _far_in_repetitions(self, position: Data) -> Causes | None:
+        """Return the cause where a repeated image is sampled so far away that the texel is arbitrary.
+
+        The distance between two floats there is at least one texel, so that the texel depends on rounding,
+        which Vulkan does not define for coordinates; None if there is no such place.
+        """
+        end = 2.0 ** np.finfo(position.dtype).nmant
+        far = np.zeros(1, np.bool_)
+        if self.face is None:
+            for axis, mode in zip(range(self.image.axes), self.sampler.addresses, strict=False):
+                if mode in _REPETITIONS:
+                    far = far | ~(np.abs(position[axis]) < end)
+        if not far.any():
+            return None
+        return marked(
+            far, self.site.cause("conversion", "a float cannot tell the texels of a coordinate apart")
+        )
+
     # --- single texels --------------------------------------------------------------------------------
 
     def texel(self, position: Integers, level: Integers, *, linear: bool) -> Texels:
@@ -260,11 +279,13 @@ class Lookup:
     def filtered(self, point: Data, level: Integers, filter: str, offset: Data | int = 0) -> Texels:
         """Combine the texels around coordinates (axes, n) in one level of each invocation: (4, n)."""
         position = self.unnormalized(point, level, offset)
+        far = self._far_in_repetitions(position)
         if filter == "nearest" or self.image.format.kind != "float":
-            return self.texel(to_integers(position), level, linear=False)
+            data, cause = self.texel(to_integers(position), level, linear=False)
+            return data, combine(cause, far)
         first, fraction = _split(position)
         total: Data = np.zeros(1)
-        causes: list[Causes | None] = []
+        causes = [far]
         for corner in itertools.product((0, 1), repeat=self.image.axes):
             step = np.array(corner)[:, None]
             weight = np.where(step, fraction, 1 - fraction).prod(axis=0)
@@ -281,9 +302,12 @@ class Lookup:
         `offsets`, (4, 2, n), replaces the four texels of linear filtering.
         """
         level = np.zeros(1, np.int64)
-        first, _ = _split(self.unnormalized(point, level, offset))
+        position = self.unnormalized(point, level, offset)
+        far = self._far_in_repetitions(position)
+        first, _ = _split(position)
         steps = np.array([[0, 1], [1, 1], [1, 0], [0, 0]])[:, :, None] if offsets is None else offsets
-        return [self.texel(first + step, level, linear=True) for step in steps]
+        texels = [self.texel(first + step, level, linear=True) for step in steps]
+        return [(data, combine(cause, far)) for data, cause in texels]
 
 
 def _split(position: Data) -> tuple[Integers, Data]:
