@@ -98,3 +98,53 @@ def test_a_texel_that_is_wrong_is_found(name: str, written, checked) -> None:
     (finding,) = report["findings"]
     assert finding["kind"] == "differs"
     assert finding["element"] == "picture[0][0][1]"
+
+
+_NAN_OR_INFINITY = """#version 460
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_EXT_spirv_intrinsics : require
+MODE
+layout(local_size_x = 128) in;
+layout(std430, binding = 0) writeonly buffer Y { float y[]; };
+void main() {
+    uint bits = gl_NumSubgroups > 8u ? 0x7FC00000u : 0x7F800000u;
+    y[gl_GlobalInvocationID.x] = uintBitsToFloat(bits);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "found"),
+    [
+        ("", []),
+        (
+            'spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 32);',
+            ["differs"],
+        ),
+    ],
+    ids=["ordinary", "preserved"],
+)
+def test_nans_and_infinities_are_compared_where_they_must_be_kept(mode: str, found: list[str]) -> None:
+    """Without SignedZeroInfNanPreserve (4461), an implementation may assume that neither occurs."""
+    source = _NAN_OR_INFINITY.replace("MODE", mode)
+    module = compile_source(source, stage="compute", target=Target.VULKAN_1_2, debug=True)
+    assert [finding.kind for finding in check(module, sizes=(4, 32)).findings] == found
+
+
+def test_a_division_by_zero_that_rounding_avoids_is_no_finding() -> None:
+    """The difference is zero only if the root is not rounded; the quotient is then arbitrary."""
+    source = """#version 460
+        #extension GL_KHR_shader_subgroup_basic : require
+        layout(local_size_x = 128) in;
+        layout(std430, binding = 0) readonly buffer X { float x[]; };
+        layout(std430, binding = 1) writeonly buffer Y { float y[]; };
+        void main() {
+            uint i = gl_GlobalInvocationID.x;
+            float zero = sqrt(x[i] * x[i]) - x[i];
+            y[i] = gl_NumSubgroups > 8u ? 1.0 : EXPRESSION;
+        }"""
+    inputs = {"X": np.full(512, 2.0, np.float32)}
+    for expression, found in (("mod(zero, 1.0 / zero)", []), ("zero", ["differs"])):
+        text = source.replace("EXPRESSION", expression)
+        module = compile_source(text, stage="compute", target=Target.VULKAN_1_2, debug=True)
+        assert [finding.kind for finding in check(module, sizes=(4, 32), inputs=inputs).findings] == found

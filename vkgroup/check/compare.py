@@ -24,7 +24,7 @@ from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.lane_set import Subgroups
 from vkgroup.reference.interpreter.values.value import HARD, Data, Value
 from vkgroup.reference.precision import interval
-from vkgroup.spirv import ScalarType, grammar
+from vkgroup.spirv import Module, ScalarType, grammar
 from vkgroup.spirv.types import component_of
 
 Flags = npt.NDArray[np.bool_]
@@ -166,16 +166,33 @@ def tolerance_of(dispatch: Dispatch, base: Run, make: Callable[[Instrument], Pro
     `make` returns the program with an instrument applied to its instructions.
     """
     tolerance: Tolerance = {}
+    kept = _widths_with_nan(dispatch.program.module)
     random = np.random.default_rng(dispatch.seed)
-    choices: list[Ends] = [lambda shape: np.ones(shape, np.bool_), lambda shape: np.zeros(shape, np.bool_)]
+    choices: list[Ends | None] = [None]
+    choices += [lambda shape: np.ones(shape, np.bool_), lambda shape: np.zeros(shape, np.bool_)]
     choices += [lambda shape: random.random(shape) < 0.5] * _RANDOM_RUNS
     for ends in choices:
         moved = dispatch.run(base.configuration, races=False, program=make(_instrument(ends)))
         for place, entry, field, one, other in pairs_of(dispatch.inputs, base, moved):
             change = _change(one, other, _is_rounded(entry.format)) + _step(entry.format, one)
+            if one.dtype.kind == "f" and 8 * one.dtype.itemsize not in kept:
+                change = np.where(np.isnan(one) | np.isinf(one), np.inf, change)
             key = (place, field.name)
             tolerance[key] = np.maximum(tolerance[key], change) if key in tolerance else change
     return tolerance
+
+
+def _widths_with_nan(module: Module) -> frozenset[int]:
+    """Return the widths of the floats whose NaNs and infinities a module requires to be kept.
+
+    Without the execution mode an implementation may assume that they do not occur (SPIR-V,
+    "SignedZeroInfNanPreserve"; Vulkan 1.4, "Precision and Operation of SPIR-V Instructions").
+    """
+    modes = [entry.operands[1:] for entry in module.instructions if entry.name == "OpExecutionMode"]
+    names = grammar().enumerant
+    return frozenset(
+        mode[1] for mode in modes if names("ExecutionMode", mode[0]) == "SignedZeroInfNanPreserve"
+    )
 
 
 def _is_rounded(format_: Format | None) -> bool:
@@ -204,8 +221,12 @@ def _change(one: Data, other: Data, rounded: bool = False) -> npt.NDArray[np.flo
     return np.where(same, 0.0, np.where(np.isnan(change), np.inf, change))
 
 
-def _instrument(ends: Ends) -> Instrument:
-    """Return the instrument that moves the results of all float instructions."""
+def _instrument(ends: Ends | None) -> Instrument:
+    """Return the instrument that moves the results of all float instructions.
+
+    `ends`: None moves only results for which any value is legal, such as a division by zero. In the other
+    runs rounding may avoid them.
+    """
 
     def instrument(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
         scalar = component_of(site.type)
@@ -219,7 +240,7 @@ def _instrument(ends: Ends) -> Instrument:
 
 
 def _moved(
-    site: Site, scalar: ScalarType, function: Callable[..., Value], ends: Ends
+    site: Site, scalar: ScalarType, function: Callable[..., Value], ends: Ends | None
 ) -> Callable[..., Value]:
     """Return a lane-wise instruction's function with moved results."""
 
@@ -231,7 +252,7 @@ def _moved(
     return run
 
 
-def _moved_sum(site: Site, function: Callable[..., Value], ends: Ends) -> Callable[..., Value]:
+def _moved_sum(site: Site, function: Callable[..., Value], ends: Ends | None) -> Callable[..., Value]:
     """Return the function of a subgroup sum or product in any legal order."""
     operation = grammar().enumerant("GroupOperation", site.literals[0])
 
@@ -251,12 +272,21 @@ def _moved_sum(site: Site, function: Callable[..., Value], ends: Ends) -> Callab
     return run
 
 
-def _at_ends(value: Value, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], ends: Ends) -> Value:
-    """Return each number moved to an end of its range; NaN if any value is legal."""
+def _at_ends(
+    value: Value, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], ends: Ends | None
+) -> Value:
+    """Return each number moved to an end of its range; NaN if any value is legal.
+
+    `ends`: None moves only the numbers for which any value is legal.
+    """
     data = value.data
     if low.shape != data.shape or np.array_equal(low, high):
         return value
     dtype = data.dtype
+    if ends is None:
+        nothing_required = np.isinf(low) & np.isinf(high) & (low < high)
+        unmoved = np.where(nothing_required, dtype.type(np.nan), data).astype(dtype)
+        return Value((unmoved, *value.leaves[1:]), value.causes)
     moved = np.where(ends(low.shape), high, low)
     with np.errstate(invalid="ignore", over="ignore"):
         narrowed = moved.astype(dtype)
