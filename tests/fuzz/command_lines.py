@@ -10,6 +10,8 @@ a run that does not end, a process that is left, and a file outside of the folde
 from __future__ import annotations
 
 import argparse
+import io
+import math
 import os
 import random
 import shlex
@@ -21,6 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,9 +32,14 @@ import fuzz_record
 from command_words import FILES, line, prepare
 
 from vkgroup import drivers, processes
+from vkgroup.cli.main import parser
+from vkgroup.cli.supervisor import time_limit_of
 
 LIMIT = 120.0
-"""Seconds that a command may take on a busy machine."""
+"""Seconds that a command without a time limit of its own may take on a busy machine."""
+
+AFTER_DEADLINE = 2.0
+"""Seconds that a command with a time limit may take after it."""
 
 LIMIT_AFTER_SIGNAL = 30.0
 """Seconds that a command may take after the first signal; workers that a driver blocks end within 30."""
@@ -57,6 +65,7 @@ class Run:
     #: Exit code as in a shell; None if the command did not end.
     code: int | None = None
     seconds: float = 0.0
+    deadline: float | None = None  # the time limit of the command in seconds; None without one
     signal: int = 0  # the signal that was sent; 0 if none
     findings: list[str] = field(default_factory=list)
     output: str = ""
@@ -145,13 +154,23 @@ class Place:
         return subprocess.run(find, capture_output=True, text=True, check=False).stdout.splitlines()
 
 
+def deadline_of(words: Sequence[str], folder: Path) -> float | None:
+    """Return the time limit in seconds of a command line in a folder; None if it has none, or is refused."""
+    try:
+        with redirect_stderr(io.StringIO()), redirect_stdout(io.StringIO()), chdir(folder):
+            limit = time_limit_of(parser(words[:1]).parse_args(words))
+    except (SystemExit, OSError, ValueError):
+        return None
+    return None if limit == math.inf else limit
+
+
 def execute(place: Place, words: list[str], interrupt: tuple[float, int] | None = None) -> Run:
     """Run a command line in a new copy of the files, and judge its end.
 
     `interrupt`: seconds after which a signal is sent, and the signal.
     """
-    run = Run(words)
     place.renew()
+    run = Run(words, deadline=deadline_of(words, place.work))
     start = time.monotonic()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
@@ -165,11 +184,11 @@ def execute(place: Place, words: list[str], interrupt: tuple[float, int] | None 
         )
         try:
             _wait(process, run, interrupt)
+            run.seconds = time.monotonic() - start
         finally:
             _judge_processes(place, process, run)
         output.seek(0)
         text = output.read().decode(errors="replace")
-    run.seconds = time.monotonic() - start
     code = process.returncode
     run.code = code if code >= 0 else 128 - code
     _judge(run, text, signaled=code < 0)
@@ -203,8 +222,12 @@ def _wait(process: subprocess.Popen[bytes], run: Run, interrupt: tuple[float, in
 def _judge_processes(place: Place, process: subprocess.Popen[bytes], run: Run) -> None:
     """Add a finding if processes are left two seconds after the command ended, and kill them."""
     end = time.monotonic() + 2.0
-    while (left := place.processes()) and time.monotonic() < end:
-        time.sleep(0.1)
+    left, empty = place.processes(), 0
+    # A process that replaces its program has no environment for a moment.
+    while empty < 3 and time.monotonic() < end:
+        time.sleep(0.05)
+        left = place.processes()
+        empty = 0 if left else empty + 1
     if left:
         names = [Path(f"/proc/{number}/cmdline") for number in left]
         shown = [path.read_bytes().replace(b"\0", b" ").decode()[:100] for path in names if path.exists()]
@@ -219,6 +242,9 @@ def _judge(run: Run, text: str, *, signaled: bool) -> None:
         run.findings.append(f"exit code {run.code}" + (" by a signal" if signaled else ""))
     if "Traceback (most recent call last)" in text or "internal error" in text.lower():
         run.findings.append("traceback or internal error")
+    late = 0.0 if run.deadline is None else run.seconds - run.deadline
+    if late > AFTER_DEADLINE:
+        run.findings.append(f"ends {late:.1f} s after its deadline")
     if run.code in (2, 3) and not text.strip():
         run.findings.append("no message")
 
@@ -249,6 +275,7 @@ def campaign(count: int, seed: int, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _record(seed: int, runs: list[Run], seconds: float, outside: list[str]) -> dict[str, Any]:
+    late = [run.seconds - run.deadline for run in runs if run.deadline is not None]
     return {
         "what": "tests/fuzz/command_lines.py: random command lines as processes",
         "seed": seed,
@@ -260,6 +287,8 @@ def _record(seed: int, runs: list[Run], seconds: float, outside: list[str]) -> d
         "by_exit_code": dict(sorted(Counter(str(run.code) for run in runs).items())),
         "interrupted": sum(bool(run.signal) for run in runs),
         "slowest_seconds": round(max(run.seconds for run in runs), 1),
+        "with_deadline": len(late),
+        "latest_seconds_after_deadline": round(max(late, default=0.0), 2),
         "written_outside": outside,
         "files": sorted(FILES),
         "findings": [asdict(run) for run in runs if run.findings],

@@ -61,6 +61,16 @@ def test_an_interruption_has_its_exit_code(place: Place) -> None:
     assert execute(place, _python("print(1)"), (30.0, 15)).signal == 0
 
 
+def test_a_command_that_is_late_is_found(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["run", "x.comp", "--timeout", "0.5", "--groups", "1"]
+    assert command_lines.deadline_of(words, place.template) == 0.5
+    assert command_lines.deadline_of(["check", str(place.template)], place.template) is None
+    assert command_lines.deadline_of(["run", "--no-such-option"], place.template) is None
+    monkeypatch.setattr(command_lines, "deadline_of", lambda *_: 0.5)
+    run = execute(place, _python("import time; time.sleep(5)"))
+    assert [finding[:6] for finding in run.findings] == ["ends 4"]
+
+
 def test_files_outside_of_the_folder_are_found(place: Place, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()

@@ -59,7 +59,7 @@ def run_in_child(chosen: argparse.Namespace, started: float) -> int | None:
             deadline.begin(status.deadline - status.seconds)
         return None
     file = phases.shared_file()
-    seconds = _seconds(chosen)
+    seconds = time_limit_of(chosen)
     phases.share(file, Status(seconds=seconds, deadline=started + seconds, folder=_folder(chosen)))
     sys.stdout.flush()
     sys.stderr.flush()
@@ -82,8 +82,8 @@ def run_in_child(chosen: argparse.Namespace, started: float) -> int | None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _seconds(chosen: argparse.Namespace) -> float:
-    """Return the time limit of a command.
+def time_limit_of(chosen: argparse.Namespace) -> float:
+    """Return the time limit of a command in seconds, infinity if it has none.
 
     It is that of one shader or configuration. A check of a folder has it in each worker, and a check of
     several configurations, or after compilation for other devices, begins it later (`deadline.within`).
