@@ -34,6 +34,7 @@ from vkgroup.errors import (
     is_device_error,
 )
 from vkgroup.isolation import IsolatedDevice
+from vkgroup.isolation.session import Call
 from vkgroup.opening import select
 from vkgroup.runner.worker_process import KILL_SECONDS
 
@@ -336,6 +337,20 @@ def test_a_process_that_the_kernel_holds_is_left(
         assert time.monotonic() - start < 20 < KILL_SECONDS
         assert run(device) == [1, 2, 3]
         kill()
+
+
+def test_an_answer_that_comes_while_the_worker_is_asked_counts(
+    isolated: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker writes its stack first: here it takes as long as the answer needs."""
+    process_of(isolated)
+    assert isinstance(isolated, IsolatedDevice)
+    worker = isolated._base._worker
+    assert worker is not None
+    call = Call("run", {"module": isolated.compile(ADD), "groups": 1, "bindings": CALL, "push": {"step": 4}})
+    monkeypatch.setattr(worker, "_own_code", lambda: time.sleep(5) or "")
+    answer = worker.ask(call, 1e-6)
+    assert list(answer.result["data"][:3]) == [4, 5, 6]
 
 
 def test_a_signal_of_the_system_is_no_crash_of_the_driver(faulty: Device) -> None:

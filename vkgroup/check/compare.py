@@ -175,8 +175,7 @@ def tolerance_of(dispatch: Dispatch, base: Run, make: Callable[[Instrument], Pro
         moved = dispatch.run(base.configuration, races=False, program=make(_instrument(ends)))
         for place, entry, field, one, other in pairs_of(dispatch.inputs, base, moved):
             change = _change(one, other, _is_rounded(entry.format)) + _step(entry.format, one)
-            if one.dtype.kind == "f" and 8 * one.dtype.itemsize not in kept:
-                change = np.where(np.isnan(one) | np.isinf(one), np.inf, change)
+            change = np.where(_may_not_occur(entry.format, one, kept), np.inf, change)
             key = (place, field.name)
             tolerance[key] = np.maximum(tolerance[key], change) if key in tolerance else change
     return tolerance
@@ -195,6 +194,22 @@ def _widths_with_nan(module: Module) -> frozenset[int]:
     )
 
 
+def _may_not_occur(format_: Format | None, numbers: Data, kept: frozenset[int]) -> Flags | bool:
+    """Return which numbers are NaN or infinite, where the shader does not require that these are kept.
+
+    Texels of packed floats are integers: the exponent has the highest five bits, which are all ones.
+    """
+    if format_ is not None and format_.numeric == "float":
+        if 32 in kept:
+            return False
+        if format_.packed:
+            bits = np.array(format_.packed)
+            return np.asarray(numbers >= 31 << (bits - 5))
+    elif numbers.dtype.kind != "f" or 8 * numbers.dtype.itemsize in kept:
+        return False
+    return np.asarray(~np.isfinite(numbers))
+
+
 def _is_rounded(format_: Format | None) -> bool:
     """Whether an image stores floats as integers of the same order: fixed point, or packed small floats."""
     return format_ is not None and (
@@ -208,7 +223,8 @@ def _step(format_: Format | None, texels: Data) -> npt.NDArray[np.float64] | flo
         return 1.0
     if format_ is None or format_.numeric != "float" or format_.dtype.itemsize > 2:
         return 0.0
-    return np.spacing(np.abs(texels)).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.spacing(np.abs(texels)).astype(np.float64)
 
 
 def _change(one: Data, other: Data, rounded: bool = False) -> npt.NDArray[np.float64]:

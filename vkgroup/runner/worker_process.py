@@ -157,10 +157,14 @@ class WorkerProcess:
             answer = self._answers.get(timeout=seconds)
         except Empty:
             frame = self._own_code() if started else ""
-            self.kill()
-            if frame:
-                return Failure("busy", f"vkgroup itself did not end within {seconds:g} s, in {frame}")
-            return Failure("timeout", f"no answer in {seconds:g} s")
+            try:
+                # It may have come while the worker was asked where it is.
+                answer = self._answers.get_nowait()
+            except Empty:
+                self.kill()
+                if frame:
+                    return Failure("busy", f"vkgroup itself did not end within {seconds:g} s, in {frame}")
+                return Failure("timeout", f"no answer in {seconds:g} s")
         if answer is None:
             raise self._death()
         if isinstance(answer, Exception):
