@@ -11,10 +11,11 @@ from typing import Any
 
 from execution_corpus import SIZE, Base
 
-from vkgroup.check.compare import compare, tolerance_of
+from vkgroup.check.compare import compare
 from vkgroup.check.fields import fields_of
 from vkgroup.check.findings import Configuration
 from vkgroup.check.inputs import Inputs
+from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import Answer, Dispatch, Run, bindings_of, outputs_of_answer
 from vkgroup.device.limits import local_size_problems
 from vkgroup.dispatch import Device, RunResult

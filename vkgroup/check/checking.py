@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.check.compare import natural
 from vkgroup.check.diagnosis import (
     findings_of,
 )
+from vkgroup.check.divergence import natural
 from vkgroup.check.findings import (
     SourceLocations,
 )

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from vkgroup.check.assumptions import Assumption
-from vkgroup.check.compare import Difference, Divergence, find_divergence
+from vkgroup.check.compare import Difference
+from vkgroup.check.divergence import Divergence, find_divergence
 from vkgroup.check.findings import RACES, Configuration, Finding, Kind, Note, Place, SourceLocations, join
 from vkgroup.check.flow import Flow
 from vkgroup.check.further_lines import notes_of_lines

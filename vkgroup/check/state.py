@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from vkgroup import phases
 from vkgroup.check.assumptions import Assumption, Experiment, find_assumption
-from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers, tolerance_of
+from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers
 from vkgroup.check.diagnosis import (
     Differing,
     assumption_findings,
@@ -22,6 +22,7 @@ from vkgroup.check.findings import (
 )
 from vkgroup.check.flow import Flow
 from vkgroup.check.host import Guarantees, values_of
+from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import Answer, Dispatch, Job, Run, outputs_of_answer, run_job
 from vkgroup.check.size_constants import find_candidates
 from vkgroup.device import DeviceInfo

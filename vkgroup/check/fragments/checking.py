@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.check.compare import natural
 from vkgroup.check.diagnosis import findings_of
+from vkgroup.check.divergence import natural
 from vkgroup.check.findings import Finding, SourceLocations
 from vkgroup.check.flow import Flow
 from vkgroup.check.fragments.devices import DrawJob, FragmentCheck, draw_parameters

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.compare import SAFETY, Difference, Tolerance, compare, pairs_of, tolerance_of
+from vkgroup.check.compare import Difference, Tolerance, compare, pairs_of
 from vkgroup.check.findings import Configuration
 from vkgroup.check.fragments.drawing import FragmentDraw
 from vkgroup.check.fragments.targets import ATTACHMENTS, image_type, is_sampled, levels_of
 from vkgroup.check.inputs import Input
+from vkgroup.check.rounding import SAFETY, tolerance_of
 from vkgroup.check.runs import Job, Run
 from vkgroup.check.state import CheckState
 from vkgroup.device import Capabilities

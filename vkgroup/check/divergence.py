@@ -1,0 +1,153 @@
+"""Divergence of two runs: the first instruction that they execute differently."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.check.compare import Difference
+from vkgroup.check.findings import Configuration
+from vkgroup.check.flow import WHOLE, Flow, atomic_members
+from vkgroup.check.runs import Dispatch, outputs_of
+from vkgroup.reference.interpreter import Executed, Invocation, Memory
+from vkgroup.reference.interpreter.operations.accessor import Accessor
+from vkgroup.reference.interpreter.program.site import Site
+
+InvocationKey = tuple[tuple[int, int, int], tuple[int, int, int]]
+"""An invocation, by its workgroup id and its local id."""
+
+_MAX_INVOCATIONS = 64
+"""Maximum number of invocations that are examined if several may have written the number."""
+
+_BRANCHES = ("OpBranchConditional", "OpSwitch")
+
+
+class Divergence(NamedTuple):
+    """The divergence of two runs."""
+
+    position: int  # position of the first instruction that differs; -1 if none was identified
+    stored: int  # position of the store of the differing number; -1 if no store wrote it
+    invocation: Invocation | None  # an invocation in which the runs differ
+
+
+class _Writers:
+    """Record of the last invocation that wrote a byte of a memory, and of its store instruction."""
+
+    def __init__(self, memory: Memory, byte: int) -> None:
+        self.byte = byte
+        self.number, self.position = -1, -1
+        self._store = memory.store
+        memory.store = self._watched  # type: ignore[method-assign]
+
+    def _watched(
+        self, frame: Accessor, site: Site, offset: npt.NDArray[np.int64], data: Any, *rest: Any, **more: Any
+    ) -> None:
+        self._store(frame, site, offset, data, *rest, **more)
+        size = data.dtype.itemsize
+        touched = (offset <= self.byte) & (self.byte < offset + size)
+        lanes = np.flatnonzero(touched.reshape(-1, touched.shape[-1]).any(axis=0))
+        if lanes.size:
+            lane = int(lanes[-1]) if touched.shape[-1] == frame.count else 0
+            self.number = int(frame.invocations[lane])
+            self.position = site.position
+
+
+def find_divergence(
+    dispatch: Dispatch, flow: Flow, first: Configuration, second: Configuration, difference: Difference
+) -> Divergence:
+    """Return the first divergence in the invocation that wrote the differing number.
+
+    Instructions that only compute with lane and subgroup numbers differ in any case and are ignored. The runs
+    diverge at the first other instruction with another value, or at the branch where the paths separate.
+    """
+    writers: list[tuple[Invocation, int]] = []
+    for configuration in (first, second):
+        writer = dispatch.known_writer(configuration, difference.place, difference.offset)
+        if writer is not None:
+            writers.append(writer)
+            continue
+        resources = dispatch.inputs.resources()
+        memory = outputs_of(dispatch.inputs, resources)[difference.place]
+        last = _Writers(memory, difference.offset)
+        dispatch.execute(configuration, resources)
+        if last.number >= 0:
+            writers.append((dispatch.invocation(configuration, last.number), last.position))
+    if not writers:
+        writers = _atomic_writers(dispatch, first, difference)
+    by_nature = natural(flow)
+    keys = {(who.workgroup, who.local) for who, _ in writers}
+    one, other = (
+        dispatch.execute(configuration, dispatch.inputs.resources(), watch=keys).trace
+        for configuration in (first, second)
+    )
+    for who, stored in writers:
+        key = (who.workgroup, who.local)
+        position = first_difference(one.get(key, ()), other.get(key, ()), by_nature, flow)
+        if position >= 0:
+            return Divergence(position, stored, who)
+    return Divergence(-1, writers[0][1], writers[0][0]) if writers else Divergence(-1, -1, None)
+
+
+def _atomic_writers(
+    dispatch: Dispatch, configuration: Configuration, difference: Difference
+) -> list[tuple[Invocation, int]]:
+    """Return candidate writers of an element updated by atomics, which has no single last writer."""
+    variables = {
+        identifier for identifier, place in dispatch.program.bindings.items() if place == difference.place[:2]
+    }
+    positions = [
+        position
+        for (variable, member), position in atomic_members(dispatch.program.module).items()
+        if variable in variables and member in (difference.member, WHOLE)
+    ]
+    if not positions:
+        return []
+    every = dispatch.example_invocations(configuration, _MAX_INVOCATIONS)
+    return [(who, positions[0]) for who in sorted(every, key=lambda who: who.local[::-1])]
+
+
+def natural(flow: Flow) -> frozenset[int]:
+    """Return the positions of instructions that only compute with lane and subgroup numbers."""
+    origins = flow.origins
+    return frozenset(
+        entry.position
+        for entry in flow.body
+        if (entry.result_id in origins and not origins[entry.result_id].is_local)
+        or (
+            entry.name == "OpStore"
+            and entry.operands[1] in origins
+            and not origins[entry.operands[1]].is_local
+        )
+    )
+
+
+def first_difference(
+    one: Sequence[Executed], other: Sequence[Executed], natural: frozenset[int], flow: Flow
+) -> int:
+    """Return the position of the first instruction in which two traces differ; -1 if none differs."""
+    last = -1
+    for mine, yours in zip(one, other, strict=False):
+        if mine.position != yours.position:
+            return _branch_after(last, flow)
+        last = mine.position
+        if mine.position not in natural and not _same(mine.value, yours.value):
+            return mine.position
+    return -1 if len(one) == len(other) else _branch_after(last, flow)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are equal; NaN equals NaN."""
+    if one is None or other is None:
+        return one is other
+    return all(a == b or (a != a and b != b) for a, b in zip(one, other, strict=True))
+
+
+def _branch_after(position: int, flow: Flow) -> int:
+    """Return the position of the branch that ends an instruction's block; its own if there is none."""
+    for entry in flow.body:
+        if entry.position > position and (entry.name in _BRANCHES or entry.name == "OpLabel"):
+            return entry.position if entry.name in _BRANCHES else position
+    return position
