@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from vkgroup.check import check
-from vkgroup.check.inputs import Inputs, make_inputs
+from vkgroup.check.generation import make_inputs
+from vkgroup.check.inputs import Inputs
 from vkgroup.check.preparation import groups_of
 from vkgroup.compiler import Target, compile_source
 from vkgroup.errors import InvalidDispatch, InvalidInput, Unsupported

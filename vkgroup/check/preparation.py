@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from vkgroup.check.findings import Configuration
 from vkgroup.check.flow import used_axes, uses_atomic_results
+from vkgroup.check.generation import make_inputs
 from vkgroup.check.host import (
     Guarantees,
     default_constants,
@@ -19,7 +20,7 @@ from vkgroup.check.host import (
     undeclared_size,
     unset_constants,
 )
-from vkgroup.check.inputs import Key, make_inputs
+from vkgroup.check.inputs import Key
 from vkgroup.check.runs import Dispatch
 from vkgroup.check.search import Search
 from vkgroup.check.trial_set import differing

@@ -20,8 +20,9 @@ from vkgroup.check.fragments.helpers import Experiment, leaving_out, with_helper
 from vkgroup.check.fragments.rules import with_rules
 from vkgroup.check.fragments.scene import DEFAULT_SIZE, make_scene
 from vkgroup.check.fragments.targets import with_attachments, without_attachments
+from vkgroup.check.generation import make_inputs
 from vkgroup.check.host import Guarantees
-from vkgroup.check.inputs import Key, make_inputs
+from vkgroup.check.inputs import Key
 from vkgroup.check.report import Report
 from vkgroup.check.runs import bindings_of
 from vkgroup.check.state import coverage_of, run_and_compare
