@@ -3,7 +3,8 @@
 ``python tests/fuzz/execution_campaign.py --modules 100000 --seed 1 --folder campaign --json fuzz.json``
 
 The module of a seed and a number is always the same. A campaign continues in its folder where it ended. With
-``--merge``, the counts of several folders are written, and nothing runs. The exit code is 1 if a failure is
+``--merge``, the counts of several folders are written, and nothing runs. After a correction of vkgroup,
+``--again`` repeats the modules with a failure and corrects the counts. The exit code is 1 if a failure is
 not that of a known error of a driver.
 """
 
@@ -26,8 +27,8 @@ from typing import IO, Any
 
 import fuzz_record
 from execution_counts import Counts, Store, record_of
-from execution_trial import ERROR, FAILURES, REFERENCE, SECONDS
-from execution_worker import Task
+from execution_trial import ERROR, FAILURES, REFERENCE, SECONDS, Trial
+from execution_worker import Task, close_all, load_corpus, opened, report_of
 from fuzz_campaign import HERE, environment
 
 DRIVERS = ("swiftshader", "lavapipe-25.0.7")
@@ -137,6 +138,13 @@ def campaign(task: Task, store: Store, folder: Path, limit: float = LIMIT) -> No
         store.save()
 
 
+def repeat(task: Task, store: Store) -> None:
+    """Repeat the modules with a failure, and replace their outcomes."""
+    bases, trial = load_corpus(Path(task.corpus)), Trial(opened(task), task.seconds)
+    store.repeat(lambda number: report_of(trial, bases, task.seed, number))
+    close_all(trial.devices)
+
+
 def write_record(file: Path, campaigns: Sequence[Counts]) -> None:
     """Write the counts of campaigns into a record of fuzzing, under ``"execution"``."""
     fuzz_record.update(file, {"execution": record_of(campaigns)})
@@ -151,6 +159,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--driver", action="append", help=f"(default: {' and '.join(DRIVERS)})")
     parser.add_argument("--folder", type=Path, help="keep the state, to continue with the same command")
+    parser.add_argument("--again", action="store_true", help="repeat only the failures in the folder")
     parser.add_argument("--merge", type=Path, nargs="+", metavar="FOLDER", help="only add up their counts")
     parser.add_argument("--json", type=Path, help='write the counts under the key "execution"')
     arguments = parser.parse_args()
@@ -167,7 +176,7 @@ def main() -> int:
             corpus = str(folder / "corpus.pickle")
             task = Task(arguments.seed, 0, arguments.modules, drivers, corpus, SECONDS)
             with suppress(KeyboardInterrupt):
-                campaign(task, store, Path(temporary))
+                repeat(task, store) if arguments.again else campaign(task, store, Path(temporary))
         campaigns = [store.counts]
     if arguments.json:
         write_record(arguments.json, campaigns)

@@ -6,7 +6,7 @@ import json
 import platform
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -47,6 +47,15 @@ class Counts:
     outcomes: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
 
+    def replace(self, kind: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        """Replace the outcomes of one module, by device."""
+        for device, outcome in before.items():
+            numbers = self.outcomes[kind][device]
+            numbers[outcome] -= 1
+            if not numbers[outcome]:
+                del numbers[outcome]
+            numbers[after[device]] = numbers.get(after[device], 0) + 1
+
     def add(self, report: Mapping[str, Any]) -> None:
         """Count a worker's report."""
         for kind, number in report.get("rejected", {}).items():
@@ -80,7 +89,29 @@ class Store:
     def add(self, report: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Count a report and keep its findings; returns them."""
         self.counts.add(report)
+        return self._keep(report)
+
+    def repeat(self, again: Callable[[int], Mapping[str, Any]]) -> None:
+        """Replace the outcomes of all modules with a failure by those of a repetition.
+
+        `again` returns the report of a module. Findings of another version, and those of a busy machine, are
+        corrected so without the whole campaign.
+        """
+        entries = [json.loads(line) for line in self._findings.read_text().splitlines()]
+        failed = {entry["number"]: entry["outcomes"] for entry in entries if entry["outcome"] in FAILURES}
+        self._findings.write_text(
+            "".join(json.dumps(entry) + "\n" for entry in entries if entry["number"] not in failed)
+        )
+        for number, before in failed.items():
+            report = again(number)
+            after = {device: outcome for device, (outcome, _) in report["outcomes"].items()}
+            self.counts.replace(report["kind"], before, after)
+            self._keep(report)
+        self.save()
+
+    def _keep(self, report: Mapping[str, Any]) -> list[dict[str, Any]]:
         findings = []
+        outcomes = {device: outcome for device, (outcome, _) in report.get("outcomes", {}).items()}
         for device, (outcome, detail) in report.get("outcomes", {}).items():
             if not outcome.startswith(REMARKABLE) or outcome.startswith(UNREMARKABLE):
                 continue
@@ -90,7 +121,7 @@ class Store:
                 continue
             names = ("number", "base", "kind", "module")
             finding = {name: report[name] for name in names} | {"device": device, "outcome": outcome}
-            findings.append(finding | {"seed": self.counts.seed, "detail": detail})
+            findings.append(finding | {"seed": self.counts.seed, "detail": detail, "outcomes": outcomes})
         if findings:
             with self._findings.open("a") as file:
                 file.writelines(json.dumps(finding) + "\n" for finding in findings)

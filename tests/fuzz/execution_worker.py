@@ -105,18 +105,17 @@ def load_corpus(file: Path) -> list[Base]:
 def work(task: Task, say: Callable[[Mapping[str, Any]], None]) -> None:
     """Run the modules of a task."""
     bases = load_corpus(Path(task.corpus))
-    infos = {name: _info(name, Path(task.corpus).parent) for name in task.drivers}
-    trial = Trial(_opened(task, infos), task.seconds)
+    trial = Trial(opened(task), task.seconds)
     say({"ready": len(bases)})
     for done, number in enumerate(range(task.start, task.stop), 1):
-        say(_report(trial, bases, task.seed, number))
+        say(report_of(trial, bases, task.seed, number))
         if done % REOPEN == 0:
-            _close(trial.devices)
-            trial = Trial(_opened(task, infos), task.seconds)
-    _close(trial.devices)
+            close_all(trial.devices)
+            trial = Trial(opened(task), task.seconds)
+    close_all(trial.devices)
 
 
-def _info(name: str, folder: Path) -> DeviceInfo:
+def info_of(name: str, folder: Path) -> DeviceInfo:
     """Return a device's information from a file of the campaign, which is made if it is missing.
 
     A busy machine takes longer to load a driver than `select` waits.
@@ -130,13 +129,16 @@ def _info(name: str, folder: Path) -> DeviceInfo:
     return DeviceInfo.from_json(json.loads(file.read_text()))
 
 
-def _opened(task: Task, infos: Mapping[str, DeviceInfo]) -> dict[str, Device]:
+def opened(task: Task) -> dict[str, Device]:
+    """Open the drivers of a task as isolated devices."""
     name, _, function = task.opener.partition(":")
     opener: Callable[..., Device] = getattr(import_module(name), function)
+    infos = {driver: info_of(driver, Path(task.corpus).parent) for driver in task.drivers}
     return {driver: IsolatedDevice(info, opener, {}) for driver, info in infos.items()}
 
 
-def _report(trial: Trial, bases: list[Base], seed: int, number: int) -> dict[str, Any]:
+def report_of(trial: Trial, bases: list[Base], seed: int, number: int) -> dict[str, Any]:
+    """Run the module of a seed and a number, and return its report."""
     made = module_of(bases, seed, number)
     if made is None:
         return {"number": number, "kind": "none"}
@@ -161,7 +163,8 @@ def _text(module: Module) -> str:
     return base64.b64encode(module.to_bytes()).decode()
 
 
-def _close(devices: Mapping[str, Device]) -> None:
+def close_all(devices: Mapping[str, Device]) -> None:
+    """Close devices."""
     for device in devices.values():
         device.close()
 

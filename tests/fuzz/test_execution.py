@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from execution_campaign import DRIVERS, campaign, reports, write_record
+from execution_campaign import DRIVERS, campaign, repeat, reports, write_record
 from execution_corpus import TARGET, Base, base_of
 from execution_counts import Counts, Store, findings_of, totals
 from execution_mutant import Mutant
@@ -120,6 +120,25 @@ def test_planted_failures_of_a_driver_are_found(
     # What a device does not support or the rules leave undefined shows no failure.
     found = {failure for number, failure in planted.items() if outcomes[number] == names[failure]}
     assert found == set(OF_DRIVER)
+
+
+def test_a_repetition_replaces_failures(
+    small: Path, bases: list[Base], swiftshader: Driver, tmp_path: Path
+) -> None:
+    """The failures are those of a driver that is corrected before the repetition."""
+    modules = 10
+    store = Store(tmp_path / "campaign", SEED, 2.0)
+    wrong = task(small, modules, "swiftshader", seconds=0.5, opener="execution_planted:planted_driver")
+    campaign(wrong, store, tmp_path)
+    before = totals(store.counts.outcomes)
+    assert before["swiftshader"][CRASH] + before["swiftshader"][DIFFERED] >= 2
+    repeat(task(small, modules, "swiftshader"), store)
+    after = totals(store.counts.outcomes)
+    assert not {CRASH, DIFFERED} & after["swiftshader"].keys()
+    assert sum(after["swiftshader"].values()) == sum(before["swiftshader"].values())
+    assert after[REFERENCE] == before[REFERENCE]
+    assert not {CRASH, DIFFERED} & {finding["outcome"] for finding in findings_of(tmp_path / "campaign")}
+    assert Store(tmp_path / "campaign", SEED, 2.0).counts == store.counts
 
 
 def test_planted_failures_of_vkgroup_are_found(
