@@ -79,7 +79,7 @@ _INTRODUCTION = """\
 # Driver findings
 
 vkgroup found {errors} errors in SwiftShader, lavapipe, NVIDIA's driver, RADV, NVK, Turnip and Honeykrisp.
-Each was traced to the driver. They were found by the conformance suite, by random programs, or by
+Each was traced to the driver. They were found by the conformance suite, by random programs, by fuzzing, or by
 comparison with the reference device.
 
 {table}
