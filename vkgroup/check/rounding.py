@@ -37,22 +37,23 @@ def tolerance_of(dispatch: Dispatch, base: Run, make: Callable[[Instrument], Pro
     `make` returns the program with an instrument applied to its instructions.
     """
     tolerance: Tolerance = {}
-    kept = _widths_with_nan(dispatch.program.module)
+    preserved_widths = _widths_that_preserve_nan(dispatch.program.module)
     random = np.random.default_rng(dispatch.seed)
-    choices: list[Ends | None] = [None]
+    choices: list[Ends | float] = [np.nan, 0.0]
     choices += [lambda shape: np.ones(shape, np.bool_), lambda shape: np.zeros(shape, np.bool_)]
     choices += [lambda shape: random.random(shape) < 0.5] * _RANDOM_RUNS
     for ends in choices:
         moved = dispatch.run(base.configuration, races=False, program=make(_instrument(ends)))
         for place, entry, field, one, other in pairs_of(dispatch.inputs, base, moved):
             change = _change(one, other, _is_rounded(entry.format)) + _step(entry.format, one)
-            change = np.where(_may_not_occur(entry.format, one, kept), np.inf, change)
+            if 32 not in preserved_widths:
+                change = np.where(_is_special_texel(entry.format, one), np.inf, change)
             key = (place, field.name)
             tolerance[key] = np.maximum(tolerance[key], change) if key in tolerance else change
     return tolerance
 
 
-def _widths_with_nan(module: Module) -> frozenset[int]:
+def _widths_that_preserve_nan(module: Module) -> frozenset[int]:
     """Return the widths of the floats whose NaNs and infinities a module requires to be kept.
 
     Without the execution mode an implementation may assume that they do not occur (SPIR-V,
@@ -65,20 +66,17 @@ def _widths_with_nan(module: Module) -> frozenset[int]:
     )
 
 
-def _may_not_occur(format_: Format | None, numbers: Data, kept: frozenset[int]) -> Flags | bool:
-    """Return which numbers are NaN or infinite, where the shader does not require that these are kept.
+def _is_special_texel(format_: Format | None, texels: Data) -> Flags | bool:
+    """Return which texels of small floats are NaN or infinite.
 
-    Texels of packed floats are integers: the exponent has the highest five bits, which are all ones.
+    Their conversion from 32 bits is an operation on floats. Texels of packed floats are integers, whose five
+    highest bits are the exponent.
     """
-    if format_ is not None and format_.numeric == "float":
-        if 32 in kept:
-            return False
-        if format_.packed:
-            bits = np.array(format_.packed)
-            return np.asarray(numbers >= 31 << (bits - 5))
-    elif numbers.dtype.kind != "f" or 8 * numbers.dtype.itemsize in kept:
+    if format_ is None or format_.numeric != "float":
         return False
-    return np.asarray(~np.isfinite(numbers))
+    if format_.packed:
+        return np.asarray(texels >= 31 << (np.array(format_.packed) - 5))
+    return np.asarray(~np.isfinite(texels)) if format_.dtype.itemsize < 4 else False
 
 
 def _is_rounded(format_: Format | None) -> bool:
@@ -108,11 +106,11 @@ def _change(one: Data, other: Data, rounded: bool = False) -> npt.NDArray[np.flo
     return np.where(same, 0.0, np.where(np.isnan(change), np.inf, change))
 
 
-def _instrument(ends: Ends | None) -> Instrument:
+def _instrument(ends: Ends | float) -> Instrument:
     """Return the instrument that moves the results of all float instructions.
 
-    `ends`: None moves only results for which any value is legal, such as a division by zero. In the other
-    runs rounding may avoid them.
+    `ends`: a number replaces only results for which any value is legal, such as that of a division by zero.
+    In the other runs a moved divisor may differ from zero, so that no such result occurs.
     """
 
     def instrument(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -127,7 +125,7 @@ def _instrument(ends: Ends | None) -> Instrument:
 
 
 def _moved(
-    site: Site, scalar: ScalarType, function: Callable[..., Value], ends: Ends | None
+    site: Site, scalar: ScalarType, function: Callable[..., Value], ends: Ends | float
 ) -> Callable[..., Value]:
     """Return a lane-wise instruction's function with moved results."""
 
@@ -139,7 +137,7 @@ def _moved(
     return run
 
 
-def _moved_sum(site: Site, function: Callable[..., Value], ends: Ends | None) -> Callable[..., Value]:
+def _moved_sum(site: Site, function: Callable[..., Value], ends: Ends | float) -> Callable[..., Value]:
     """Return the function of a subgroup sum or product in any legal order."""
     operation = grammar().enumerant("GroupOperation", site.literals[0])
 
@@ -160,20 +158,20 @@ def _moved_sum(site: Site, function: Callable[..., Value], ends: Ends | None) ->
 
 
 def _at_ends(
-    value: Value, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], ends: Ends | None
+    value: Value, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], ends: Ends | float
 ) -> Value:
     """Return each number moved to an end of its range; NaN if any value is legal.
 
-    `ends`: None moves only the numbers for which any value is legal.
+    `ends`: a number replaces only those for which any value is legal.
     """
     data = value.data
     if low.shape != data.shape or np.array_equal(low, high):
         return value
     dtype = data.dtype
-    if ends is None:
+    if isinstance(ends, float):
         nothing_required = np.isinf(low) & np.isinf(high) & (low < high)
-        unmoved = np.where(nothing_required, dtype.type(np.nan), data).astype(dtype)
-        return Value((unmoved, *value.leaves[1:]), value.causes)
+        replaced = np.where(nothing_required, dtype.type(ends), data).astype(dtype)
+        return Value((replaced, *value.leaves[1:]), value.causes)
     moved = np.where(ends(low.shape), high, low)
     with np.errstate(invalid="ignore", over="ignore"):
         narrowed = moved.astype(dtype)
