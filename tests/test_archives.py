@@ -61,7 +61,25 @@ def test_a_name_of_gigabytes_is_not_read(tmp_path: Path, kind: str) -> None:
     header.type = tarfile.GNUTYPE_LONGNAME if kind == "gnu" else tarfile.XHDTYPE
     header.size = 1 << 40
     (tmp_path / "a.tar").write_bytes(header.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
-    assert "a header of 1099511627776 bytes" in refusal(tmp_path / "a.tar", tmp_path / "folder")
+    assert "take 1099511627776 bytes; 1048576 are allowed" in refusal(tmp_path / "a.tar", tmp_path / "folder")
+
+
+@pytest.mark.parametrize("form", ["old", "1.0"])
+def test_files_with_holes_are_refused(tmp_path: Path, form: str) -> None:
+    """A list of millions of holes takes gigabytes of memory."""
+    with tarfile.open(tmp_path / "a.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+        member = tarfile.TarInfo("file")
+        if form == "old":
+            member.type = tarfile.GNUTYPE_SPARSE
+        else:
+            member.pax_headers = {
+                "GNU.sparse.major": "1",
+                "GNU.sparse.minor": "0",
+                "GNU.sparse.realsize": "9",
+            }
+            member.size = 512
+        tar.addfile(member, io.BytesIO(b"1\n0\n9\n".ljust(512, b"\0")))
+    assert refusal(tmp_path / "a.tar", tmp_path / "folder") == "it contains a file with holes"
 
 
 def test_a_long_name_is_read(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def extract_files(archive: Path, folder: Path) -> None:
     Replaces tarfile's ``filter="data"``, which Python 3.11.2 of Debian 12 does not have.
 
     Raises DamagedArchive: the archive cannot be read, or contains a path outside of `folder`, two files of
-    the same name, more than `MOST_BYTES` or more than `MOST_MEMBERS`.
+    the same name, a file with holes, or more than `MOST_BYTES`, `MOST_MEMBERS` or `MOST_HEADER_BYTES`.
     """
     try:
         require_regular(archive)
@@ -53,12 +53,21 @@ def extract_files(archive: Path, folder: Path) -> None:
         raise DamagedArchive((str(error) or "it ends early").splitlines()[0].rstrip(":")) from error
 
 
+_SPARSE = "it contains a file with holes"
+
+
 class _Header(tarfile.TarInfo):
-    """A header whose long names and attributes, which tarfile reads at once, have a limit of size."""
+    """A header without what tarfile reads at once in any size: names, attributes and lists of holes."""
+
+    def _proc_gnusparse_10(self, *_: object) -> None:
+        raise DamagedArchive(_SPARSE)
 
     def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
         if self.size > MOST_HEADER_BYTES and self.type in _HEADERS:
-            raise DamagedArchive(f"it contains a header of {self.size} bytes")
+            limit = f"{MOST_HEADER_BYTES} are allowed"
+            raise DamagedArchive(f"the name or the attributes of a member take {self.size} bytes; {limit}")
+        if self.type == tarfile.GNUTYPE_SPARSE:
+            raise DamagedArchive(_SPARSE)
         member: tarfile.TarInfo = super()._proc_member(tar)  # type: ignore[misc]
         return member
 

@@ -94,8 +94,8 @@ def phase(name: str, owner: Owner = Owner.HOST) -> Iterator[None]:
 
 
 def allow_writing() -> None:
-    """Give a command whose deadline was reached `WRITING_SECONDS` to write what it has found."""
-    update(deadline=time.monotonic() + WRITING_SECONDS)
+    """Give a command at least `WRITING_SECONDS` from now on, to write what it has found."""
+    update(deadline=max(_status.deadline, time.monotonic() + WRITING_SECONDS))
 
 
 @contextmanager

@@ -6,14 +6,14 @@
 
 layout(local_size_x = 64) in;
 
-// Numbers of rounds, then the low and the high words.
+// data[0..63]: numbers of rounds, replaced by the low words; data[64..127]: the high words.
 layout(binding = 0) buffer Data { uint data[]; };
 
 void main() {
     uint rounds = data[gl_LocalInvocationIndex];
     uint64_t number = 0ul;
     for (uint k = 0u; k < rounds; ++k) {
-        number = uint64_t(gl_SubgroupID); // 0, because the workgroup has one subgroup
+        number = uint64_t(gl_SubgroupID); // 0 with subgroups of 64, because the workgroup then has one
         if ((gl_SubgroupInvocationID & 3u) == 0u)
             number = 1ul;
     }

@@ -1,4 +1,5 @@
-// A float16 vector that one path leaves undefined, and that is never used: RADV crashes. Compile it without the GPU:
+// A float16 vector that is undefined on one path. Every invocation that takes this path returns before the vector is
+// used: RADV crashes. Compile it without the GPU:
 // vkgroup cost shaders/findings/unused_float16_vector.comp --device radv:navi31,radv:vega10
 #version 460
 #extension GL_KHR_shader_subgroup_basic : require

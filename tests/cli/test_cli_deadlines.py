@@ -216,7 +216,8 @@ def test_the_default_limit_of_memory_is_below_that_of_the_host() -> None:
     ("cgroup", "file"),
     [
         ("0::/user.slice/job", "sys/fs/cgroup/user.slice/memory.max"),
-        ("0::/in/a/container", "sys/fs/cgroup/memory.max"),
+        ("0::/a/b/c", "sys/fs/cgroup/a/memory.max"),
+        ("0::/of/the/host", "sys/fs/cgroup/memory.max"),
         ("5:cpu:/x\n4:memory:/jobs/1", "sys/fs/cgroup/memory/jobs/1/memory.limit_in_bytes"),
     ],
 )

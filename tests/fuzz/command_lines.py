@@ -34,12 +34,13 @@ from command_words import FILES, line, prepare
 from vkgroup import drivers, processes
 from vkgroup.cli.main import parser
 from vkgroup.cli.supervisor import time_limit_of
+from vkgroup.phases import WRITING_SECONDS
 
 LIMIT = 120.0
 """Seconds that a command without a time limit of its own may take on a busy machine."""
 
 AFTER_DEADLINE = 2.0
-"""Seconds that a command with a time limit may take after it."""
+"""Seconds that a command with a time limit may take after it; `check` has more to write its findings."""
 
 LIMIT_AFTER_SIGNAL = 30.0
 """Seconds that a command may take after the first signal; workers that a driver blocks end within 30."""
@@ -212,11 +213,17 @@ def _wait(process: subprocess.Popen[bytes], run: Run, interrupt: tuple[float, in
             except subprocess.TimeoutExpired:
                 run.signal = number
                 process.send_signal(number)
-        process.wait(LIMIT_AFTER_SIGNAL if run.signal else LIMIT)
+        limit = LIMIT if run.deadline is None else max(LIMIT, run.deadline + _allowed(run))
+        process.wait(LIMIT_AFTER_SIGNAL if run.signal else limit)
     except subprocess.TimeoutExpired:
         run.findings.append("does not end")
         process.kill()
         process.wait()
+
+
+def _allowed(run: Run) -> float:
+    """Return the seconds that a command may take after its deadline."""
+    return AFTER_DEADLINE + (WRITING_SECONDS if run.words[:1] == ["check"] else 0.0)
 
 
 def _judge_processes(place: Place, process: subprocess.Popen[bytes], run: Run) -> None:
@@ -243,7 +250,7 @@ def _judge(run: Run, text: str, *, signaled: bool) -> None:
     if "Traceback (most recent call last)" in text or "internal error" in text.lower():
         run.findings.append("traceback or internal error")
     late = 0.0 if run.deadline is None else run.seconds - run.deadline
-    if late > AFTER_DEADLINE:
+    if late > _allowed(run):
         run.findings.append(f"ends {late:.1f} s after its deadline")
     if run.code in (2, 3) and not text.strip():
         run.findings.append("no message")

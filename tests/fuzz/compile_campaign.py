@@ -1,9 +1,10 @@
-"""Compiles mutated modules with the drivers of absent GPUs.
+"""Compilation of mutated modules with the drivers of absent GPUs.
 
 ``python tests/fuzz/compile_campaign.py --device radv:navi31 --modules 10000 --seed 1 --folder campaign``
 
-The modules are those of executing fuzzing (`execution_worker.module_of`). They are valid, so that each
-rejection, crash and time limit is an error of the driver, or of vkgroup.
+The modules are those of executing fuzzing (`execution_worker.module_of`). SPIRV-Tools accepts them, and those
+that exceed the limits of the device are `NotSupported`. Any other rejection, crash or time limit is an error
+of the driver or of vkgroup.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ BATCH = 200
 SECONDS = 20.0
 """Time limit of a compilation."""
 
-REMARKABLE = (Status.REJECTED, Status.CRASH, Status.TIMEOUT)
+REMARKABLE = (Status.REJECTED, Status.TIMEOUT, Status.CRASH)
+
+_ORDER = (Status.NOT_SUPPORTED, Status.COMPILED, *REMARKABLE)
+"""All statuses, the worst last."""
 
 
 def jobs_of(bases: Sequence[Base], seed: int, numbers: Sequence[int]) -> Iterator[tuple[int, Mutated, Job]]:
@@ -77,11 +81,10 @@ def campaign(
             tried = list(jobs_of(bases, seed, range(start, min(start + BATCH, count))))
             all_costs = costs_of_jobs(device, [job for _, _, job in tried], SECONDS)
             for (number, made, _), costs in zip(tried, all_costs, strict=True):
-                found = findings_of(number, made, costs)
-                worst = max((cost.status for cost in costs), key=lambda status: status in REMARKABLE)
+                worst = max((cost.status for cost in costs), key=_ORDER.index)
                 statuses[str(worst)] += 1
                 kinds[made.kind] += 1
-                for finding in found:
+                for finding in findings_of(number, made, costs):
                     file.write(json.dumps(finding) + "\n")
                     print(*(finding[key] for key in ("number", "base", "kind", "size", "status")), flush=True)
     return {
@@ -95,7 +98,7 @@ def campaign(
 
 
 def main() -> int:
-    """Run a campaign; the exit code is 1 if a module did not compile."""
+    """Run a campaign; the exit code is 1 if a module did not compile, 2 if none was compiled."""
     parser = argparse.ArgumentParser(description="Compile mutated modules with the driver of an absent GPU.")
     parser.add_argument("--device", required=True, help="compile-only device, such as radv:navi31")
     parser.add_argument("--modules", type=int, default=1000, help="number (default: 1000)")
@@ -109,9 +112,13 @@ def main() -> int:
     device = select(arguments.device)
     record = campaign(device, bases, arguments.seed, arguments.modules, arguments.folder)
     if arguments.json:
-        known = json.loads(arguments.json.read_text()).get("compilation", {})
+        known = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+        known = known.get("compilation", {})
         fuzz_record.update(arguments.json, {"compilation": {**known, arguments.device: record}})
     print(record["statuses"], f"{record['modules']} modules, {record['seconds']} s")
+    if record["statuses"].keys() <= {str(Status.NOT_SUPPORTED)}:
+        print("no module was compiled", file=sys.stderr)
+        return 2
     return 1 if any(str(status) in record["statuses"] for status in REMARKABLE) else 0
 
 

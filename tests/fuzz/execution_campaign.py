@@ -27,8 +27,8 @@ from typing import IO, Any
 
 import fuzz_record
 from execution_counts import Counts, Store, record_of
-from execution_trial import ERROR, FAILURES, REFERENCE, SECONDS, Trial
-from execution_worker import Task, close_all, load_corpus, opened, report_of
+from execution_trial import ERROR, REFERENCE, SECONDS, is_failure
+from execution_worker import Task
 from fuzz_campaign import HERE, environment
 
 DRIVERS = ("swiftshader", "lavapipe-25.0.7")
@@ -138,11 +138,9 @@ def campaign(task: Task, store: Store, folder: Path, limit: float = LIMIT) -> No
         store.save()
 
 
-def repeat(task: Task, store: Store) -> None:
-    """Repeat the modules with a failure, and replace their outcomes."""
-    bases, trial = load_corpus(Path(task.corpus)), Trial(opened(task), task.seconds)
-    store.repeat(lambda number: report_of(trial, bases, task.seed, number))
-    close_all(trial.devices)
+def repeat(task: Task, store: Store, folder: Path, limit: float = LIMIT) -> None:
+    """Repeat the modules with a failure, each in a worker of its own, and replace their outcomes."""
+    store.repeat(lambda number: next(reports(replace(task, start=number, stop=number + 1), folder, limit)))
 
 
 def write_record(file: Path, campaigns: Sequence[Counts]) -> None:
@@ -176,7 +174,9 @@ def main() -> int:
             corpus = str(folder / "corpus.pickle")
             task = Task(arguments.seed, 0, arguments.modules, drivers, corpus, SECONDS)
             with suppress(KeyboardInterrupt):
-                repeat(task, store) if arguments.again else campaign(task, store, Path(temporary))
+                repeat(task, store, Path(temporary)) if arguments.again else campaign(
+                    task, store, Path(temporary)
+                )
         campaigns = [store.counts]
     if arguments.json:
         write_record(arguments.json, campaigns)
@@ -184,7 +184,9 @@ def main() -> int:
     for device, numbers in record["devices"].items():
         print(f"{device}: " + ", ".join(f"{number} {outcome}" for outcome, number in numbers.items()))
     print(f"{record['modules']} modules, {record['seconds']:.0f} s, slowest {record['slowest']:.1f} s")
-    unexplained = sum(numbers.get(kind, 0) for numbers in record["devices"].values() for kind in FAILURES)
+    unexplained = any(
+        is_failure(device, outcome) for device, numbers in record["devices"].items() for outcome in numbers
+    )
     return 1 if unexplained else 0
 
 

@@ -12,13 +12,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from execution_trial import FAILURES
+from execution_trial import is_failure
 from fuzz_corpora import ROOT
 
 from vkgroup.files import write_whole
 
 KEPT = 3
-"""Findings that are kept with their module, of one base, kind, device and outcome; of `FAILURES` all are."""
+"""Findings that are kept with their module, of one base, kind, device and outcome; all failures are."""
 
 REMARKABLE = ("differed", "crash", "time limit", "error of vkgroup", "refused: ")
 UNREMARKABLE = ("refused: Unsupported",)
@@ -47,14 +47,14 @@ class Counts:
     outcomes: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
 
-    def replace(self, kind: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
-        """Replace the outcomes of one module, by device."""
-        for device, outcome in before.items():
+    def remove(self, kind: str, outcomes: Mapping[str, str]) -> None:
+        """Remove a module, with its outcomes by device."""
+        self.modules -= 1
+        for device, outcome in outcomes.items():
             numbers = self.outcomes[kind][device]
             numbers[outcome] -= 1
             if not numbers[outcome]:
                 del numbers[outcome]
-            numbers[after[device]] = numbers.get(after[device], 0) + 1
 
     def add(self, report: Mapping[str, Any]) -> None:
         """Count a worker's report."""
@@ -89,27 +89,6 @@ class Store:
     def add(self, report: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Count a report and keep its findings; returns them."""
         self.counts.add(report)
-        return self._keep(report)
-
-    def repeat(self, again: Callable[[int], Mapping[str, Any]]) -> None:
-        """Replace the outcomes of all modules with a failure by those of a repetition.
-
-        `again` returns the report of a module. Findings of another version, and those of a busy machine, are
-        corrected so without the whole campaign.
-        """
-        entries = [json.loads(line) for line in self._findings.read_text().splitlines()]
-        failed = {entry["number"]: entry["outcomes"] for entry in entries if entry["outcome"] in FAILURES}
-        self._findings.write_text(
-            "".join(json.dumps(entry) + "\n" for entry in entries if entry["number"] not in failed)
-        )
-        for number, before in failed.items():
-            report = again(number)
-            after = {device: outcome for device, (outcome, _) in report["outcomes"].items()}
-            self.counts.replace(report["kind"], before, after)
-            self._keep(report)
-        self.save()
-
-    def _keep(self, report: Mapping[str, Any]) -> list[dict[str, Any]]:
         findings = []
         outcomes = {device: outcome for device, (outcome, _) in report.get("outcomes", {}).items()}
         for device, (outcome, detail) in report.get("outcomes", {}).items():
@@ -117,7 +96,7 @@ class Store:
                 continue
             signature = (report["base"], report["kind"], device, outcome)
             self._kept[signature] += 1
-            if self._kept[signature] > KEPT and outcome not in FAILURES:
+            if self._kept[signature] > KEPT and not is_failure(device, outcome):
                 continue
             names = ("number", "base", "kind", "module")
             finding = {name: report[name] for name in names} | {"device": device, "outcome": outcome}
@@ -126,6 +105,24 @@ class Store:
             with self._findings.open("a") as file:
                 file.writelines(json.dumps(finding) + "\n" for finding in findings)
         return findings
+
+    def repeat(self, again: Callable[[int], Mapping[str, Any]]) -> None:
+        """Replace the outcomes of all modules with a failure by those of a repetition.
+
+        `again` returns the report of a module. Findings of another version, and those of a busy machine, are
+        corrected so without the whole campaign. What was repeated is saved after each module.
+        """
+        known = findings_of(self._state.parent)
+        failed = {entry["number"]: entry for entry in known if is_failure(entry["device"], entry["outcome"])}
+        for number, before in failed.items():
+            report = again(number)
+            if before["module"] and report["module"] and before["module"] != report["module"]:
+                raise ValueError(f"module {number} is another one in this version: repeat the campaign")
+            self.counts.remove(before["kind"], before["outcomes"])
+            known = [entry for entry in known if entry["number"] != number]
+            write_whole(self._findings, "".join(json.dumps(entry) + "\n" for entry in known))
+            known += self.add(report)
+            self.save()
 
     def save(self) -> None:
         """Write the counts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import traceback
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from vkgroup.check.findings import Configuration
 from vkgroup.check.inputs import Inputs
 from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import Answer, Dispatch, Run, bindings_of, outputs_of_answer
+from vkgroup.compiler.optimizer import inline
 from vkgroup.device.limits import local_size_problems
 from vkgroup.dispatch import Device, RunResult
 from vkgroup.errors import (
@@ -53,8 +55,16 @@ CRASH, TIME_LIMIT, UNDEFINED, ERROR = "crash", "time limit", "undefined", "error
 NOT_REPEATED = "crash that a new process does not repeat"
 """Modules with undefined behaviour that the process executed before may have damaged its memory."""
 
-FAILURES = (DIFFERED, CRASH, ERROR)
-"""Outcomes that ask for an investigation: a known error or undefined behaviour has more words."""
+
+def is_failure(device: str, outcome: str) -> bool:
+    """Return whether an outcome on a device asks for an investigation.
+
+    A known error, and a failure of a module of which the reference device does not say that it is defined,
+    have more words. The reference device may be slow: a module may need millions of steps.
+    """
+    failures = (DIFFERED, CRASH, TIME_LIMIT, ERROR)
+    return outcome in failures and (device, outcome) != (REFERENCE, TIME_LIMIT)
+
 
 NOT_RUN = "not run, because the reference device reports a hang"
 
@@ -83,6 +93,12 @@ class Outcome:
     detail: str = ""
     output: str = ""
     seconds: float = 0.0  # of the run; those over the time limit count the same for a second attempt
+
+    @property
+    def signal(self) -> str:
+        """The signal of a crash, and the first words that the driver printed."""
+        found = re.search(r"signal \d+(; it printed: .{0,60})?", self.detail)
+        return found[0] if self.kind == CRASH and found else ""
 
 
 class Trial:
@@ -141,7 +157,7 @@ class Trial:
         """Return a failure with the name of a known error of the driver, if it is that of the base.
 
         The base is the shader or a case of the error, and without a mutation it fails in the same way: a
-        crash, a run that does not end, or a difference in the same output.
+        crash with the same signal, a run that does not end, or a difference in the same output.
         """
         if outcome.kind not in (CRASH, DIFFERED, TIME_LIMIT):
             return outcome
@@ -150,7 +166,7 @@ class Trial:
             shader = f"shaders/findings/{finding.shader}" if finding.shader else ""
             if base.name == shader or any(fnmatchcase(base.name, glob) for glob in finding.filter):
                 known = self._of_base(base, name)
-                if (known.kind, known.output) == (outcome.kind, outcome.output):
+                if (known.kind, known.output, known.signal) == (outcome.kind, outcome.output, outcome.signal):
                     return replace(outcome, kind=f"{outcome.kind}: {finding.id}")
         return outcome
 
@@ -288,13 +304,20 @@ def _compared(base: Base, dispatch: Dispatch, expected: Run, got: Run) -> Outcom
     )
 
 
+_MAXIMALLY_RECONVERGES = 6023
+"""The execution mode MaximallyReconvergesKHR (SPV_KHR_maximal_reconvergence)."""
+
 _SUMS = ("OpAtomicIAdd", "OpAtomicISub", "OpAtomicIIncrement", "OpAtomicIDecrement")
 
 
 def _uses_subgroups_in_loops(module: Module) -> bool:
-    """Return whether a module has a subgroup operation inside of a loop."""
+    """Return whether a module without maximal reconvergence has a subgroup operation inside of a loop."""
+    modes = [entry.operands[1] for entry in module.instructions if entry.name == "OpExecutionMode"]
+    if _MAXIMALLY_RECONVERGES in modes:
+        return False
     ends: set[int] = set()
-    for entry in module.instructions:
+    # A function may be called from a loop.
+    for entry in inline(module).instructions:
         if entry.name == "OpLoopMerge":
             ends.add(entry.operands[0])
         elif entry.name == "OpLabel":

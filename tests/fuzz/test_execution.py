@@ -132,13 +132,33 @@ def test_a_repetition_replaces_failures(
     campaign(wrong, store, tmp_path)
     before = totals(store.counts.outcomes)
     assert before["swiftshader"][CRASH] + before["swiftshader"][DIFFERED] >= 2
-    repeat(task(small, modules, "swiftshader"), store)
+    repeat(task(small, modules, "swiftshader"), store, tmp_path)
     after = totals(store.counts.outcomes)
     assert not {CRASH, DIFFERED} & after["swiftshader"].keys()
-    assert sum(after["swiftshader"].values()) == sum(before["swiftshader"].values())
+    assert sum(after["swiftshader"].values()) == sum(before["swiftshader"].values()) == store.counts.modules
     assert after[REFERENCE] == before[REFERENCE]
     assert not {CRASH, DIFFERED} & {finding["outcome"] for finding in findings_of(tmp_path / "campaign")}
     assert Store(tmp_path / "campaign", SEED, 2.0).counts == store.counts
+
+
+def test_an_interrupted_repetition_loses_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path, 1, 2.0)
+    report = {"base": "x", "kind": "unknown", "module": "", "slowest": 0.1}
+    wrong, right = {REFERENCE: [ERROR, "the worker ended"]}, {REFERENCE: [EXECUTED, ""]}
+    for number in range(3):
+        store.add(report | {"number": number, "outcomes": wrong})
+
+    def again(number: int) -> dict[str, Any]:
+        if number == 1:
+            raise KeyboardInterrupt
+        return report | {"number": number, "kind": "operand", "outcomes": right}
+
+    with pytest.raises(KeyboardInterrupt):
+        store.repeat(again)
+    assert [finding["number"] for finding in findings_of(tmp_path)] == [1, 2]
+    counts = Store(tmp_path, 1, 2.0).counts
+    assert counts.modules == 3
+    assert totals(counts.outcomes) == {REFERENCE: {ERROR: 2, EXECUTED: 1}}
 
 
 def test_planted_failures_of_vkgroup_are_found(

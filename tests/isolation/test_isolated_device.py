@@ -333,8 +333,8 @@ def test_a_process_that_the_kernel_holds_is_left(
         start = time.monotonic()
         with pytest.raises(DispatchTimeout):
             run(device, HANG, timeout=0.5)
-        # The limit and its grace period, the stack of the worker, and one second for its end.
-        assert time.monotonic() - start < 20 < KILL_SECONDS
+        # The limit, its grace period, the stack of the worker, one second for its end, and a busy machine.
+        assert time.monotonic() - start < 0.5 + 4.0 + 10.0 < KILL_SECONDS
         assert run(device) == [1, 2, 3]
         kill()
 

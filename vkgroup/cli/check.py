@@ -86,6 +86,7 @@ class Check:
             if self.arguments.repro is not None or self.arrays is not None:
                 _require_compute(settings)
             checked = self._print(settings)
+        phases.allow_writing()
         output.write_json(checked.report.to_json(), self.arguments.json)
         self._write_saved()
         if self.arguments.repro is not None:
@@ -104,7 +105,7 @@ class Check:
                 self.console.write_line(f"=== {entry.name} ===", style="bold")
                 records.append(self._record(entry))
                 if self.arguments.json != "-":
-                    # Now, because a later configuration may end this process in a library.
+                    # Now, because a library that a later configuration calls may end this process.
                     output.write_json({"configurations": records}, self.arguments.json)
         finally:
             output.write_json({"configurations": records}, self.arguments.json)

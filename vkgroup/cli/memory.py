@@ -62,7 +62,7 @@ def limit_of(chosen: argparse.Namespace) -> Limit | None:
 
 
 def default(root: Path = Path("/")) -> int:
-    """Return the default limit in bytes; `root` has the file systems of the kernel."""
+    """Return the default limit in bytes; `root`: the folder with `proc` and `sys`."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for file in _limit_files(root):
         with suppress(OSError, ValueError):  # a group without a limit has "max"

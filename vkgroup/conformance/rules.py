@@ -19,6 +19,7 @@ from vkgroup.conformance.spellings.hlsl_intrinsics import INTRINSICS
 from vkgroup.conformance.spellings.older_ballots import OLDER
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Result, Status
+from vkgroup.runner.messages import NO_ANSWER
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES, Operation
@@ -48,19 +49,15 @@ def rule_of(result: Result, capabilities: Capabilities | None = None) -> dict[st
     It is that of the case, with three exceptions. A wrong active mask violates the rule of ballots. A hang
     violates that of commands that wait. The end of the process violates that of valid usage.
 
-    {} where a driver does not return from another command, such as the creation of a pipeline: no sentence of
-    the specification limits its time.
+    {} if the worker did not answer: the command in which the driver hangs is unknown, and the specification
+    limits only the time of commands that wait.
     """
-    if result.status is Status.TIMEOUT and _NO_ANSWER in result.detail:
+    if result.status is Status.TIMEOUT and NO_ANSWER in result.detail:
         return {}
     name = _rule_of_kind(result)
     if not name:
         return rule_of_case(result.case, capabilities)
     return SENTENCES[name].to_json(None if capabilities is None else capabilities.api_version)
-
-
-_NO_ANSWER = "no answer in "
-"""The worker's detail where the driver does not return; where a dispatch does not end, it has another one."""
 
 
 def _rule_of_kind(result: Result) -> str:

@@ -10,6 +10,9 @@ from vkgroup.device import DeviceInfo
 READY = "ready"
 """A worker's first answer: its device is open."""
 
+NO_ANSWER = "no answer in"
+"""Beginning of the message of a `Failure` if the worker did not answer in time."""
+
 CLOSE_SECONDS = 10.0
 """Seconds that a worker may take to end when it has no more jobs. The run may have ended before."""
 

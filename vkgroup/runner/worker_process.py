@@ -19,7 +19,7 @@ from vkgroup.peak_memory import peak_memory
 from vkgroup.processes import receive, send
 from vkgroup.runner import spare
 from vkgroup.runner.driver_output import excerpt
-from vkgroup.runner.messages import CLOSE_SECONDS, Failure, WorkerSetup
+from vkgroup.runner.messages import CLOSE_SECONDS, NO_ANSWER, Failure, WorkerSetup
 
 START_SECONDS = 120.0
 """Seconds that a worker may take to start and open its device."""
@@ -164,7 +164,7 @@ class WorkerProcess:
                 self.kill()
                 if frame:
                     return Failure("busy", f"vkgroup itself did not end within {seconds:g} s, in {frame}")
-                return Failure("timeout", f"no answer in {seconds:g} s")
+                return Failure("timeout", f"{NO_ANSWER} {seconds:g} s")
         if answer is None:
             raise self._death()
         if isinstance(answer, Exception):
@@ -206,7 +206,7 @@ class WorkerProcess:
     def _death(self) -> WorkerDied:
         """Return how the process ended, and the end of what it printed."""
         try:
-            code = self._process.wait(timeout=self._kill_seconds)
+            code = self._process.wait(timeout=KILL_SECONDS)
         except subprocess.TimeoutExpired:
             return WorkerDied("the process closed its pipes and does not end")
         end = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
@@ -225,7 +225,7 @@ class WorkerProcess:
         self._process.kill()
 
     def kill(self) -> None:
-        """Kill the process; one that is stuck in a driver is abandoned after a time."""
+        """Kill the process; one that is stuck in a driver is abandoned after `kill_seconds`."""
         self.signal()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=self._kill_seconds)

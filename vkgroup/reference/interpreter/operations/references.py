@@ -76,17 +76,17 @@ def resolver(program: ProgramForm, chain: Chain, site: Site) -> tuple[Resolve, L
         return _single_resolver(lambda frame: frame.machine.shared[identifier], path, site, size), path.target
     if root.kind == "push":
         return _single_resolver(lambda frame: frame.machine.push, path, site), path.target
-    several = _descriptor_resolver(identifier, path, site)
+    by_index = _descriptor_resolver(identifier, path, site)
     if any(index.is_slot for index, _ in path.descriptors):
-        return several, path.target
+        return by_index, path.target
     number = 0
     for index, length in path.descriptors:
         number = number * length + index.number
-    one = _single_resolver(lambda frame: frame.machine.memories[identifier][number], path, site)
+    constant = _single_resolver(lambda frame: frame.machine.memories[identifier][number], path, site)
 
     def resolve(frame: Frame) -> list[Reference]:
         is_inside = 0 <= number < len(frame.machine.memories[identifier])
-        return one(frame) if is_inside else several(frame)
+        return constant(frame) if is_inside else by_index(frame)
 
     return resolve, path.target
 

@@ -202,7 +202,10 @@ class Lookup:
         if not far.any():
             return None
         return marked(
-            far, self.site.cause("conversion", "a float cannot tell the texels of a coordinate apart")
+            far,
+            self.site.cause(
+                "conversion", "the coordinate is not finite, or so large that floats skip texels"
+            ),
         )
 
     # --- single texels --------------------------------------------------------------------------------
