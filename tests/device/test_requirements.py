@@ -53,6 +53,42 @@ def known_names() -> set[str]:
     return names | {name for name, _ in vk.ffi.typeof("VkPhysicalDeviceFeatures").fields}
 
 
+@pytest.mark.parametrize(
+    ("body", "feature"),
+    [
+        ("atomicAdd(floats[0], 1.0);", "shaderBufferFloat32AtomicAdd"),
+        ("atomicAdd(inside, 1.0);", "shaderSharedFloat32AtomicAdd"),
+        ("imageAtomicAdd(picture, 0, 1.0);", "shaderImageFloat32AtomicAdd"),
+        ("atomicExchange(floats[0], 1.0);", "shaderBufferFloat32Atomics"),
+        ("atomicMax(floats[0], 1.0);", "shaderBufferFloat32AtomicMinMax"),
+        ("atomicAdd(doubles[0], 1.0LF);", "shaderBufferFloat64AtomicAdd"),
+        ("atomicAdd(longs[0], 1L);", "shaderBufferInt64Atomics"),
+        ("atomicAdd(inside_long, 1L);", "shaderSharedInt64Atomics"),
+    ],
+)
+def test_atomics_need_the_feature_of_their_memory(body: str, feature: str) -> None:
+    """A device may have float atomics in shared memory alone, as GPUs before RDNA 3 do with RADV."""
+    declarations = """
+        layout(binding = 0) buffer A { float floats[]; };
+        layout(binding = 1) buffer B { double doubles[]; };
+        layout(binding = 2) buffer C { int64_t longs[]; };
+        layout(binding = 3, r32f) uniform image1D picture;
+        shared float inside;
+        shared int64_t inside_long;"""
+    names = ("shader_atomic_float", "shader_atomic_float2", "shader_explicit_arithmetic_types_int64")
+    extensions = [f"GL_EXT_{name}" for name in names] + ["GL_EXT_shader_atomic_int64"]
+    module = module_of(body, declarations, *extensions, target=Target.VULKAN_1_2)
+    kinds = [
+        kind for width in ("16", "32", "64") for kind in (f"Float{width}Atomics", f"Float{width}AtomicAdd")
+    ]
+    kinds += ["Float32AtomicMinMax", "Int64Atomics"]
+    everything = ALL.features | {
+        f"shader{memory}{kind}" for memory in ("Buffer", "Shared", "Image") for kind in kinds
+    }
+    assert missing(module, replace(ALL, features=everything)) == []
+    assert missing(module, replace(ALL, features=everything - {feature})) == [feature]
+
+
 def test_the_tables_name_capabilities_that_exist() -> None:
     assert set(CAPABILITIES) <= set(grammar().enumeration("Capability").values())
 

@@ -11,6 +11,7 @@ from vkgroup.spec.categories import OPERATION_BITS, Category
 from vkgroup.spec.limits import LARGEST_WARP
 from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES
 from vkgroup.spirv import EntryPoint, Module, Reflection, SubgroupUse
+from vkgroup.spirv.atomics import features_of_atomics
 from vkgroup.spirv.editor import source_extensions
 
 EXTENSION = "GL_NV_shader_thread_group"
@@ -80,6 +81,8 @@ def missing(
         for instruction in module.instructions
     ):
         needs += _unmet("clustered rotation", "shaderSubgroupRotateClustered", capabilities)
+    for feature in features_of_atomics(module):
+        needs += _unmet("atomic instructions", feature, capabilities)
     needs += _missing_for_layouts(reflection, capabilities)
     needs += missing_for_thread_group(module, capabilities, subgroup_size)
     # VUID-RuntimeSpirv-NonWritable-06340, 06341

@@ -17,6 +17,7 @@ from vkgroup.spec.categories import OPERATION_BITS
 from vkgroup.spec.features import STRUCTS, FeatureStruct, Version
 from vkgroup.spec.stages import STAGE_NAMES
 from vkgroup.spirv import Module
+from vkgroup.spirv.atomics import features_of_atomics
 
 _SPIRV_1_3, _VULKAN_1_2 = (1, 3), (1, 2)
 
@@ -62,6 +63,7 @@ def _needs(modules: Sequence[Module], size: int | None) -> Iterator[str]:
         tables = ((reflection.capabilities, CAPABILITIES), (reflection.extensions, EXTENSIONS))
         for names, table in tables:
             yield from (table[name] for name in sorted(names) if table[name])
+        yield from features_of_atomics(module)
         for entry in reflection.entry_points:
             stage = STAGE_NAMES[entry.stage]
             yield from (MODES[mode] for mode in entry.execution_modes if mode in MODES)
