@@ -309,6 +309,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="write the record into this file, key command_lines")
     arguments = parser.parse_args()
+    # A shell ignores Ctrl-C in programs that it starts in the background, and commands would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="vkgroup-lines-") as folder:
         for record in campaign(arguments.runs, arguments.seed, Path(folder)):
             if arguments.json:

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,6 +74,13 @@ def test_a_local_cluster_listens_nowhere() -> None:
         assert listening(os.getpid()) == before
         assert address.startswith("inproc://")
         assert not connects(address)
+
+
+def test_a_local_cluster_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with local_scheduler([select("reference")], 1):
+        assert list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_worker_listens_where_the_scheduler_reaches_it() -> None:
