@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import dask
 import distributed
 import msgspec
 from distributed import Scheduler, SpecCluster, Worker
@@ -27,16 +28,18 @@ def local_scheduler(devices: Sequence[DeviceInfo], jobs: int | None = None) -> I
     Nothing listens on a port: messages go through queues in memory (Dask's ``inproc``), so that no other
     user of the host can connect. Drivers run in worker processes, as in every cluster.
     """
+    workers = {
+        number: {"cls": QuietWorker, "options": {**options(member), "protocol": "inproc"}}
+        for number, member in enumerate(members(devices, jobs))
+    }
     scheduler = {"cls": QuietScheduler, "options": {"protocol": "inproc", "dashboard": False}}
-    # Dask leaves a folder in the folder of its workers.
-    with tempfile.TemporaryDirectory(prefix="vkgroup-cluster-") as folder:
-        common = {"protocol": "inproc", "local_directory": folder}
-        workers = {
-            number: {"cls": QuietWorker, "options": {**options(member), **common}}
-            for number, member in enumerate(members(devices, jobs))
-        }
-        with SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as cluster:
-            yield cluster.scheduler_address
+    with (
+        # Dask leaves its folder in this one.
+        tempfile.TemporaryDirectory(prefix="vkgroup-cluster-") as folder,
+        dask.config.set({"temporary-directory": folder}),
+        SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as cluster,
+    ):
+        yield cluster.scheduler_address
 
 
 class QuietScheduler(Scheduler):
