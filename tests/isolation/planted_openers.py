@@ -32,7 +32,8 @@ def planted(info: DeviceInfo, **options: Any) -> Device:
         if code == CRASH:
             os.kill(os.getpid(), signal.SIGSEGV)
         if code == HANG:
-            ctypes.CDLL(None).pause()
+            while True:  # a signal ends a pause
+                ctypes.CDLL(None).pause()
         if code == KILL:
             os.kill(os.getpid(), signal.SIGKILL)
         if code == BUG:
