@@ -40,6 +40,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> isolated._Server:
     return server
 
 
+@pytest.mark.usefixtures("server")  # in a used process, not every invalid access crashes
 @pytest.mark.parametrize("title", CRASHES)
 def test_a_source_that_crashes_the_compiler_does_not_compile(title: str) -> None:
     stage, source = CRASHES[title]
