@@ -103,7 +103,7 @@ def _of_worker(task: Task, folder: Path, limit: float) -> Iterator[dict[str, Any
             raise NotStarted(how)
         if how and number < task.stop:
             yield {
-                **{"number": number, "base": "", "kind": "unknown", "module": "", "slowest": limit},
+                **{"number": number, "base": "", "kind": "unknown", "module": "", "slowest": 0.0},
                 "outcomes": {REFERENCE: [ERROR, how]},
             }
 
