@@ -16,7 +16,6 @@ MOST_BYTES = 4 << 30
 MOST_MEMBERS = 100_000
 """Members of an archive at most."""
 
-
 MOST_HEADER_BYTES = 1 << 20
 """Size of a name or of the attributes of a member at most."""
 
@@ -25,6 +24,8 @@ _HEADERS = (
     *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
 )
 """Types of headers with a name or attributes of the next member."""
+
+_SPARSE = "it contains a file with holes"
 
 
 class DamagedArchive(Exception):
@@ -51,9 +52,6 @@ def extract_files(archive: Path, folder: Path) -> None:
     except (tarfile.TarError, EOFError, LZMAError, zlib.error, ValueError, OverflowError) as error:
         # tarfile lists the reason of every compression in a line of its own.
         raise DamagedArchive((str(error) or "it ends early").splitlines()[0].rstrip(":")) from error
-
-
-_SPARSE = "it contains a file with holes"
 
 
 class _Header(tarfile.TarInfo):

@@ -40,10 +40,10 @@ _ORDER = (Status.NOT_SUPPORTED, Status.COMPILED, *REMARKABLE)
 """All statuses, the worst last."""
 
 
-def jobs_of(bases: Sequence[Base], seed: int, numbers: Sequence[int]) -> Iterator[tuple[int, Mutated, Job]]:
+def jobs_of(bases: list[Base], seed: int, numbers: Sequence[int]) -> Iterator[tuple[int, Mutated, Job]]:
     """Yield the modules with these numbers that `vkgroup cost` accepts."""
     for number in numbers:
-        made = module_of(list(bases), seed, number)
+        made = module_of(bases, seed, number)
         if made is None:
             continue
         try:
@@ -65,9 +65,7 @@ def findings_of(number: int, made: Mutated, costs: Sequence[Cost]) -> list[dict[
     ]
 
 
-def campaign(
-    device: DeviceInfo, bases: Sequence[Base], seed: int, count: int, folder: Path
-) -> dict[str, Any]:
+def campaign(device: DeviceInfo, bases: list[Base], seed: int, count: int, folder: Path) -> dict[str, Any]:
     """Compile modules, write their findings into the folder, and return the counts.
 
     A module with several statuses at several subgroup sizes counts by its worst one.

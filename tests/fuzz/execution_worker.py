@@ -105,17 +105,17 @@ def load_corpus(file: Path) -> list[Base]:
 def work(task: Task, say: Callable[[Mapping[str, Any]], None]) -> None:
     """Run the modules of a task."""
     bases = load_corpus(Path(task.corpus))
-    trial = Trial(opened(task), task.seconds)
+    trial = Trial(_opened(task), task.seconds)
     say({"ready": len(bases)})
     for done, number in enumerate(range(task.start, task.stop), 1):
-        say(report_of(trial, bases, task.seed, number))
+        say(_report_of(trial, bases, task.seed, number))
         if done % REOPEN == 0:
-            close_all(trial.devices)
-            trial = Trial(opened(task), task.seconds)
-    close_all(trial.devices)
+            _close_all(trial.devices)
+            trial = Trial(_opened(task), task.seconds)
+    _close_all(trial.devices)
 
 
-def info_of(name: str, folder: Path) -> DeviceInfo:
+def _info_of(name: str, folder: Path) -> DeviceInfo:
     """Return a device's information from a file of the campaign, which is made if it is missing.
 
     A busy machine takes longer to load a driver than `select` waits.
@@ -129,16 +129,14 @@ def info_of(name: str, folder: Path) -> DeviceInfo:
     return DeviceInfo.from_json(json.loads(file.read_text()))
 
 
-def opened(task: Task) -> dict[str, Device]:
-    """Open the drivers of a task as isolated devices."""
+def _opened(task: Task) -> dict[str, Device]:
     name, _, function = task.opener.partition(":")
     opener: Callable[..., Device] = getattr(import_module(name), function)
-    infos = {driver: info_of(driver, Path(task.corpus).parent) for driver in task.drivers}
+    infos = {driver: _info_of(driver, Path(task.corpus).parent) for driver in task.drivers}
     return {driver: IsolatedDevice(info, opener, {}) for driver, info in infos.items()}
 
 
-def report_of(trial: Trial, bases: list[Base], seed: int, number: int) -> dict[str, Any]:
-    """Run the module of a seed and a number, and return its report."""
+def _report_of(trial: Trial, bases: list[Base], seed: int, number: int) -> dict[str, Any]:
     made = module_of(bases, seed, number)
     if made is None:
         return {"number": number, "kind": "none"}
@@ -163,8 +161,7 @@ def _text(module: Module) -> str:
     return base64.b64encode(module.to_bytes()).decode()
 
 
-def close_all(devices: Mapping[str, Device]) -> None:
-    """Close devices."""
+def _close_all(devices: Mapping[str, Device]) -> None:
     for device in devices.values():
         device.close()
 

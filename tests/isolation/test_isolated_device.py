@@ -36,7 +36,7 @@ from vkgroup.errors import (
 from vkgroup.isolation import IsolatedDevice
 from vkgroup.isolation.session import Call
 from vkgroup.opening import select
-from vkgroup.runner.worker_process import KILL_SECONDS
+from vkgroup.runner.worker_process import KILL_SECONDS, WorkerProcess
 
 ADD = """#version 450
 layout(local_size_x = 64, local_size_x_id = 3) in;
@@ -85,13 +85,18 @@ def run(device: Device, step: int = 1, **options: object) -> list[int]:
     return list(result["data"][:3])
 
 
-def process_of(device: Device) -> int:
-    """Return the process id of the worker, which exists."""
+def worker_of(device: Device) -> WorkerProcess:
+    """Return the worker of a device, which exists."""
     device.memory()
     assert isinstance(device, IsolatedDevice)
     worker = device._base._worker
     assert worker is not None
-    return worker._process.pid
+    return worker
+
+
+def process_of(device: Device) -> int:
+    """Return the process id of the worker, which exists."""
+    return worker_of(device)._process.pid
 
 
 # --- like an ordinary device ------------------------------------------------------------------------------
@@ -325,9 +330,7 @@ def test_a_process_that_the_kernel_holds_is_left(
 ) -> None:
     """A driver of a GPU may take long to free the memory of a killed process."""
     with IsolatedDevice(select(swiftshader.name), planted, {}) as device:
-        process_of(device)
-        held = device._base._worker
-        assert held is not None
+        held = worker_of(device)
         kill = held._process.kill
         monkeypatch.setattr(held._process, "kill", lambda: None)
         start = time.monotonic()
@@ -343,10 +346,7 @@ def test_an_answer_that_comes_while_the_worker_is_asked_counts(
     isolated: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker writes its stack first: here it takes as long as the answer needs."""
-    process_of(isolated)
-    assert isinstance(isolated, IsolatedDevice)
-    worker = isolated._base._worker
-    assert worker is not None
+    worker = worker_of(isolated)
     call = Call("run", {"module": isolated.compile(ADD), "groups": 1, "bindings": CALL, "push": {"step": 4}})
     monkeypatch.setattr(worker, "_own_code", lambda: time.sleep(5) or "")
     answer = worker.ask(call, 1e-6)
@@ -376,10 +376,7 @@ def test_a_bug_in_the_worker_has_its_traceback(faulty: Device) -> None:
 def test_an_interrupted_call_does_not_change_the_next(
     isolated: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    process_of(isolated)
-    assert isinstance(isolated, IsolatedDevice)
-    worker = isolated._base._worker
-    assert worker is not None
+    worker = worker_of(isolated)
 
     def interrupted(*_: object, **__: object) -> object:
         raise KeyboardInterrupt

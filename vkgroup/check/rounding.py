@@ -37,7 +37,7 @@ def tolerance_of(dispatch: Dispatch, base: Run, make: Callable[[Instrument], Pro
     `make` returns the program with an instrument applied to its instructions.
     """
     tolerance: Tolerance = {}
-    preserved_widths = _widths_that_preserve_nan(dispatch.program.module)
+    preserves_nan = _preserves_nan(dispatch.program.module)
     random = np.random.default_rng(dispatch.seed)
     choices: list[Ends | float] = [np.nan, 0.0]
     choices += [lambda shape: np.ones(shape, np.bool_), lambda shape: np.zeros(shape, np.bool_)]
@@ -46,23 +46,22 @@ def tolerance_of(dispatch: Dispatch, base: Run, make: Callable[[Instrument], Pro
         moved = dispatch.run(base.configuration, races=False, program=make(_instrument(ends)))
         for place, entry, field, one, other in pairs_of(dispatch.inputs, base, moved):
             change = _change(one, other, _is_rounded(entry.format)) + _step(entry.format, one)
-            if 32 not in preserved_widths:
+            if not preserves_nan:
                 change = np.where(_is_special_texel(entry.format, one), np.inf, change)
             key = (place, field.name)
             tolerance[key] = np.maximum(tolerance[key], change) if key in tolerance else change
     return tolerance
 
 
-def _widths_that_preserve_nan(module: Module) -> frozenset[int]:
-    """Return the widths of the floats whose NaNs and infinities a module requires to be kept.
+def _preserves_nan(module: Module) -> bool:
+    """Return whether a module requires that NaNs and infinities of 32 bits are kept.
 
     Without the execution mode an implementation may assume that they do not occur (SPIR-V,
     "SignedZeroInfNanPreserve"; Vulkan 1.4, "Precision and Operation of SPIR-V Instructions").
     """
-    modes = [entry.operands[1:] for entry in module.instructions if entry.name == "OpExecutionMode"]
-    names = grammar().enumerant
-    return frozenset(
-        mode[1] for mode in modes if names("ExecutionMode", mode[0]) == "SignedZeroInfNanPreserve"
+    mode = (grammar().number("ExecutionMode", "SignedZeroInfNanPreserve"), 32)
+    return any(
+        entry.name == "OpExecutionMode" and entry.operands[1:] == mode for entry in module.instructions
     )
 
 
@@ -109,8 +108,8 @@ def _change(one: Data, other: Data, rounded: bool = False) -> npt.NDArray[np.flo
 def _instrument(ends: Ends | float) -> Instrument:
     """Return the instrument that moves the results of all float instructions.
 
-    `ends`: a number replaces only results for which any value is legal, such as that of a division by zero.
-    In the other runs a moved divisor may differ from zero, so that no such result occurs.
+    If `ends` is a number, it takes the place of results for which any value is legal, such as that of a
+    division by zero; the others stay. If all results move, a divisor may differ from zero.
     """
 
     def instrument(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -160,9 +159,9 @@ def _moved_sum(site: Site, function: Callable[..., Value], ends: Ends | float) -
 def _at_ends(
     value: Value, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], ends: Ends | float
 ) -> Value:
-    """Return each number moved to an end of its range; NaN if any value is legal.
+    """Return each number moved to an end of its range, or to NaN if any value is legal.
 
-    `ends`: a number replaces only those for which any value is legal.
+    If `ends` is a number, it takes the place of those for which any value is legal; the others stay.
     """
     data = value.data
     if low.shape != data.shape or np.array_equal(low, high):

@@ -201,12 +201,8 @@ class Lookup:
                     far = far | ~(np.abs(position[axis]) < end)
         if not far.any():
             return None
-        return marked(
-            far,
-            self.site.cause(
-                "conversion", "the coordinate is not finite, or so large that floats skip texels"
-            ),
-        )
+        reason = "the coordinate is not finite, or so large that floats skip texels"
+        return marked(far, self.site.cause("conversion", reason))
 
     # --- single texels --------------------------------------------------------------------------------
 
