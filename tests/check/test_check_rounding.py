@@ -126,6 +126,30 @@ def test_nans_and_infinities_are_compared_if_they_are_only_moved(expression: str
     assert [finding.kind for finding in check(module, sizes=(4, 32), inputs=inputs).findings] == found
 
 
+_PRESERVED = """#extension GL_EXT_spirv_intrinsics : require
+spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 32);
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "declaration", "found"),
+    [
+        ("gl_NumSubgroups > 8u ? 3.0 * x[i + 512u] : -3.0 * x[i + 512u]", "", []),
+        ("gl_NumSubgroups > 8u ? 3.0 * x[i + 512u] : -3.0 * x[i + 512u]", _PRESERVED, ["differs"]),
+        ("gl_NumSubgroups > 8u ? x[i + 512u] : x[i + 1024u]", "", ["differs"]),
+    ],
+    ids=["computed", "preserved", "loaded"],
+)
+def test_the_sign_of_a_computed_zero_is_compared_only_if_the_shader_preserves_it(
+    expression: str, declaration: str, found: list[str]
+) -> None:
+    source = _ZERO.replace("float y[]", "uint y[]").replace("EXPRESSION", f"floatBitsToUint({expression})")
+    source = source.replace("layout(local", declaration + "layout(local", 1)
+    inputs = {"X": np.repeat(np.array([2.0, 0.0, -0.0], np.float32), 512)}
+    module = compile_source(source, stage="compute", target=Target.VULKAN_1_2, debug=True)
+    assert [finding.kind for finding in check(module, sizes=(4, 32), inputs=inputs).findings] == found
+
+
 _ZERO = """#version 460
 #extension GL_KHR_shader_subgroup_basic : require
 layout(local_size_x = 128) in;

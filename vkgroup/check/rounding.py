@@ -26,9 +26,16 @@ SAFETY = 4.0
 
 _RANDOM_RUNS = 4
 _SUMS = {"OpGroupNonUniformFAdd": "Add", "OpGroupNonUniformFMul": "Mul"}
+_ARITHMETIC = ("OpF", "OpDot", "OpVectorTimes", "OpMatrixTimes", "GLSL.std.450 ")
+"""Starts of the names of instructions that compute a float, unlike OpSelect, which moves it."""
 
 Ends = Callable[[tuple[int, ...]], npt.NDArray[np.bool_]]
 """A function of a shape that chooses the upper (True) or lower end of the range for each number."""
+
+Range = npt.NDArray[np.float64]
+
+Move = Callable[[Site, Data, Range, Range], Data]
+"""Returns an instruction's results, changed within the ends of their range."""
 
 
 def tolerance_of(dispatch: Dispatch, base: Run, make: Callable[[Instrument], Program]) -> Tolerance:
@@ -38,12 +45,8 @@ def tolerance_of(dispatch: Dispatch, base: Run, make: Callable[[Instrument], Pro
     """
     tolerance: Tolerance = {}
     preserves_nan = _preserves_nan(dispatch.program.module)
-    random = np.random.default_rng(dispatch.seed)
-    choices: list[Ends | float] = [np.nan, 0.0]
-    choices += [lambda shape: np.ones(shape, np.bool_), lambda shape: np.zeros(shape, np.bool_)]
-    choices += [lambda shape: random.random(shape) < 0.5] * _RANDOM_RUNS
-    for ends in choices:
-        moved = dispatch.run(base.configuration, races=False, program=make(_instrument(ends)))
+    for move in _moves(dispatch.seed, preserves_nan):
+        moved = dispatch.run(base.configuration, races=False, program=make(_instrument(move)))
         for place, entry, field, one, other in pairs_of(dispatch.inputs, base, moved):
             change = _change(one, other, _is_rounded(entry.format)) + _step(entry.format, one)
             if not preserves_nan:
@@ -53,11 +56,21 @@ def tolerance_of(dispatch: Dispatch, base: Run, make: Callable[[Instrument], Pro
     return tolerance
 
 
-def _preserves_nan(module: Module) -> bool:
-    """Return whether a module requires that NaNs and infinities of 32 bits are kept.
+def _moves(seed: int, preserves_nan: bool) -> list[Move]:
+    """Return how the results are moved in each run."""
+    random = np.random.default_rng(seed)
+    ends: list[Ends] = [lambda shape: np.ones(shape, np.bool_), lambda shape: np.zeros(shape, np.bool_)]
+    ends += [lambda shape: random.random(shape) < 0.5] * _RANDOM_RUNS
+    moves = [_replaced_by(np.nan), _replaced_by(0.0), *map(_at, ends)]
+    return moves if preserves_nan else [*moves, _with_other_zeros]
 
-    Without the execution mode an implementation may assume that they do not occur (SPIR-V,
-    "SignedZeroInfNanPreserve"; Vulkan 1.4, "Precision and Operation of SPIR-V Instructions").
+
+def _preserves_nan(module: Module) -> bool:
+    """Return whether a module requires that NaNs, infinities and signs of zeros of 32 bits are kept.
+
+    Without the execution mode an implementation may assume that NaNs and infinities do not occur, and ignore
+    the sign of a zero (SPIR-V, "SignedZeroInfNanPreserve"; Vulkan 1.4, "Precision and Operation of SPIR-V
+    Instructions").
     """
     mode = (grammar().number("ExecutionMode", "SignedZeroInfNanPreserve"), 32)
     return any(
@@ -105,38 +118,34 @@ def _change(one: Data, other: Data, rounded: bool = False) -> npt.NDArray[np.flo
     return np.where(same, 0.0, np.where(np.isnan(change), np.inf, change))
 
 
-def _instrument(ends: Ends | float) -> Instrument:
-    """Return the instrument that moves the results of all float instructions.
-
-    If `ends` is a number, it takes the place of results for which any value is legal, such as that of a
-    division by zero; the others stay. If all results move, a divisor may differ from zero.
-    """
+def _instrument(move: Move) -> Instrument:
+    """Return the instrument that moves the results of all float instructions."""
 
     def instrument(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
         scalar = component_of(site.type)
         if scalar is None or scalar.kind != "float":
             return function
         if site.name in _SUMS:
-            return _moved_sum(site, function, ends)
-        return function if site.name.startswith("OpGroup") else _moved(site, scalar, function, ends)
+            return _moved_sum(site, function, move)
+        return function if site.name.startswith("OpGroup") else _moved(site, scalar, function, move)
 
     return instrument
 
 
 def _moved(
-    site: Site, scalar: ScalarType, function: Callable[..., Value], ends: Ends | float
+    site: Site, scalar: ScalarType, function: Callable[..., Value], move: Move
 ) -> Callable[..., Value]:
     """Return a lane-wise instruction's function with moved results."""
 
     def run(*values: Value) -> Value:
         result = function(*values)
         low, high = legal_range(site.name, scalar, [value.data for value in values], result.data)
-        return _at_ends(result, low, high, ends)
+        return _with_data(result, move(site, result.data, low, high))
 
     return run
 
 
-def _moved_sum(site: Site, function: Callable[..., Value], ends: Ends | float) -> Callable[..., Value]:
+def _moved_sum(site: Site, function: Callable[..., Value], move: Move) -> Callable[..., Value]:
     """Return the function of a subgroup sum or product in any legal order."""
     operation = grammar().enumerant("GroupOperation", site.literals[0])
 
@@ -151,29 +160,49 @@ def _moved_sum(site: Site, function: Callable[..., Value], ends: Ends | float) -
             subgroups.collect(np.where(legal.defined, end, unknown), dims)
             for end, unknown in ((legal.low, -np.inf), (legal.high, np.inf))
         )
-        return _at_ends(result, low, high, ends)
+        return _with_data(result, move(site, result.data, low, high))
 
     return run
 
 
-def _at_ends(
-    value: Value, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], ends: Ends | float
-) -> Value:
-    """Return each number moved to an end of its range, or to NaN if any value is legal.
+def _with_data(value: Value, data: Data) -> Value:
+    """Return a value with other numbers."""
+    return value if data is value.data else Value((data, *value.leaves[1:]), value.causes)
 
-    If `ends` is a number, it takes the place of those for which any value is legal; the others stay.
+
+def _at(ends: Ends) -> Move:
+    """Return the move of each number to an end of its range, or to NaN if any value is legal."""
+
+    def move(site: Site, data: Data, low: Range, high: Range) -> Data:
+        if low.shape != data.shape or np.array_equal(low, high):
+            return data
+        moved = np.where(ends(low.shape), high, low)
+        with np.errstate(invalid="ignore", over="ignore"):
+            narrowed = moved.astype(data.dtype)
+        # Exact results are kept, including the sign of zero.
+        result = np.where(low == high, data, np.where(np.isinf(moved), data.dtype.type(np.nan), narrowed))
+        return np.asarray(result, data.dtype)
+
+    return move
+
+
+def _replaced_by(number: float) -> Move:
+    """Return the move of results for which any value is legal to a number. An example is a division by zero.
+
+    The others stay: if all results move, a divisor may differ from zero.
     """
-    data = value.data
-    if low.shape != data.shape or np.array_equal(low, high):
-        return value
-    dtype = data.dtype
-    if isinstance(ends, float):
+
+    def move(site: Site, data: Data, low: Range, high: Range) -> Data:
+        if low.shape != data.shape or np.array_equal(low, high):
+            return data
         nothing_required = np.isinf(low) & np.isinf(high) & (low < high)
-        replaced = np.where(nothing_required, dtype.type(ends), data).astype(dtype)
-        return Value((replaced, *value.leaves[1:]), value.causes)
-    moved = np.where(ends(low.shape), high, low)
-    with np.errstate(invalid="ignore", over="ignore"):
-        narrowed = moved.astype(dtype)
-    # Exact results are kept, including the sign of zero.
-    result = np.where(low == high, data, np.where(np.isinf(moved), dtype.type(np.nan), narrowed))
-    return Value((result.astype(dtype), *value.leaves[1:]), value.causes)
+        return np.where(nothing_required, data.dtype.type(number), data)
+
+    return move
+
+
+def _with_other_zeros(site: Site, data: Data, low: Range, high: Range) -> Data:
+    """Give computed zeros of 32 bits the other sign."""
+    if data.dtype != np.float32 or not site.name.startswith((*_ARITHMETIC, *_SUMS)):
+        return data
+    return np.where(data == 0, -data, data)
