@@ -13,6 +13,7 @@ import vkgroup
 from vkgroup.cli.main import NO_DEVICE, main
 from vkgroup.compiler import compile_source
 from vkgroup.errors import InvalidDispatch
+from vkgroup.spirv import Module
 
 SHADER = """#version 460
 layout(local_size_x = 64) in;
@@ -20,7 +21,7 @@ layout(binding = 0) buffer X { uint x[]; };
 void main() { x[gl_GlobalInvocationID.x] += 1u; }
 """
 
-OP_DECORATE, ARRAY_STRIDE = 71, 6
+OP_DECORATE, OP_CONSTANT = 71, 43
 
 
 def chain(length: int) -> str:
@@ -47,19 +48,38 @@ def test_calls_up_to_the_limit_run() -> None:
         assert (result[0] == 256).all()
 
 
-@pytest.mark.parametrize("bit", [20, 26, 31])
-def test_a_stride_with_a_flipped_bit(bit: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = list(compile_source(SHADER, stage="compute").words)
+def _changed(module: Module, opcode: int, operand: int, old: int, new: int) -> bytes:
+    """Return a module in which an operand of some instructions has another value."""
+    words = list(module.words)
     position = 5
-    while words[position] & 0xFFFF != OP_DECORATE or words[position + 2] != ARRAY_STRIDE:
+    while position < len(words):
+        if words[position] & 0xFFFF == opcode and words[position + operand] == old:
+            words[position + operand] = new
         position += words[position] >> 16
-    words[position + 3] ^= 1 << bit
-    module = tmp_path / "stride.spv"
-    module.write_bytes(struct.pack(f"<{len(words)}I", *words))
+    return struct.pack(f"<{len(words)}I", *words)
+
+
+def _is_refused_before_allocation(module: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert main(["check", str(module), "--device", "none", "--subgroup-size", "4"]) == NO_DEVICE
     assert "the limit of all generated buffers and images is 64 MiB" in capsys.readouterr().err
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000
+
+
+@pytest.mark.parametrize("bit", [20, 26, 31])
+def test_a_stride_with_a_flipped_bit(bit: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module = tmp_path / "stride.spv"
+    valid = compile_source(SHADER, stage="compute")
+    module.write_bytes(_changed(valid, OP_DECORATE, 3, 4, 4 ^ 1 << bit))
+    _is_refused_before_allocation(module, capsys)
+
+
+def test_elements_that_overlap(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Elements of 8 GiB, 16 bytes apart: SPIRV-Tools computes their size with 32 bits and accepts them."""
+    source = SHADER.replace("x[];", "x[8][4];").replace("x[gl_GlobalInvocationID.x]", "x[1][0]")
+    module = tmp_path / "overlap.spv"
+    module.write_bytes(_changed(compile_source(source, stage="compute"), OP_CONSTANT, 3, 4, 1 << 31))
+    _is_refused_before_allocation(module, capsys)
 
 
 IMAGES = """#version 450

@@ -116,10 +116,14 @@ class ArrayType:
 
     @property
     def size(self) -> int | None:
-        """Bytes, padding after the last element included."""
+        """Bytes, padding after the last element included; None without a length or layout.
+
+        A module may declare elements that are larger than the stride, and overlap.
+        """
         if self.length is None or self.stride is None:
             return None
-        return self.length * self.stride
+        overlap = max(0, (self.element.size or 0) - self.stride)
+        return self.length * self.stride + overlap * (self.length > 0)
 
     @property
     def glsl(self) -> str:
