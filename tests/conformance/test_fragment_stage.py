@@ -102,6 +102,35 @@ def test_an_active_lane_that_is_neither_recorded_nor_a_helper_is_a_fault() -> No
     assert "active mask" in verdict.detail
 
 
+def _in_two_triangles(simulated):
+    """Let each subgroup be parted by an edge, with helper invocations on the other side of it."""
+    part = np.isin(simulated.lane, (1, 4, 5, 7))
+    simulated.lanes[1, part] = simulated.subgroup[part] + 1
+    simulated.answer()
+
+
+def test_helper_invocations_at_edges_inside_of_the_framebuffer() -> None:
+    simulated = imagine(f"{ADD}.all.exact.framebuffer")
+    _in_two_triangles(simulated)
+    (verdict,) = verdicts(simulated)
+    assert (verdict.status, verdict.defined) == (Status.PASS, 512)
+    instances = simulated.instances()
+    assert instances.active.all()
+    assert np.array_equal(np.unique(instances.recorded.sum(axis=1)), [4])
+
+
+@pytest.mark.parametrize("parted", [False, True])
+def test_a_lane_without_a_record_in_the_framebuffer_is_a_fault(parted: bool) -> None:
+    simulated = imagine(f"{ADD}.all.exact.framebuffer")
+    if parted:
+        _in_two_triangles(simulated)
+    # Pixel (0, 1), lane 2, is inside of the first part.
+    simulated.slots[0, 32] = 0
+    (verdict,) = verdicts(simulated)
+    assert verdict.status == Status.FAIL
+    assert "active mask" in verdict.detail
+
+
 def test_a_pixel_that_was_not_shaded_is_a_fault() -> None:
     simulated = imagine(f"{ADD}.all.exact")
     simulated.lanes[:, 77] = 0xA5A5A5A5

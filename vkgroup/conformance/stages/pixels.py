@@ -3,7 +3,8 @@
 Stores and atomics outside of compute shaders need one of two features, `vertexPipelineStoresAndAtomics`
 and `fragmentStoresAndAtomics`. Without them, each invocation collects its record in a variable,
 which is passed through flat outputs to the fragment shader, and from there to the attachments, four words
-each. A stage may run more than once, so the record of an overwritten pixel is missing.
+each. A stage may run more than once, so the record of an overwritten pixel is missing. Helper invocations
+have no pixel.
 """
 
 from __future__ import annotations
@@ -44,6 +45,22 @@ _DECLARATIONS = f"const uint WIDTH = {WIDTH}u;\nconst uint LANES = {LANES}u;"
 def quad_of(pixel: Indices) -> Indices:
     """Return the number of a pixel's quad, counted along the rows of quads."""
     return np.asarray(pixel // (2 * WIDTH) * (WIDTH // 2) + pixel % WIDTH // 2)
+
+
+def _helpers(lane: Indices, subgroup: Indices) -> Words:
+    """Return the lanes of each pixel's subgroup that can be helper invocations, (pixels, 4) words.
+
+    A driver may draw the triangle in parts. Where a quad is at the edge of two parts, each part shades its
+    own pixels and has helper invocations for those of the other.
+    """
+    lanes, subgroups = (numbers.reshape(HEIGHT // 2, 2, WIDTH // 2, 2) for numbers in (lane, subgroup))
+    helpers = np.zeros((len(lane), LANES), np.bool_)
+    for step in ((1,), (3,), (1, 3)):
+        neighbor_lane, neighbor = np.flip(lanes, step).ravel(), np.flip(subgroups, step).ravel()
+        elsewhere = (neighbor != subgroup) & (subgroup < len(lane)) & (neighbor_lane < LANES)
+        helpers[subgroup[elsewhere], neighbor_lane[elsewhere]] = True
+    words = np.packbits(helpers, axis=1, bitorder="little").view(np.uint32)
+    return words[np.minimum(subgroup, len(lane) - 1)]
 
 
 def _name_of(pixel: int) -> str:
@@ -196,7 +213,9 @@ class FramebufferStage(Stage):
             index = index[: self._interface.least]
         lane, subgroup, size = record[:3, index].astype(np.int64)
         group = group_of_block(self.block(subgroup))
-        unseen = np.full((len(index), 4), 0 if self.name == "fragment" else 0xFFFFFFFF, np.uint32)
+        unseen = np.full((len(index), 4), 0xFFFFFFFF, np.uint32)
+        if self.name == "fragment":
+            unseen = _helpers(lane, subgroup)
         return Recorded(index, lane, subgroup, size, group, subgroup, unseen)
 
     def block(self, number: Indices) -> Indices:
