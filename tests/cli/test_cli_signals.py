@@ -18,7 +18,8 @@ import pytest
 
 from vkgroup.check import state
 from vkgroup.check.runs import Dispatch
-from vkgroup.cli.main import main
+from vkgroup.cli import devices
+from vkgroup.cli.main import BAD_INPUT, main
 from vkgroup.conformance import select
 from vkgroup.results.journal import RESULTS, Journal
 from vkgroup.results.run import Run
@@ -214,3 +215,30 @@ def test_a_signal_during_imports_ends_the_process_silently() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_a_library_turns_into_an_import_error(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """NumPy's import does so: the exception of the signal is lost."""
+
+    def execute(_: object) -> int:
+        with suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+        raise ImportError("the C extensions failed")
+
+    monkeypatch.setattr(devices, "execute", execute)
+    assert main(["devices"]) == CODES[number]
+    assert capsys.readouterr().err == "vkgroup: interrupted\n"
+
+
+def test_an_import_error_without_a_signal_is_an_internal_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def execute(_: object) -> int:
+        raise ImportError("the C extensions failed")
+
+    monkeypatch.setattr(devices, "execute", execute)
+    assert main(["devices"]) == BAD_INPUT
+    assert "internal error" in capsys.readouterr().err

@@ -84,8 +84,9 @@ def main(arguments: Sequence[str] | None = None, *, supervised: bool = False) ->
 def _main(words: list[str], started: float, supervised: bool) -> int:
     """Run one command, print its error, and return its exit code."""
     _open_streams()
+    received: list[signals.Ended] = []
     try:
-        with signals.orderly():
+        with signals.orderly(received):
             name = next((word for word in words if not word.startswith("-")), None)
             chosen = parser(() if name is None else (name,)).parse_args(words)
             chosen.words = words
@@ -117,6 +118,9 @@ def _main(words: list[str], started: float, supervised: bool) -> int:
             _drop_output()
         return BAD_INPUT
     except Exception as error:
+        # NumPy's import replaces an exception that a signal raises in it by an ImportError.
+        if received and isinstance(error, ImportError):
+            return _interrupted(received[0])
         traceback.print_exc()
         print(f"vkgroup: internal error ({errors.describe(error)}): {_REPORT_IT}", file=sys.stderr)
         return BAD_INPUT

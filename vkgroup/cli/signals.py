@@ -26,8 +26,10 @@ class Ended(KeyboardInterrupt):
 
 
 @contextmanager
-def orderly() -> Iterator[None]:
+def orderly(received: list[Ended] | None = None) -> Iterator[None]:
     """Raise `Ended` in the main thread at the first signal; a second signal ends the process immediately.
+
+    `received`: list to which the raised exception is added, because a library may replace it by another.
 
     A supervised process ignores the second signal, because its parent ends it. A service manager or `pkill`
     sends each signal to both processes, and the parent passes it on: the process receives it twice.
@@ -40,7 +42,10 @@ def orderly() -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> None:
         for other in before:
             signal.signal(other, signal.SIG_IGN if phases.is_shared() else signal.SIG_DFL)
-        raise Ended(number)
+        ended = Ended(number)
+        if received is not None:
+            received.append(ended)
+        raise ended
 
     try:
         for number in ENDING:
