@@ -21,7 +21,8 @@ layout(binding = 0) buffer X { uint x[]; };
 void main() { x[gl_GlobalInvocationID.x] += 1u; }
 """
 
-OP_DECORATE, OP_CONSTANT = 71, 43
+OP_CONSTANT, OP_DECORATE, OP_MEMBER_DECORATE = 43, 71, 72
+ARRAY_STRIDE, MATRIX_STRIDE = 6, 7
 
 
 def chain(length: int) -> str:
@@ -48,18 +49,20 @@ def test_calls_up_to_the_limit_run() -> None:
         assert (result[0] == 256).all()
 
 
-def _changed(module: Module, opcode: int, operand: int, old: int, new: int) -> bytes:
-    """Return a module in which an operand of some instructions has another value."""
+def _changed(module: Module, opcode: int, *ending: int, new: int) -> bytes:
+    """Return a module in which instructions whose last operands are `ending` have another last operand."""
     words = list(module.words)
-    position = 5
+    position, found = 5, False
     while position < len(words):
-        if words[position] & 0xFFFF == opcode and words[position + operand] == old:
-            words[position + operand] = new
-        position += words[position] >> 16
+        end = position + (words[position] >> 16)
+        if words[position] & 0xFFFF == opcode and tuple(words[end - len(ending) : end]) == ending:
+            words[end - 1], found = new, True
+        position = end
+    assert found
     return struct.pack(f"<{len(words)}I", *words)
 
 
-def _is_refused_before_allocation(module: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def _assert_refused_before_allocation(module: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert main(["check", str(module), "--device", "none", "--subgroup-size", "4"]) == NO_DEVICE
     assert "the limit of all generated buffers and images is 64 MiB" in capsys.readouterr().err
@@ -70,16 +73,31 @@ def _is_refused_before_allocation(module: Path, capsys: pytest.CaptureFixture[st
 def test_a_stride_with_a_flipped_bit(bit: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     module = tmp_path / "stride.spv"
     valid = compile_source(SHADER, stage="compute")
-    module.write_bytes(_changed(valid, OP_DECORATE, 3, 4, 4 ^ 1 << bit))
-    _is_refused_before_allocation(module, capsys)
+    module.write_bytes(_changed(valid, OP_DECORATE, ARRAY_STRIDE, 4, new=4 ^ 1 << bit))
+    _assert_refused_before_allocation(module, capsys)
 
 
-def test_elements_that_overlap(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Elements of 8 GiB, 16 bytes apart: SPIRV-Tools computes their size with 32 bits and accepts them."""
-    source = SHADER.replace("x[];", "x[8][4];").replace("x[gl_GlobalInvocationID.x]", "x[1][0]")
+@pytest.mark.parametrize(
+    ("declaration", "element", "change"),
+    [
+        ("uint x[8][4]", "x[1][0]", (OP_CONSTANT, 4)),
+        ("mat4 x[8]", "x[1][0][0]", (OP_MEMBER_DECORATE, MATRIX_STRIDE, 16)),
+    ],
+    ids=["arrays", "matrices"],
+)
+def test_elements_that_overlap(
+    declaration: str,
+    element: str,
+    change: tuple[int, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Elements of 4 or 8 GiB, 16 or 64 bytes apart: SPIRV-Tools computes sizes with 32 bits."""
+    source = SHADER.replace("uint x[]", declaration).replace("x[gl_GlobalInvocationID.x]", element)
     module = tmp_path / "overlap.spv"
-    module.write_bytes(_changed(compile_source(source, stage="compute"), OP_CONSTANT, 3, 4, 1 << 31))
-    _is_refused_before_allocation(module, capsys)
+    size = 1 << 31 if change[0] == OP_CONSTANT else 1 << 30
+    module.write_bytes(_changed(compile_source(source, stage="compute"), *change, new=size))
+    _assert_refused_before_allocation(module, capsys)
 
 
 IMAGES = """#version 450

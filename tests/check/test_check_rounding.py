@@ -137,8 +137,9 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
         ("gl_NumSubgroups > 8u ? 3.0 * x[i + 512u] : -3.0 * x[i + 512u]", "", []),
         ("gl_NumSubgroups > 8u ? 3.0 * x[i + 512u] : -3.0 * x[i + 512u]", _PRESERVED, ["differs"]),
         ("gl_NumSubgroups > 8u ? x[i + 512u] : x[i + 1024u]", "", ["differs"]),
+        ("gl_NumSubgroups > 8u ? 5.0 : 3.0 * x[i + 512u]", "", ["differs"]),
     ],
-    ids=["computed", "preserved", "loaded"],
+    ids=["computed", "preserved", "loaded", "another-number"],
 )
 def test_the_sign_of_a_computed_zero_is_compared_only_if_the_shader_preserves_it(
     expression: str, declaration: str, found: list[str]
@@ -146,6 +147,18 @@ def test_the_sign_of_a_computed_zero_is_compared_only_if_the_shader_preserves_it
     source = _ZERO.replace("float y[]", "uint y[]").replace("EXPRESSION", f"floatBitsToUint({expression})")
     source = source.replace("layout(local", declaration + "layout(local", 1)
     inputs = {"X": np.repeat(np.array([2.0, 0.0, -0.0], np.float32), 512)}
+    module = compile_source(source, stage="compute", target=Target.VULKAN_1_2, debug=True)
+    assert [finding.kind for finding in check(module, sizes=(4, 32), inputs=inputs).findings] == found
+
+
+@pytest.mark.parametrize(("declaration", "found"), [("", []), (_PRESERVED, [])], ids=["none", "of float32"])
+def test_the_sign_of_a_zero_of_float64(declaration: str, found: list[str]) -> None:
+    """The execution mode is that of another width."""
+    computed = "(gl_NumSubgroups > 8u ? 3.0lf : -3.0lf) * double(x[i + 512u])"
+    source = _ZERO.replace("float y[]", "uint y[]")
+    source = source.replace("EXPRESSION", f"unpackDouble2x32({computed}).y")
+    source = source.replace("layout(local", declaration + "layout(local", 1)
+    inputs = {"X": np.repeat(np.array([2.0, 0.0], np.float32), 512)}
     module = compile_source(source, stage="compute", target=Target.VULKAN_1_2, debug=True)
     assert [finding.kind for finding in check(module, sizes=(4, 32), inputs=inputs).findings] == found
 

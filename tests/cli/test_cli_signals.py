@@ -18,14 +18,15 @@ import pytest
 
 from vkgroup.check import state
 from vkgroup.check.runs import Dispatch
-from vkgroup.cli import devices
-from vkgroup.cli.main import BAD_INPUT, main
+from vkgroup.cli import deadline
+from vkgroup.cli.main import BAD_INPUT, VERDICT, main
 from vkgroup.conformance import select
 from vkgroup.results.journal import RESULTS, Journal
 from vkgroup.results.run import Run
 from vkgroup.runner import scheduler, worker_process
 
 # Packages have functions of these names.
+cli_check = import_module("vkgroup.cli.check")
 bench_run = import_module("vkgroup.bench.run")
 probe_run = import_module("vkgroup.probe.run")
 
@@ -217,28 +218,45 @@ def test_a_signal_during_imports_ends_the_process_silently() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_that_a_library_turns_into_an_import_error(
-    number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """NumPy's import does so: the exception of the signal is lost."""
+def _failing_import(monkeypatch: pytest.MonkeyPatch, number: int | None) -> None:
+    """Let `check` end with an ImportError, after a signal whose exception is lost, as in NumPy's import."""
 
     def execute(_: object) -> int:
         with suppress(KeyboardInterrupt):
-            os.kill(os.getpid(), number)
+            if number is not None:
+                os.kill(os.getpid(), number)
         raise ImportError("the C extensions failed")
 
-    monkeypatch.setattr(devices, "execute", execute)
-    assert main(["devices"]) == CODES[number]
+    monkeypatch.setattr(cli_check, "execute", execute)
+
+
+@pytest.mark.parametrize("option", [[], ["--no-validate"]], ids=["plain", "no-validate"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_a_library_turns_into_an_import_error(
+    number: signal.Signals,
+    option: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _failing_import(monkeypatch, number)
+    assert main(["check", str(SHADER), *option]) == CODES[number]
     assert capsys.readouterr().err == "vkgroup: interrupted\n"
+
+
+def test_a_deadline_that_a_library_turns_into_an_import_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _failing_import(monkeypatch, None)
+    monkeypatch.setattr(deadline, "reached", lambda: True)
+    assert main(["check", str(SHADER)]) in (BAD_INPUT, VERDICT)
+    printed = capsys.readouterr().err
+    assert "no end within" in printed
+    assert "internal error" not in printed
 
 
 def test_an_import_error_without_a_signal_is_an_internal_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def execute(_: object) -> int:
-        raise ImportError("the C extensions failed")
-
-    monkeypatch.setattr(devices, "execute", execute)
-    assert main(["devices"]) == BAD_INPUT
+    _failing_import(monkeypatch, None)
+    assert main(["check", str(SHADER)]) == BAD_INPUT
     assert "internal error" in capsys.readouterr().err

@@ -16,8 +16,23 @@ from vkgroup.reference.interpreter.values.value import HARD
 
 Flags = npt.NDArray[np.bool_]
 
-Tolerance = dict[tuple[Place, str], npt.NDArray[np.float64]]
-"""Allowed difference of each number, by descriptor and field name; infinity allows any value."""
+
+@dataclass
+class Allowed:
+    """What is allowed instead of the numbers of a field."""
+
+    difference: npt.NDArray[np.float64]  # largest difference of each number; infinity allows any value
+    alternatives: tuple[npt.NDArray[Any], ...] = ()  # further legal values of each number
+
+
+Tolerance = dict[tuple[Place, str], Allowed]
+"""What is allowed for each number, by descriptor and field name."""
+
+
+def widen(tolerance: Tolerance, key: tuple[Place, str], difference: npt.NDArray[np.float64]) -> None:
+    """Allow at least these differences of the numbers of a field."""
+    known = tolerance.setdefault(key, Allowed(difference))
+    known.difference = np.maximum(known.difference, difference)
 
 
 @dataclass(frozen=True)
@@ -61,16 +76,17 @@ def different(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Flags:
     return np.asarray((first != second) & ~(np.isnan(first) & np.isnan(second)))
 
 
-def _beyond(
-    first: npt.NDArray[Any], second: npt.NDArray[Any], allowed: npt.NDArray[np.float64] | None
-) -> Flags:
-    """Return which numbers differ by more than the allowed difference."""
-    wrong = different(first, second)
+def _beyond(base: npt.NDArray[Any], other: npt.NDArray[Any], allowed: Allowed | None) -> Flags:
+    """Return which numbers differ from those of the base run by more than what is allowed."""
+    wrong = different(base, other)
     if allowed is None or not wrong.any():
         return wrong
     with np.errstate(invalid="ignore", over="ignore"):
-        gap = np.abs(first.astype(np.float64) - second.astype(np.float64))
-    return wrong & ~((gap <= allowed) | np.isinf(allowed))
+        gap = np.abs(base.astype(np.float64) - other.astype(np.float64))
+    wrong &= ~((gap <= allowed.difference) | np.isinf(allowed.difference))
+    for alternative in allowed.alternatives:
+        wrong &= different(alternative, other)
+    return wrong
 
 
 def places_of(inputs: Inputs, run: Run) -> list[tuple[Place, Input]]:

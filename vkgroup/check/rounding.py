@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.compare import Flags, Tolerance, pairs_of
+from vkgroup.check.compare import Flags, Tolerance, pairs_of, widen
 from vkgroup.check.runs import Dispatch, Run
 from vkgroup.formats import Format
 from vkgroup.reference.interpreter.execution.program import Program
@@ -26,16 +26,19 @@ SAFETY = 4.0
 
 _RANDOM_RUNS = 4
 _SUMS = {"OpGroupNonUniformFAdd": "Add", "OpGroupNonUniformFMul": "Mul"}
-_ARITHMETIC = ("OpF", "OpDot", "OpVectorTimes", "OpMatrixTimes", "GLSL.std.450 ")
-"""Starts of the names of instructions that compute a float, unlike OpSelect, which moves it."""
+_MOVING = (
+    *("OpSelect", "OpBitcast", "OpComposite", "OpCopy", "OpTranspose"),
+    *("OpVectorShuffle", "OpVectorExtractDynamic", "OpVectorInsertDynamic"),
+)
+"""Starts of the names of lane-wise instructions that move floats and do not compute them."""
 
 Ends = Callable[[tuple[int, ...]], npt.NDArray[np.bool_]]
 """A function of a shape that chooses the upper (True) or lower end of the range for each number."""
 
-Range = npt.NDArray[np.float64]
+Bound = npt.NDArray[np.float64]
 
-Move = Callable[[Site, Data, Range, Range], Data]
-"""Returns an instruction's results, changed within the ends of their range."""
+Move = Callable[[Site, Data, Bound, Bound], Data]
+"""Returns an instruction's results, changed between their lower and upper bounds."""
 
 
 def tolerance_of(dispatch: Dispatch, base: Run, make: Callable[[Instrument], Program]) -> Tolerance:
@@ -44,38 +47,46 @@ def tolerance_of(dispatch: Dispatch, base: Run, make: Callable[[Instrument], Pro
     `make` returns the program with an instrument applied to its instructions.
     """
     tolerance: Tolerance = {}
-    preserves_nan = _preserves_nan(dispatch.program.module)
-    for move in _moves(dispatch.seed, preserves_nan):
+    preserving = _preserving(dispatch.program.module)
+    for move in _moves(dispatch.seed):
         moved = dispatch.run(base.configuration, races=False, program=make(_instrument(move)))
         for place, entry, field, one, other in pairs_of(dispatch.inputs, base, moved):
             change = _change(one, other, _is_rounded(entry.format)) + _step(entry.format, one)
-            if not preserves_nan:
+            if 32 not in preserving:
                 change = np.where(_is_special_texel(entry.format, one), np.inf, change)
-            key = (place, field.name)
-            tolerance[key] = np.maximum(tolerance[key], change) if key in tolerance else change
+            widen(tolerance, (place, field.name), change)
+    # The signs of zeros have no range: a number is that of one of these runs, or of the base.
+    for sign in (0.0, -0.0):
+        zeros = _instrument(_computed_zeros(sign, preserving))
+        signed = dispatch.run(base.configuration, races=False, program=make(zeros))
+        for place, _, field, _, other in pairs_of(dispatch.inputs, base, signed):
+            if (place, field.name) in tolerance:
+                tolerance[place, field.name].alternatives += (other,)
     return tolerance
 
 
-def _moves(seed: int, preserves_nan: bool) -> list[Move]:
+def _moves(seed: int) -> list[Move]:
     """Return how the results are moved in each run."""
     random = np.random.default_rng(seed)
     ends: list[Ends] = [lambda shape: np.ones(shape, np.bool_), lambda shape: np.zeros(shape, np.bool_)]
     ends += [lambda shape: random.random(shape) < 0.5] * _RANDOM_RUNS
-    moves = [_replaced_by(np.nan), _replaced_by(0.0), *map(_at, ends)]
-    return moves if preserves_nan else [*moves, _with_other_zeros]
+    return [_replaced_by(np.nan), _replaced_by(0.0), *map(_at, ends)]
 
 
-def _preserves_nan(module: Module) -> bool:
-    """Return whether a module requires that NaNs, infinities and signs of zeros of 32 bits are kept.
+def _preserving(module: Module) -> frozenset[int]:
+    """Return the widths of floats whose NaNs, infinities and signs of zeros a module requires to be kept.
 
     Without the execution mode an implementation may assume that NaNs and infinities do not occur, and ignore
     the sign of a zero (SPIR-V, "SignedZeroInfNanPreserve"; Vulkan 1.4, "Precision and Operation of SPIR-V
-    Instructions").
+    Instructions"). Modules with FPFastMathDefault are treated like those that require it for every width.
     """
-    mode = (grammar().number("ExecutionMode", "SignedZeroInfNanPreserve"), 32)
-    return any(
-        entry.name == "OpExecutionMode" and entry.operands[1:] == mode for entry in module.instructions
-    )
+    number = grammar().number
+    preserve = number("ExecutionMode", "SignedZeroInfNanPreserve")
+    default = number("ExecutionMode", "FPFastMathDefault")
+    modes = [entry for entry in module.instructions if entry.name in ("OpExecutionMode", "OpExecutionModeId")]
+    if any(entry.operands[1] == default for entry in modes):
+        return frozenset((16, 32, 64))
+    return frozenset(entry.operands[2] for entry in modes if entry.operands[1] == preserve)
 
 
 def _is_special_texel(format_: Format | None, texels: Data) -> Flags | bool:
@@ -166,14 +177,14 @@ def _moved_sum(site: Site, function: Callable[..., Value], move: Move) -> Callab
 
 
 def _with_data(value: Value, data: Data) -> Value:
-    """Return a value with other numbers."""
+    """Return a value with its numbers replaced."""
     return value if data is value.data else Value((data, *value.leaves[1:]), value.causes)
 
 
 def _at(ends: Ends) -> Move:
     """Return the move of each number to an end of its range, or to NaN if any value is legal."""
 
-    def move(site: Site, data: Data, low: Range, high: Range) -> Data:
+    def move(site: Site, data: Data, low: Bound, high: Bound) -> Data:
         if low.shape != data.shape or np.array_equal(low, high):
             return data
         moved = np.where(ends(low.shape), high, low)
@@ -192,7 +203,7 @@ def _replaced_by(number: float) -> Move:
     The others stay: if all results move, a divisor may differ from zero.
     """
 
-    def move(site: Site, data: Data, low: Range, high: Range) -> Data:
+    def move(site: Site, data: Data, low: Bound, high: Bound) -> Data:
         if low.shape != data.shape or np.array_equal(low, high):
             return data
         nothing_required = np.isinf(low) & np.isinf(high) & (low < high)
@@ -201,8 +212,12 @@ def _replaced_by(number: float) -> Move:
     return move
 
 
-def _with_other_zeros(site: Site, data: Data, low: Range, high: Range) -> Data:
-    """Give computed zeros of 32 bits the other sign."""
-    if data.dtype != np.float32 or not site.name.startswith((*_ARITHMETIC, *_SUMS)):
-        return data
-    return np.where(data == 0, -data, data)
+def _computed_zeros(sign: float, preserving: frozenset[int]) -> Move:
+    """Return the move of computed zeros to one zero, 0.0 or -0.0; widths in `preserving` keep theirs."""
+
+    def move(site: Site, data: Data, low: Bound, high: Bound) -> Data:
+        if data.dtype.itemsize * 8 in preserving or site.name.startswith(_MOVING):
+            return data
+        return np.where(data == 0, data.dtype.type(sign), data)
+
+    return move

@@ -118,9 +118,12 @@ def _main(words: list[str], started: float, supervised: bool) -> int:
             _drop_output()
         return BAD_INPUT
     except Exception as error:
-        # NumPy's import replaces an exception that a signal raises in it by an ImportError.
-        if received and isinstance(error, ImportError):
-            return _interrupted(received[0])
+        # NumPy's import replaces an exception that a signal handler raises in it with an ImportError.
+        if isinstance(error, ImportError):
+            if received:
+                return _interrupted(received[0])
+            if deadline.reached():
+                return _print_late()
         traceback.print_exc()
         print(f"vkgroup: internal error ({errors.describe(error)}): {_REPORT_IT}", file=sys.stderr)
         return BAD_INPUT
@@ -160,7 +163,7 @@ def _execute(chosen: argparse.Namespace) -> int:
     except (errors.VkgroupError, OSError):
         raise
     except Exception as error:
-        if not getattr(chosen, "no_validate", False):
+        if isinstance(error, ImportError) or not getattr(chosen, "no_validate", False):
             raise
         raise errors.InvalidModule(
             f"vkgroup fails on a module that was not validated ({errors.describe(error)}); no verdict was"

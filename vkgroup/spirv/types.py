@@ -116,14 +116,8 @@ class ArrayType:
 
     @property
     def size(self) -> int | None:
-        """Bytes, padding after the last element included; None without a length or layout.
-
-        A module may declare elements that are larger than the stride, and overlap.
-        """
-        if self.length is None or self.stride is None:
-            return None
-        overlap = max(0, (self.element.size or 0) - self.stride)
-        return self.length * self.stride + overlap * (self.length > 0)
+        """Bytes, padding after the last element included; None without a length or layout."""
+        return _size_in_block(self)
 
     @property
     def glsl(self) -> str:
@@ -148,9 +142,22 @@ class Member:
     @property
     def size(self) -> int | None:
         """Bytes of the member; None where the module does not define them."""
-        if isinstance(self.type, MatrixType) and self.matrix_stride is not None:
-            return self.matrix_stride * (self.type.column.count if self.row_major else self.type.columns)
-        return self.type.size
+        return _size_in_block(self.type, self.matrix_stride, self.row_major)
+
+
+def _size_in_block(kind: Type, matrix_stride: int | None = None, row_major: bool = False) -> int | None:
+    """Return the bytes of a type; the layout of its matrices is that of the member that contains them.
+
+    A module may declare elements that are larger than the stride of their array, and overlap.
+    """
+    if isinstance(kind, MatrixType) and matrix_stride is not None:
+        return matrix_stride * (kind.column.count if row_major else kind.columns)
+    if not isinstance(kind, ArrayType):
+        return kind.size
+    if kind.length is None or kind.stride is None:
+        return None
+    element = _size_in_block(kind.element, matrix_stride, row_major) or 0
+    return kind.length * kind.stride + max(0, element - kind.stride) * (kind.length > 0)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.compare import Difference, Tolerance, compare, pairs_of
+from vkgroup.check.compare import Difference, Tolerance, compare, pairs_of, widen
 from vkgroup.check.findings import Configuration
 from vkgroup.check.fragments.drawing import FragmentDraw
 from vkgroup.check.fragments.targets import ATTACHMENTS, image_type, is_sampled, levels_of
@@ -145,7 +145,8 @@ class FragmentCheck(CheckState):
         where = base.configuration
         if where not in self.device_tolerances and compare(draw.inputs, base, run) is not None:
             rounded = tolerance_of(draw, base, self.make)
-            self.device_tolerances[where] = _with_interpolation(draw, base, rounded)
+            _add_interpolation(draw, base, rounded)
+            self.device_tolerances[where] = rounded
         difference = compare(draw.inputs, base, run, self.device_tolerances.get(where))
         if difference is None:
             return None
@@ -154,17 +155,13 @@ class FragmentCheck(CheckState):
         return None if is_legal else difference
 
 
-def _with_interpolation(draw: FragmentDraw, base: Run, tolerance: Tolerance) -> Tolerance:
-    """Return a tolerance that also allows errors of interpolation: from draws with changed vertex values."""
+def _add_interpolation(draw: FragmentDraw, base: Run, tolerance: Tolerance) -> None:
+    """Allow errors of interpolation, too: those of draws with changed vertex values."""
     random = np.random.default_rng(draw.seed)
-    result = dict(tolerance)
     for _ in range(_RANDOM_DRAWS):
         moved = replace(draw, scene=_moved(draw, random)).run(base.configuration, program=draw.program)
         for place, _, number, one, other in pairs_of(draw.inputs, base, moved):
-            key = (place, number.name)
-            change = _allowed(one, other)
-            result[key] = np.maximum(result[key], change) if key in result else change
-    return result
+            widen(tolerance, (place, number.name), _allowed(one, other))
 
 
 def _allowed(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

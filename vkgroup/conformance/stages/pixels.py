@@ -51,14 +51,15 @@ def _helpers(lane: Indices, subgroup: Indices) -> Words:
     """Return the lanes of each pixel's subgroup that can be helper invocations, (pixels, 4) words.
 
     A driver may draw the triangle in parts. Where a quad is at the edge of two parts, each part shades its
-    own pixels and has helper invocations for those of the other.
+    own pixels and has helper invocations for those of the other. A quad has four lanes in order, beginning at
+    a multiple of four (SPIR-V, "Quad Index").
     """
-    lanes, subgroups = (numbers.reshape(HEIGHT // 2, 2, WIDTH // 2, 2) for numbers in (lane, subgroup))
+    subgroups = subgroup.reshape(HEIGHT // 2, 2, WIDTH // 2, 2)
     helpers = np.zeros((len(lane), LANES), np.bool_)
-    for step in ((1,), (3,), (1, 3)):
-        neighbor_lane, neighbor = np.flip(lanes, step).ravel(), np.flip(subgroups, step).ravel()
-        elsewhere = (neighbor != subgroup) & (subgroup < len(lane)) & (neighbor_lane < LANES)
-        helpers[subgroup[elsewhere], neighbor_lane[elsewhere]] = True
+    for other_lane, axes in ((1, (3,)), (2, (1,)), (3, (1, 3))):
+        neighbor = np.flip(subgroups, axes).ravel()
+        elsewhere = (neighbor != subgroup) & (subgroup < len(lane)) & (lane < LANES)
+        helpers[subgroup[elsewhere], lane[elsewhere] ^ other_lane] = True
     words = np.packbits(helpers, axis=1, bitorder="little").view(np.uint32)
     return words[np.minimum(subgroup, len(lane) - 1)]
 
