@@ -256,8 +256,13 @@ def _judge(run: Run, text: str, *, signaled: bool) -> None:
         run.findings.append("no message")
 
 
-def campaign(count: int, seed: int, folder: Path) -> Iterator[dict[str, Any]]:
-    """Run so many command lines; yield the record so far after every 20, and at the end."""
+def campaign(
+    count: int, seed: int, folder: Path, *, share: float = 0.1, within: float = 6.0
+) -> Iterator[dict[str, Any]]:
+    """Run so many command lines; yield the record so far after every 20, and at the end.
+
+    `share`, `within`: part of the commands that are interrupted, and the most seconds before it.
+    """
     place = Place(folder)
     prepare(place.template, place.make)
     if os.getuid() == 0:
@@ -268,9 +273,9 @@ def campaign(count: int, seed: int, folder: Path) -> Iterator[dict[str, Any]]:
     for number in range(count):
         words = line(generator)
         interrupt = None
-        if generator.random() < 0.1:
+        if generator.random() < share:
             number_of_signal = generator.choice((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
-            interrupt = generator.uniform(0.0, 6.0), int(number_of_signal)
+            interrupt = generator.uniform(0.0, within), int(number_of_signal)
         run = execute(place, words, interrupt)
         runs.append(run)
         if run.findings:
@@ -307,14 +312,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run random command lines.")
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, help="write the record into this file, key command_lines")
+    parser.add_argument(
+        "--interrupt-all",
+        action="store_true",
+        help="interrupt each command within 1.5 s, and not a tenth within 6 s",
+    )
+    parser.add_argument("--json", type=Path, help="write the record into this file")
     arguments = parser.parse_args()
     # A shell ignores Ctrl-C in programs that it starts in the background, and commands would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="vkgroup-lines-") as folder:
-        for record in campaign(arguments.runs, arguments.seed, Path(folder)):
+        share, within = (1.0, 1.5) if arguments.interrupt_all else (0.1, 6.0)
+        key = "command_lines_interrupted" if arguments.interrupt_all else "command_lines"
+        for record in campaign(arguments.runs, arguments.seed, Path(folder), share=share, within=within):
             if arguments.json:
-                fuzz_record.update(arguments.json, {"command_lines": record})
+                fuzz_record.update(arguments.json, {key: record})
     print(f"{record['runs']} runs, {len(record['findings'])} with findings, {record['seconds']} s")
     return 1 if record["findings"] or record["written_outside"] else 0
 
