@@ -247,7 +247,9 @@ def _judge(run: Run, text: str, *, signaled: bool) -> None:
     allowed = {0, 1, 2, 3} | ({128 + run.signal} if run.signal else set())
     if run.code not in allowed and "does not end" not in run.findings:
         run.findings.append(f"exit code {run.code}" + (" by a signal" if signaled else ""))
-    if "Traceback (most recent call last)" in text or "internal error" in text.lower():
+    # A signal may arrive before Python has started, which prints a traceback of its own.
+    starting = bool(run.signal) and "<frozen site>" in text
+    if ("Traceback (most recent call last)" in text and not starting) or "internal error" in text.lower():
         run.findings.append("traceback or internal error")
     late = 0.0 if run.deadline is None else run.seconds - run.deadline
     if late > _allowed(run):
