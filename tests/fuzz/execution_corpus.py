@@ -47,6 +47,9 @@ _FOLDERS = (
     *("tests/check/right", "tests/handwritten_programs/shaders"),
 )
 _EVERYWHERE = ("vote", "ballot", "shuffle", "shuffle_relative", "arithmetic", "basic", "quad")
+_ENDLESS = "endless_loop.comp"
+"""A shader of the folders that must not be executed."""
+
 _MOST_WORDS = 1_800
 _MOST_INVOCATIONS = 512
 _MOST_BYTES = 1 << 18
@@ -80,7 +83,11 @@ def corpus() -> list[Base]:
 
 def _files() -> Sources:
     files = [file for folder in _FOLDERS for file in sorted((ROOT / folder).rglob("*.comp"))]
-    return [(file.relative_to(ROOT).as_posix(), partial(compile_file, file, target=TARGET)) for file in files]
+    return [
+        (file.relative_to(ROOT).as_posix(), partial(compile_file, file, target=TARGET))
+        for file in files
+        if file.name != _ENDLESS
+    ]
 
 
 def _compiled(source: str) -> Module:
