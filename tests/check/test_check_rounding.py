@@ -151,8 +151,8 @@ def test_the_sign_of_a_computed_zero_is_compared_only_if_the_shader_preserves_it
     assert [finding.kind for finding in check(module, sizes=(4, 32), inputs=inputs).findings] == found
 
 
-@pytest.mark.parametrize(("declaration", "found"), [("", []), (_PRESERVED, [])], ids=["none", "of float32"])
-def test_the_sign_of_a_zero_of_float64(declaration: str, found: list[str]) -> None:
+@pytest.mark.parametrize("declaration", ["", _PRESERVED], ids=["none", "of float32"])
+def test_the_sign_of_a_computed_zero_of_float64_is_not_compared(declaration: str) -> None:
     """The execution mode is that of another width."""
     computed = "(gl_NumSubgroups > 8u ? 3.0lf : -3.0lf) * double(x[i + 512u])"
     source = _ZERO.replace("float y[]", "uint y[]")
@@ -160,7 +160,7 @@ def test_the_sign_of_a_zero_of_float64(declaration: str, found: list[str]) -> No
     source = source.replace("layout(local", declaration + "layout(local", 1)
     inputs = {"X": np.repeat(np.array([2.0, 0.0], np.float32), 512)}
     module = compile_source(source, stage="compute", target=Target.VULKAN_1_2, debug=True)
-    assert [finding.kind for finding in check(module, sizes=(4, 32), inputs=inputs).findings] == found
+    assert check(module, sizes=(4, 32), inputs=inputs).findings == ()
 
 
 _ZERO = """#version 460

@@ -37,7 +37,7 @@ Ends = Callable[[tuple[int, ...]], npt.NDArray[np.bool_]]
 
 Bound = npt.NDArray[np.float64]
 
-Move = Callable[[Site, Data, Bound, Bound], Data]
+Move = Callable[[Data, Bound, Bound], Data]
 """Returns an instruction's results, changed between their lower and upper bounds."""
 
 
@@ -57,8 +57,8 @@ def tolerance_of(dispatch: Dispatch, base: Run, make: Callable[[Instrument], Pro
             widen(tolerance, (place, field.name), change)
     # The signs of zeros have no range: a number is that of one of these runs, or of the base.
     for sign in (0.0, -0.0):
-        zeros = _instrument(_computed_zeros(sign, preserving))
-        signed = dispatch.run(base.configuration, races=False, program=make(zeros))
+        zeros = make(_with_zeros(sign, preserving))
+        signed = dispatch.run(base.configuration, races=False, program=zeros)
         for place, _, field, _, other in pairs_of(dispatch.inputs, base, signed):
             if (place, field.name) in tolerance:
                 tolerance[place, field.name].alternatives += (other,)
@@ -143,6 +143,29 @@ def _instrument(move: Move) -> Instrument:
     return instrument
 
 
+def _with_zeros(sign: float, preserving: frozenset[int]) -> Instrument:
+    """Return the instrument that replaces computed zeros by one zero, 0.0 or -0.0.
+
+    Zeros of the widths in `preserving` keep their sign.
+    """
+
+    def instrument(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
+        scalar = component_of(site.type)
+        if scalar is None or scalar.kind != "float" or scalar.bits in preserving:
+            return function
+        if site.name.startswith(_MOVING) or (site.name.startswith("OpGroup") and site.name not in _SUMS):
+            return function
+
+        def run(*arguments: Any) -> Value:
+            result: Value = function(*arguments)
+            data = result.data
+            return _with_data(result, np.where(data == 0, data.dtype.type(sign), data))
+
+        return run
+
+    return instrument
+
+
 def _moved(
     site: Site, scalar: ScalarType, function: Callable[..., Value], move: Move
 ) -> Callable[..., Value]:
@@ -151,7 +174,7 @@ def _moved(
     def run(*values: Value) -> Value:
         result = function(*values)
         low, high = legal_range(site.name, scalar, [value.data for value in values], result.data)
-        return _with_data(result, move(site, result.data, low, high))
+        return _with_data(result, move(result.data, low, high))
 
     return run
 
@@ -171,7 +194,7 @@ def _moved_sum(site: Site, function: Callable[..., Value], move: Move) -> Callab
             subgroups.collect(np.where(legal.defined, end, unknown), dims)
             for end, unknown in ((legal.low, -np.inf), (legal.high, np.inf))
         )
-        return _with_data(result, move(site, result.data, low, high))
+        return _with_data(result, move(result.data, low, high))
 
     return run
 
@@ -184,7 +207,7 @@ def _with_data(value: Value, data: Data) -> Value:
 def _at(ends: Ends) -> Move:
     """Return the move of each number to an end of its range, or to NaN if any value is legal."""
 
-    def move(site: Site, data: Data, low: Bound, high: Bound) -> Data:
+    def move(data: Data, low: Bound, high: Bound) -> Data:
         if low.shape != data.shape or np.array_equal(low, high):
             return data
         moved = np.where(ends(low.shape), high, low)
@@ -203,21 +226,10 @@ def _replaced_by(number: float) -> Move:
     The others stay: if all results move, a divisor may differ from zero.
     """
 
-    def move(site: Site, data: Data, low: Bound, high: Bound) -> Data:
+    def move(data: Data, low: Bound, high: Bound) -> Data:
         if low.shape != data.shape or np.array_equal(low, high):
             return data
         nothing_required = np.isinf(low) & np.isinf(high) & (low < high)
         return np.where(nothing_required, data.dtype.type(number), data)
-
-    return move
-
-
-def _computed_zeros(sign: float, preserving: frozenset[int]) -> Move:
-    """Return the move of computed zeros to one zero, 0.0 or -0.0; widths in `preserving` keep theirs."""
-
-    def move(site: Site, data: Data, low: Bound, high: Bound) -> Data:
-        if data.dtype.itemsize * 8 in preserving or site.name.startswith(_MOVING):
-            return data
-        return np.where(data == 0, data.dtype.type(sign), data)
 
     return move
