@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from mutants.driver_errors import aborted_on_elect, rejected_on_elect
+from mutants.driver_errors import FLAG, aborted_on_elect, killed_when_used_up, rejected_on_elect
 
 from vkgroup import conformance
 from vkgroup.cli.main import main
@@ -59,6 +59,16 @@ def test_an_assertion_of_the_driver_is_the_evidence_of_a_crash(turnip: Driver) -
         assert "subgroupElect" in result.case
         assert "killed by signal 6" in result.detail
         assert "driver.c:1: elect: Assertion `0' failed." in result.detail
+
+
+def test_a_crash_that_does_not_occur_in_a_new_process_is_none(
+    compiled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mesa's library in place of RADV's kernel driver crashes after some hundred shaders in one process."""
+    killed = tmp_path / "killed"
+    monkeypatch.setenv(FLAG, str(killed))
+    assert run(killed_when_used_up).counts == compiled.counts
+    assert killed.exists()
 
 
 def test_the_command_exits_with_0_and_says_that_nothing_was_executed(

@@ -6,6 +6,7 @@ Worker processes import these functions by name.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import signal
 import time
@@ -20,7 +21,7 @@ LOOP, SWITCH, ELECT, ALL, ANY, BALLOT = 246, 251, 333, 334, 335, 339
 """Opcodes of OpLoopMerge, OpSwitch and group operations."""
 
 FLAG = "VKGROUP_TEST_FLAG"
-"""Environment variable: a file that `wrong_vote_once_and_killed_on_elect` creates."""
+"""Environment variable: a file that `wrong_vote_once_and_killed_on_elect` and `killed_when_used_up` create."""
 
 HANG = """#version 460
 // Never ends: every invocation adds to the outputs for ever.
@@ -99,6 +100,23 @@ def killed(data: bytes) -> bytes:
 def killed_on_elect(data: bytes) -> bytes:
     """End this process at a shader that elects."""
     return killed(data) if uses(data, ELECT) else data
+
+
+MODULES_OF_A_PROCESS = 36
+"""Modules after which `killed_when_used_up` kills its process."""
+
+_modules = itertools.count(1)
+
+
+def killed_when_used_up(data: bytes) -> bytes:
+    """End this process at a module after the first `MODULES_OF_A_PROCESS`, whatever the module is.
+
+    Create the file that `FLAG` names before.
+    """
+    if next(_modules) > MODULES_OF_A_PROCESS:
+        Path(os.environ[FLAG]).touch()
+        return killed(data)
+    return data
 
 
 def killed_by_the_system_on_elect(data: bytes) -> bytes:

@@ -162,8 +162,9 @@ class Scheduler(ABC):
         parallel: deque[Retry] = deque()
         alone: list[Retry] = []
         try:
+            may_hang = not setup.device.is_compile_only
             for batch in batches:
-                (alone if batch.alone else parallel).append(Retry(batch))
+                (alone if batch.alone and may_hang else parallel).append(Retry(batch))
             yield from self._run_phase(backend, parallel, deadline, alone=False)
             if results := self._quarantine.release(everything=True):
                 yield results
