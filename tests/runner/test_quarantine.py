@@ -52,8 +52,9 @@ def test_a_worker_failure_quarantines_failures_near_it_on_its_device(clock, plac
     taken += quarantine.release(everything=True)
     assert len(taken) == (1 if held else 2)
     (dead, *others) = quarantine.retries
-    assert dead == Retry(Batch("subgroup", CASES[:1]), FAILURE, worker=place)
-    assert others == [Retry(BATCH.only({CASES[1].name}), FAILURE, own=False, worker="here")] * held
+    batch = Batch("subgroup", CASES[:1])
+    assert dead == Retry(batch, FAILURE, batch, place)
+    assert others == [Retry(BATCH.only({CASES[1].name}), FAILURE, worker="here")] * held
 
 
 @pytest.mark.parametrize(("gpu", "said"), [(True, True), (False, False)])

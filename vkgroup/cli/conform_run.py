@@ -15,11 +15,12 @@ from rich.text import Text
 from vkgroup.cli.causes import print_causes
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting
-from vkgroup.cli.last_lines import REPORT, finish, print_not_run
+from vkgroup.cli.last_lines import DEAD, REPORT, finish, print_dead_batches, print_not_run
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InternalError, InvalidInput, NoDevice
+from vkgroup.files import write_output
 from vkgroup.reading import require_regular_if_exists
 from vkgroup.results.causes import Cause
 from vkgroup.results.exports.baseline import check_baseline
@@ -43,7 +44,7 @@ _COLOURS = {
 
 
 OWN_FILES = ("results.jsonl", "run.json", "summary.json", "capabilities.json", "results.csv", "failures.csv",
-             "reruns.jsonl", "gl-code-quality-report.json")  # fmt: skip
+             "reruns.jsonl", DEAD, "gl-code-quality-report.json")  # fmt: skip
 """Files that every run writes into its folder; options must not name them."""
 
 
@@ -111,11 +112,14 @@ def conclude(
     outcomes, problem = expecting.judged(found, out, again, console)
     try:
         write_summary(found, out / "summary.json", outcomes)
+        if dead := found.summary["dead_batches"]:
+            names = [case for batch in dead for case in batch["cases"]]
+            write_output(out / DEAD, "".join(f"{name}\n" for name in names))
         write_capabilities(found, out / "capabilities.json")
         recording.finish(found)
         expecting.write(outcomes, out)
     finally:
-        _report(outcomes, out, console)
+        _report(outcomes, device, out, console)
         expecting.report(outcomes, out, console)
     causes = unexpected_causes(outcomes)
     wanted = found.problem is None and not expecting.arguments.no_repro
@@ -238,7 +242,7 @@ def unexpected_causes(outcomes: RunOutcomes) -> list[Cause]:
     return [cause for cause in found.causes if not unexpected.isdisjoint(cause.cases)]
 
 
-def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
+def _report(outcomes: RunOutcomes, device: DeviceInfo, out: Path, console: Console) -> None:
     """Print the causes of unexpected failures, the table by category, and where everything is."""
     found = outcomes.run
     print_causes(unexpected_causes(outcomes), out, console)
@@ -246,6 +250,7 @@ def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
         console.print(Text(f"The device breaks a promise of Vulkan: {promise}", style="bold red"))
     console.print(_table(found))
     print_not_run(found.not_run, out, console)
+    print_dead_batches(found, device, out, console)
     compiled = found.counts[Status.COMPILED]
     count, done = found.executed, "executed"
     if compiled or found.counts[Status.REJECTED]:

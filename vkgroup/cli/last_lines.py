@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,10 +11,14 @@ from vkgroup.cli.console import Console
 from vkgroup.conformance.expectations import Outcome
 from vkgroup.conformance.hangs import ALLOW
 from vkgroup.conformance.outcomes import RunOutcomes
+from vkgroup.device import DeviceInfo
 from vkgroup.results.run import NotRun, Run
 
 REPORT = "report.html"
 """The report's file in the run's folder."""
+
+DEAD = "dead-batches.txt"
+"""The file in the run's folder with the cases of the batches that `print_dead_batches` prints."""
 
 SHOWN = 20
 """Names of cases that did not run for one reason that are printed; all are in summary.json."""
@@ -35,6 +40,24 @@ def print_not_run(reasons: Sequence[NotRun], out: Path, console: Console) -> Non
         if len(held.cases) > SHOWN:
             more = len(held.cases) - SHOWN
             console.write_line(f'    … and {more:,} more in {out / "summary.json"}, key "not_run"')
+
+
+def print_dead_batches(found: Run, device: DeviceInfo, out: Path, console: Console) -> None:
+    """Print how many shaders made the driver crash, although smaller ones with their cases do not."""
+    batches = found.summary["dead_batches"]
+    if not batches:
+        return
+    subject = "1 shader" if len(batches) == 1 else f"{len(batches):,} shaders"
+    console.write_line(
+        f"The driver crashed or hung in {subject}, but not in smaller shaders with the same cases:",
+        style="yellow",
+    )
+    messages = Counter(batch["message"] for batch in batches)
+    for message, count in messages.most_common(SHOWN):
+        first = next(batch["cases"][0] for batch in batches if batch["message"] == message)
+        console.write_line(f"  {count:,}: {message}, for example with {first}")
+    options = f"--device {device.choice} --seed {found.seed} --caselist {out / DEAD}"
+    console.write_line(f"  repeat: vkgroup conform {options}")
 
 
 def finish(outcomes: RunOutcomes, arguments: argparse.Namespace, out: Path, console: Console) -> int:

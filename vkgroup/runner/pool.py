@@ -126,7 +126,7 @@ class Pool:
                     if worker is not None:
                         answer = self._run(worker, retry)
                         memory = worker.peak_memory
-                    if not is_new and self._may_be_of_others(retry, answer):
+                    if not is_new and self._may_be_of_others(answer):
                         worker = self._start()
                         answer = self._run(worker, retry) if worker is not None else None
                 if isinstance(answer, WorkerFailure):
@@ -140,14 +140,13 @@ class Pool:
             if worker is not None:
                 worker.close()
 
-    def _may_be_of_others(self, retry: Retry, answer: _Answer) -> bool:
-        """Return whether a process may have crashed in a case because of the cases before it.
+    def _may_be_of_others(self, answer: _Answer) -> bool:
+        """Return whether a process may have crashed because of the batches before.
 
         The library in place of RADV's kernel driver crashes when its memory is used up, in whatever case.
         """
         crashed = isinstance(answer, WorkerFailure) and answer.status is Status.CRASH
-        is_one = len(retry.batch) == 1 and not self._stopping.is_set()
-        return crashed and is_one and self._setup.device.is_compile_only
+        return crashed and self._setup.device.is_compile_only and not self._stopping.is_set()
 
     def _start(self) -> WorkerProcess | None:
         """Start a process; None, and a `problem`, where that fails."""

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from vkgroup.results.dead_batches import died_of
 from vkgroup.results.record import AGAINST_THE_DEVICE, NoVerdict, Result, Status
 
 
@@ -76,7 +77,7 @@ class Retry:
     batch: Work
     #: The worker's failure before; None for a batch that was planned to run alone.
     failure: WorkerFailure | None = None
-    own: bool = True  # whether the worker failed in this batch
+    failed: Work | None = None  # the batch in which the worker failed: this one, or one with more cases
     worker: str = ""  # see `Outcome.worker`; "" where it was not run before
 
     def after(
@@ -93,14 +94,16 @@ class Retry:
             if answer.status is None:
                 return [NoVerdict(name, answer.detail)], []
             return [Result(name, answer.status, detail=answer.detail)], []
-        return [], [Retry(part, answer, worker=self.worker) for part in self.batch.parts()]
+        return [], [Retry(part, answer, self.batch, self.worker) for part in self.batch.parts()]
 
     def _with_history(self, result: Result) -> Result:
         """Return a result with the earlier failure in its detail."""
         if self.failure is None:
             return result
-        reason = "a worker had died of its batch" if self.own else "it had failed while another worker died"
-        before = f"judged again after {reason}: {self.failure.detail}"
+        if self.failed is not None:
+            before = died_of(len(self.failed), self.failed.cases[0].name, self.failure.detail)
+        else:
+            before = f"judged again after it had failed while another worker died: {self.failure.detail}"
         return replace(result, detail=f"{result.detail}\n{before}".strip())
 
 
@@ -165,7 +168,7 @@ class Quarantine:
         """Note that a worker failed in a batch, which becomes a retry."""
         if failure.status is not None:
             self._worker_failures.append((time.monotonic(), device, failure))
-        self.retries.append(Retry(batch, failure, worker=device))
+        self.retries.append(Retry(batch, failure, batch, device))
 
     def add(self, answer: BatchResults, device: str = "") -> list[Result]:
         """Hold the failures among a batch's results, and return the others, which are final."""
@@ -183,7 +186,7 @@ class Quarantine:
             if failure is None:
                 results += answer.results
             else:
-                self.retries.append(Retry(answer.batch, failure, own=False, worker=device))
+                self.retries.append(Retry(answer.batch, failure, worker=device))
         return results
 
     def _near(self, answer: BatchResults, device: str) -> WorkerFailure | None:
