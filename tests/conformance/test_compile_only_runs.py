@@ -71,23 +71,24 @@ def test_a_crash_that_does_not_occur_in_a_new_process_is_none(
     assert killed.exists()
 
 
-def test_a_crash_in_a_larger_shader_is_reported(
+def test_a_batch_that_crashes_is_reported_and_can_be_repeated(
     turnip: Driver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Turnip crashes at some shaders with many exclusive scans; see the finding turnip-exclusive-scans."""
+    """Turnip 26.1.6 crashes at some shaders with many exclusive scans: finding turnip-exclusive-scans."""
     names = [f"clustered.compute.subgroupClusteredXor.i16vec3.lower_half.exact.c{n}" for n in (1, 16, 64, 8)]
     for operation in ("Add", "And", "Max", "Min", "Mul", "Or"):
         for operands in ("exact", "special") if operation in ("Max", "Min") else ("exact",):
             names.append(f"arithmetic.compute.subgroupExclusive{operation}.i16vec3.lower_half.{operands}")
-    filters = [argument for name in names for argument in ("--filter", name)]
-    command = ["conform", "--device", "turnip:830", "--jobs", "1", *filters, "--out"]
-    assert main([*command, str(tmp_path / "out")]) == 0
-    text = capsys.readouterr().out
-    assert "The driver crashed or hung in 1 shader, but not in smaller shaders with the same cases:" in text
-    assert "killed by signal 11" in text
-    (batch,) = json.loads((tmp_path / "out" / "summary.json").read_text())["dead_batches"]
-    assert sorted(batch["cases"]) == sorted(names)
-    assert (tmp_path / "out" / "dead-batches.txt").read_text().splitlines() == batch["cases"]
+    chosen = [argument for name in names for argument in ("--filter", name)]
+    for jobs in ("1", "2"):
+        out = tmp_path / jobs
+        assert main(["conform", "--device", "turnip:830", "--jobs", jobs, *chosen, "--out", str(out)]) == 0
+        text = capsys.readouterr().out
+        assert "One batch of cases made the driver crash or hang, but smaller batches" in text
+        assert "1: the process was killed by signal 11" in text
+        (batch,) = json.loads((out / "summary.json").read_text())["failed_batches"]
+        assert sorted(batch["cases"]) == sorted(names)
+        chosen = ["--caselist", str(out / "failed-batches" / "1.txt")]
 
 
 def test_the_command_exits_with_0_and_says_that_nothing_was_executed(

@@ -21,7 +21,7 @@ LOOP, SWITCH, ELECT, ALL, ANY, BALLOT = 246, 251, 333, 334, 335, 339
 """Opcodes of OpLoopMerge, OpSwitch and group operations."""
 
 FLAG = "VKGROUP_TEST_FLAG"
-"""Environment variable: a file that `wrong_vote_once_and_killed_on_elect` or `killed_when_used_up` creates."""
+"""Environment variable: a file that some of the errors create before they kill their process."""
 
 HANG = """#version 460
 // Never ends: every invocation adds to the outputs for ever.

@@ -9,8 +9,9 @@ from mutants.driver_errors import killed_on_elect, wrong_vote_and_killed_on_elec
 
 from vkgroup.conformance import Status, select
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.run import Setup
+from vkgroup.conformance.run import Setup, compile_batch
 from vkgroup.device import Capabilities
+from vkgroup.drivers import Driver
 from vkgroup.opening import select as select_device
 from vkgroup.runner.scheduler import LocalScheduler
 
@@ -42,6 +43,17 @@ def test_batches_alone_run_last() -> None:
     assert len(found) == len(first) + sum(map(len, others))
     assert all(result.status in (Status.PASS, Status.UNDEFINED) for result in found)
     assert not any(result.detail for result in found)
+
+
+def test_batches_alone_run_in_their_order_where_nothing_is_executed(turnip: Driver) -> None:
+    first, second = batch(GUILTY), batch(VOTING)
+    scheduler = LocalScheduler([select_device("turnip:740")], 1, Capabilities("fake", "discrete_gpu"))
+    setup = Setup(select_device("turnip:740"), 0, 20.0, None, compile_batch)
+    found = [
+        result for results in scheduler.run(setup, [replace(first, alone=True), second]) for result in results
+    ]
+    assert [result.case for result in found] == [GUILTY, VOTING]
+    assert {result.status for result in found} == {Status.COMPILED}
 
 
 def test_a_crash_alone_is_final_and_affects_one_case() -> None:

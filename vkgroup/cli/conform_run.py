@@ -15,12 +15,11 @@ from rich.text import Text
 from vkgroup.cli.causes import print_causes
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting
-from vkgroup.cli.last_lines import DEAD, REPORT, finish, print_dead_batches, print_not_run
+from vkgroup.cli.last_lines import REPORT, finish, print_failed_batches, print_not_run, write_failed_batches
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InternalError, InvalidInput, NoDevice
-from vkgroup.files import write_output
 from vkgroup.reading import require_regular_if_exists
 from vkgroup.results.causes import Cause
 from vkgroup.results.exports.baseline import check_baseline
@@ -44,7 +43,7 @@ _COLOURS = {
 
 
 OWN_FILES = ("results.jsonl", "run.json", "summary.json", "capabilities.json", "results.csv", "failures.csv",
-             "reruns.jsonl", DEAD, "gl-code-quality-report.json")  # fmt: skip
+             "reruns.jsonl", "gl-code-quality-report.json")  # fmt: skip
 """Files that every run writes into its folder; options must not name them."""
 
 
@@ -112,9 +111,7 @@ def conclude(
     outcomes, problem = expecting.judged(found, out, again, console)
     try:
         write_summary(found, out / "summary.json", outcomes)
-        if dead := found.summary["dead_batches"]:
-            names = [case for batch in dead for case in batch["cases"]]
-            write_output(out / DEAD, "".join(f"{name}\n" for name in names))
+        write_failed_batches(found, out)
         write_capabilities(found, out / "capabilities.json")
         recording.finish(found)
         expecting.write(outcomes, out)
@@ -250,7 +247,7 @@ def _report(outcomes: RunOutcomes, device: DeviceInfo, out: Path, console: Conso
         console.print(Text(f"The device breaks a promise of Vulkan: {promise}", style="bold red"))
     console.print(_table(found))
     print_not_run(found.not_run, out, console)
-    print_dead_batches(found, device, out, console)
+    print_failed_batches(found, device, out, console)
     compiled = found.counts[Status.COMPILED]
     count, done = found.executed, "executed"
     if compiled or found.counts[Status.REJECTED]:

@@ -6,19 +6,21 @@ import argparse
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 
 from vkgroup.cli.console import Console
 from vkgroup.conformance.expectations import Outcome
 from vkgroup.conformance.hangs import ALLOW
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
+from vkgroup.files import write_output
 from vkgroup.results.run import NotRun, Run
 
 REPORT = "report.html"
 """The report's file in the run's folder."""
 
-DEAD = "dead-batches.txt"
-"""The file in the run's folder with the cases of the batches that `print_dead_batches` prints."""
+BATCHES = "failed-batches"
+"""The folder in the run's folder with the cases of failed batches, a file for each."""
 
 SHOWN = 20
 """Names of cases that did not run for one reason that are printed; all are in summary.json."""
@@ -42,22 +44,29 @@ def print_not_run(reasons: Sequence[NotRun], out: Path, console: Console) -> Non
             console.write_line(f'    … and {more:,} more in {out / "summary.json"}, key "not_run"')
 
 
-def print_dead_batches(found: Run, device: DeviceInfo, out: Path, console: Console) -> None:
-    """Print how many shaders made the driver crash, although smaller ones with their cases do not."""
-    batches = found.summary["dead_batches"]
+def write_failed_batches(found: Run, out: Path) -> None:
+    """Write the cases of each failed batch into a file of its own, a caselist; see `FailedBatch`."""
+    for number, batch in enumerate(found.summary["failed_batches"], 1):
+        write_output(out / BATCHES / f"{number}.txt", "".join(f"{case}\n" for case in batch["cases"]))
+
+
+def print_failed_batches(found: Run, device: DeviceInfo, out: Path, console: Console) -> None:
+    """Print how many batches failed as a whole only, by message, with a command for one of each."""
+    batches = found.summary["failed_batches"]
     if not batches:
         return
-    subject = "1 shader" if len(batches) == 1 else f"{len(batches):,} shaders"
+    subject = "One batch of cases" if len(batches) == 1 else f"{len(batches):,} batches of cases"
     console.write_line(
-        f"The driver crashed or hung in {subject}, but not in smaller shaders with the same cases:",
+        f"{subject} made the driver crash or hang, but smaller batches with the same cases did not:",
         style="yellow",
     )
     messages = Counter(batch["message"] for batch in batches)
     for message, count in messages.most_common(SHOWN):
-        first = next(batch["cases"][0] for batch in batches if batch["message"] == message)
-        console.write_line(f"  {count:,}: {message}, for example with {first}")
-    options = f"--device {device.choice} --seed {found.seed} --caselist {out / DEAD}"
-    console.write_line(f"  repeat: vkgroup conform {options}")
+        number, batch = next((n, b) for n, b in enumerate(batches, 1) if b["message"] == message)
+        console.write_line(f"  {count:,}: {message}, for example {_cases(len(batch['cases']))}:")
+        options = f"--device {quote(device.choice)} --seed {found.seed}"
+        options += f" --caselist {quote(str(out / BATCHES / f'{number}.txt'))}"
+        console.write_line(f"    repeat: vkgroup conform {options}")
 
 
 def finish(outcomes: RunOutcomes, arguments: argparse.Namespace, out: Path, console: Console) -> int:

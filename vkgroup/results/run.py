@@ -16,7 +16,7 @@ from vkgroup.errors import InternalError, VkgroupError
 from vkgroup.peak_memory import peak_memory
 from vkgroup.results.causes import Cause, find_causes
 from vkgroup.results.causes.grouping import RuleOf
-from vkgroup.results.dead_batches import dead_batches
+from vkgroup.results.failed_batches import failed_batches
 from vkgroup.results.record import (
     AGAINST_THE_DEVICE,
     Kind,
@@ -158,7 +158,7 @@ class Run(RunRecord):
             "missing": len(self.missing),
             "without_verdict": self.without_verdict,
             "not_run": [held.to_json() for held in self.not_run],
-            "dead_batches": [batch.to_json() for batch in dead_batches(self.results)],
+            "failed_batches": [batch.to_json() for batch in failed_batches(self.results)],
             "lanes": {
                 "defined": sum(result.defined for result in self.results),
                 "undefined": sum(result.undefined for result in self.results),

@@ -1,7 +1,8 @@
 """Local backends of the scheduler: pools of worker processes, and this process itself.
 
 A pool has the worker processes of one device. Each process has a thread here, which gives it batches. A
-worker that crashes, hangs or loses its device is killed; the thread starts another one for the next batch.
+worker that crashes, hangs or loses its device is killed; the thread starts another one for the next batch, on
+compile-only devices also for the same batch.
 """
 
 from __future__ import annotations
@@ -126,9 +127,9 @@ class Pool:
                     if worker is not None:
                         answer = self._run(worker, retry)
                         memory = worker.peak_memory
-                    if not is_new and self._may_be_of_others(answer):
+                    if not is_new and self._needs_new_process(answer):
                         worker = self._start()
-                        answer = self._run(worker, retry) if worker is not None else None
+                        answer = None if worker is None else self._run(worker, retry)
                 if isinstance(answer, WorkerFailure):
                     worker = None
                     if self._stopping.is_set():  # `close` ended the worker, not the batch
@@ -140,13 +141,15 @@ class Pool:
             if worker is not None:
                 worker.close()
 
-    def _may_be_of_others(self, answer: _Answer) -> bool:
-        """Return whether a process may have crashed because of the batches before.
+    def _needs_new_process(self, answer: _Answer) -> bool:
+        """Return whether a batch, in which a process crashed that had run others, runs again in a new one.
 
         The library in place of RADV's kernel driver crashes when its memory is used up, in whatever case.
         """
-        crashed = isinstance(answer, WorkerFailure) and answer.status is Status.CRASH
-        return crashed and self._setup.device.is_compile_only and not self._stopping.is_set()
+        if not (isinstance(answer, WorkerFailure) and answer.status is Status.CRASH):
+            return False
+        ends = self._stopping.is_set() or time.monotonic() >= self._deadline
+        return self._setup.device.is_compile_only and not ends
 
     def _start(self) -> WorkerProcess | None:
         """Start a process; None, and a `problem`, where that fails."""

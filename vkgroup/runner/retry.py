@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from vkgroup.results.dead_batches import died_of
+from vkgroup.results.failed_batches import line_of
 from vkgroup.results.record import AGAINST_THE_DEVICE, NoVerdict, Result, Status
 
 
@@ -77,7 +77,8 @@ class Retry:
     batch: Work
     #: The worker's failure before; None for a batch that was planned to run alone.
     failure: WorkerFailure | None = None
-    failed: Work | None = None  # the batch in which the worker failed: this one, or one with more cases
+    #: The batch in which the worker failed: this one, or one with more cases; None if it ran another batch.
+    failed: Work | None = None
     worker: str = ""  # see `Outcome.worker`; "" where it was not run before
 
     def after(
@@ -100,10 +101,13 @@ class Retry:
         """Return a result with the earlier failure in its detail."""
         if self.failure is None:
             return result
-        if self.failed is not None:
-            before = died_of(len(self.failed), self.failed.cases[0].name, self.failure.detail)
+        message, failed = self.failure.detail, self.failed
+        if failed is None:
+            before = f"judged again after it had failed while another worker died: {message}"
+        elif self.failure.status is not None and len(failed) > len(self.batch):
+            before = line_of(len(failed), failed.cases[0].name, message)
         else:
-            before = f"judged again after it had failed while another worker died: {self.failure.detail}"
+            before = f"judged again after a worker had died of its batch: {message}"
         return replace(result, detail=f"{result.detail}\n{before}".strip())
 
 

@@ -3,7 +3,7 @@
 A hang or a crash on a GPU may affect the devices of other workers, so a batch in which a worker failed runs
 again when all others are done, in the only worker of the device at that time. If that worker fails as well,
 the batch is split until one case is left. Failures near a worker failure run again in the same way
-(`vkgroup.runner.retry.Quarantine`). Batches that may hang run alone from the start.
+(`vkgroup.runner.retry.Quarantine`). Batches that may hang a GPU run alone from the start.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Scheduler(ABC):
         parallel: deque[Retry] = deque()
         alone: list[Retry] = []
         try:
-            may_hang = not setup.device.is_compile_only
+            may_hang = not setup.device.is_compile_only  # nothing is executed there
             for batch in batches:
                 (alone if batch.alone and may_hang else parallel).append(Retry(batch))
             yield from self._run_phase(backend, parallel, deadline, alone=False)
