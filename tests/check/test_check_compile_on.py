@@ -13,6 +13,7 @@ from vkgroup.cli.main import main
 from vkgroup.cost import Cost, Job, Status
 from vkgroup.device import DeviceInfo
 from vkgroup.drivers import Driver
+from vkgroup.runner.multi_device import choose
 
 _SHADER = """#version 450
 layout(local_size_x = 64) in;
@@ -40,6 +41,12 @@ def test_the_gpus_that_compile_are_counted(shader: Path, capsys: pytest.CaptureF
     assert "turnip:702: NotSupported: " in out
     report = json.loads(shader.with_suffix(".json").read_text())
     assert report["compilations"][0] == "compiles on 1 of 2 GPUs"
+
+
+def test_a_star_means_all_gpus(shader: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gpus = choose("*:*")
+    assert check(shader, "*") == 0
+    assert f" of {len(gpus)} GPUs" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("status", [Status.REJECTED, Status.CRASH, Status.TIMEOUT])

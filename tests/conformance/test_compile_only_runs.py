@@ -11,8 +11,11 @@ from mutants.driver_errors import FLAG, aborted_on_elect, killed_when_used_up, r
 
 from vkgroup import conformance
 from vkgroup.cli.main import main
+from vkgroup.conformance.expectations import read_expectations
+from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.drivers import Driver
 from vkgroup.opening import select
+from vkgroup.results.exports.baseline import save_baseline
 from vkgroup.results.record import Status
 
 FILTER = "basic.compute.*"
@@ -115,6 +118,15 @@ def test_a_baseline_with_a_failure_that_compiles_reports_an_improvement(
     arguments = ["--device", "turnip:740", "--filter", name, "--jobs", "1", "--out", str(tmp_path / "out")]
     main(["conform", *arguments, "--baseline", str(baseline)])
     assert "UnexpectedImprovement(Skip)" in capsys.readouterr().out
+
+
+def test_a_baseline_of_rejections_makes_the_next_run_succeed(turnip: Driver, tmp_path: Path) -> None:
+    rejected = run(rejected_on_elect, ("basic.compute.subgroupElect.*",))
+    assert rejected.counts[Status.REJECTED]
+    outcomes = RunOutcomes(rejected, read_expectations())
+    assert not outcomes.success
+    save_baseline(tmp_path / "baseline.txt", outcomes)
+    assert RunOutcomes(rejected, read_expectations([tmp_path / "baseline.txt"])).success
 
 
 def test_a_reproduction_folder_is_repeated_on_the_device_and_on_another(

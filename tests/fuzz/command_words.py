@@ -108,7 +108,7 @@ VALUES: dict[str, tuple[str, ...]] = {
         "all",
         "9",
     ),
-    "--compile-on": ("turnip:740", "turnip:*", "nvk", "turnip"),
+    "--compile-on": ("*", "turnip:740", "turnip:*", "nvk", "turnip"),
     "--filter": FILTERS,
     "--groups": ("1,1,1", "2,1,1", "2"),
     "--size": ("32", "64,1,1", "16", "1048576"),

@@ -21,8 +21,11 @@ _REASON_LINES = 3
 
 
 def require_gpus(choice: str) -> list[DeviceInfo]:
-    """Return the compile-only devices of ``--compile-on``; InvalidInput if others are among them."""
-    devices = choose(choice)
+    """Return the compile-only devices of ``--compile-on``, all for ``*``.
+
+    Raises InvalidInput if others are among them.
+    """
+    devices = choose("*:*" if choice.strip() == "*" else choice)
     others = [device.name for device in devices if not device.is_compile_only]
     if others:
         raise InvalidInput(f"--compile-on {choice}: {others[0]} is no compile-only device; use --device.")

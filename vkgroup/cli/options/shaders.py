@@ -328,7 +328,8 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         " (default: VKGROUP_DEVICE, else all)",
     )
     gpus = (
-        "also compile for absent GPUs: names, globs, lists, as in 'radv:*,nvk:ga104' (docs/compile-only.md)"
+        "also compile for absent GPUs: names, globs, lists, as in 'radv:*,nvk:ga104', or '*' for all"
+        " (docs/compile-only.md)"
     )
     add_table(where, (("--compile-on", "GPUS", str, gpus),))
     _add_guarantees(parser)

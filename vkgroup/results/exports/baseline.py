@@ -53,9 +53,9 @@ def save_baseline(path: Path, outcomes: RunOutcomes) -> None:
 
 
 def _failing(outcomes: RunOutcomes) -> dict[str, str]:
-    """Return the status of every case that fails and is not a flake."""
+    """Return the status of every case that fails and is not a flake, in deqp-runner's words."""
     return {
-        result.case: result.status.value
+        result.case: PLAIN[result.status].value
         for result in outcomes.results
         if not PLAIN[result.status].expected and outcomes.by_case[result.case] not in _UNKNOWN
     }
