@@ -1,7 +1,7 @@
 """Why NVK rejects programs: the compiler's message, and sums of 64 bits that its scheduler mixes.
 
-``python tests/fuzz/nak_causes.py --device nvk:gk104 FOLDER`` compiles the programs (``*.comp``) that
-``python -m vkgroup.programs.campaign`` left in a folder, and prints how many have each cause.
+``python tests/fuzz/nak_causes.py --device nvk:gk104 --robust FOLDER`` compiles compute shaders (``.comp`` or
+``.spv``), such as those that ``python -m vkgroup.programs.campaign`` left in FOLDER, and counts the causes.
 
 GPUs before Volta add 64-bit integers with two instructions, and the second reads the carry flag that the
 first writes. There is one flag: see the finding nvk-add-int64.
@@ -28,8 +28,9 @@ _COMPILATION = """
 import sys, vkgroup
 from vkgroup.compiler import Target
 from vkgroup.device.discovery import inspect_in_own_process
-with vkgroup.open(inspect_in_own_process(sys.argv[1])[0]) as device:
-    device.pipeline(device.compile(sys.argv[2], target=Target.VULKAN_1_2))
+device, file, robust = sys.argv[1:]
+with vkgroup.open(inspect_in_own_process(device)[0], robust=robust == "True") as device:
+    device.pipeline(device.compile(file, target=Target.VULKAN_1_2))
 """
 
 _BLOCK = re.compile(r"^block", re.MULTILINE)
@@ -64,11 +65,18 @@ def cause_of(output: str) -> str:
     return message
 
 
-def output_of(choice: str, file: Path) -> str:
+def output_of(choice: str, file: Path, robust: bool) -> str:
     """Compile a program for a device in a new process and return what the driver prints."""
     driver, gpu = driver_of(choice)
     command, environment = launch(driver, gpu, "unused")
-    words = [*command[: command.index(sys.executable) + 1], "-c", _COMPILATION, choice, str(file)]
+    words = [
+        *command[: command.index(sys.executable) + 1],
+        "-c",
+        _COMPILATION,
+        choice,
+        str(file),
+        str(robust),
+    ]
     environment |= {"NAK_DEBUG": "print", "RUST_BACKTRACE": "0", "MESA_SHADER_CACHE_DISABLE": "1"}
     return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=SECONDS).stderr
 
@@ -77,10 +85,11 @@ def main() -> None:
     """Print the causes of all programs in a folder."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", required=True, help="such as nvk:gk104")
+    parser.add_argument("--robust", action="store_true", help="with robust access to buffers, as campaigns")
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
-    files = sorted(arguments.folder.glob("*.comp"))
-    causes = Counter(cause_of(output_of(arguments.device, file)) for file in files)
+    files = sorted(file for file in arguments.folder.iterdir() if file.suffix in (".comp", ".spv"))
+    causes = Counter(cause_of(output_of(arguments.device, file, arguments.robust)) for file in files)
     for cause, count in causes.most_common():
         print(f"{count:6,} {cause}")
 
