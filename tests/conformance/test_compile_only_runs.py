@@ -64,7 +64,7 @@ def test_an_assertion_of_the_driver_is_the_evidence_of_a_crash(turnip: Driver) -
         assert "driver.c:1: elect: Assertion `0' failed." in result.detail
 
 
-def test_a_crash_that_does_not_occur_in_a_new_process_is_none(
+def test_a_crash_does_not_count_if_the_batch_compiles_in_a_new_process(
     compiled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mesa's library in place of RADV's kernel driver crashes after some hundred shaders in one process."""

@@ -1,4 +1,4 @@
-"""Why NVK rejects programs: the compiler's message, and sums of 64 bits that its scheduler mixes.
+"""Counts why NVK rejects shaders: the compiler's message, and whether its scheduler mixed sums of 64 bits.
 
 ``python tests/fuzz/nak_causes.py --device nvk:gk104 --robust FOLDER`` compiles compute shaders (``.comp`` or
 ``.spv``), such as those that ``python -m vkgroup.programs.campaign`` left in FOLDER, and counts the causes.
@@ -77,7 +77,7 @@ def output_of(choice: str, file: Path, robust: bool) -> str:
         str(file),
         str(robust),
     ]
-    environment |= {"NAK_DEBUG": "print", "RUST_BACKTRACE": "0", "MESA_SHADER_CACHE_DISABLE": "1"}
+    environment |= {"NAK_DEBUG": "print", "RUST_BACKTRACE": "0"}
     return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=SECONDS).stderr
 
 

@@ -51,7 +51,7 @@ def write_failed_batches(found: Run, out: Path) -> None:
 
 
 def print_failed_batches(found: Run, device: DeviceInfo, out: Path, console: Console) -> None:
-    """Print how many batches failed as a whole only, by message, with a command for one of each."""
+    """Print the number of failed batches for each message, and a command that repeats one of them."""
     batches = found.summary["failed_batches"]
     if not batches:
         return

@@ -1,7 +1,8 @@
-"""Batches in which a worker died, although none dies of smaller batches with the same cases.
+"""Batches in which a worker died, although smaller batches with the same cases have results.
 
-A batch is a group of cases that run together, most as one shader. After a worker died, `vkgroup.runner.retry`
-judges parts of its batch, and the results say so. If all parts have results, no case is the reason by itself.
+A batch is a group of cases that run together, most of them as one shader. If a worker dies in a batch,
+`vkgroup.runner.retry` judges the parts of the batch, and adds a line to their results. If all cases of the
+batch have this line, no case alone makes a worker die.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ _LINE = re.compile(r"^judged again after a worker had died of its batch of (\d+)
 
 @dataclass
 class FailedBatch:
-    """A batch of `size` cases, the first line of the message of the worker's death, and the cases."""
+    """A batch in which a worker died.
+
+    `size`: number of its cases. `message`: how the worker died, one line. `cases`: those with results.
+    """
 
     size: int
     message: str
@@ -38,7 +42,7 @@ def line_of(size: int, first: str, message: str) -> str:
 
 
 def failed_batches(results: Iterable[Result]) -> list[FailedBatch]:
-    """Return the failed batches of a run; without those in which a worker died of a single case as well."""
+    """Return the failed batches of a run. A batch with a case that alone makes a worker die is none."""
     found: dict[tuple[str, ...], FailedBatch] = {}
     for result in results:
         if (line := _LINE.search(result.detail)) is not None:

@@ -142,9 +142,10 @@ class Pool:
                 worker.close()
 
     def _needs_new_process(self, answer: _Answer) -> bool:
-        """Return whether a batch, in which a process crashed that had run others, runs again in a new one.
+        """Return whether a batch runs again in a new process, because an older process crashed in it.
 
-        The library in place of RADV's kernel driver crashes when its memory is used up, in whatever case.
+        The library in place of RADV's kernel driver crashes when its memory is used up. The batch that runs
+        then is not the reason.
         """
         if not (isinstance(answer, WorkerFailure) and answer.status is Status.CRASH):
             return False
