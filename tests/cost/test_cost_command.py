@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpu_process import run_code
 
 from vkgroup.cli.main import main
 from vkgroup.drivers import Driver
@@ -194,25 +195,16 @@ def test_without_drivers_the_command_to_fetch_them_is_named(
 @pytest.mark.slow
 def test_radv_s_numbers_are_those_of_its_own_dump(shaders: Path, radv: Driver) -> None:
     import re
-    import subprocess
-    import sys
-
-    from vkgroup.device.launch import driver_of, launch
 
     shader = shaders / "subgroup.comp"
     (found,) = cost(shaders, str(shader), "--device", "radv:navi31", "--subgroup-size", "64")
-    driver, gpu = driver_of("radv:navi31")
-    command, environment = launch(driver, gpu, "unused")
     program = (
         "import sys, vkgroup\n"
         "from vkgroup.device.discovery import inspect_in_own_process\n"
         "with vkgroup.open(inspect_in_own_process('radv:navi31')[0]) as device:\n"
         "    device.pipeline(device.compile(sys.argv[1]), subgroup_size=64)\n"
     )
-    words = [*command[: command.index(sys.executable) + 1], "-c", program, str(shader)]
-    dump = subprocess.run(
-        words, env={**environment, "RADV_DEBUG": "shaderstats"}, capture_output=True, text=True, check=True
-    )
+    dump = run_code("radv:navi31", program, str(shader), RADV_DEBUG="shaderstats")
     text = dump.stdout + dump.stderr
     (entry,) = found["costs"]
     for name in ("SGPRs", "VGPRs", "Code size", "Instructions", "Latency", "Inverse Throughput"):

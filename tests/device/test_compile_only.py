@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from gpu_process import run_code
 
 import vkgroup
 from vkgroup import drivers
 from vkgroup.device import vk
 from vkgroup.device.discovery import Discovery, IcdReport, choose, discover, inspect_in_own_process
-from vkgroup.device.launch import driver_of, expand, launch
+from vkgroup.device.launch import expand
 from vkgroup.dispatch.vulkan import execution
 from vkgroup.drivers import Driver
 from vkgroup.drivers.cache import FORMAT_WITH_START, read_metadata
@@ -90,10 +89,7 @@ def test_a_device_is_tried_once(swiftshader: Driver, monkeypatch: pytest.MonkeyP
 
 
 def test_a_driver_without_its_gpu_is_refused_under_any_name(turnip: Driver) -> None:
-    driver, gpu = driver_of("turnip:740")
-    command, environment = launch(driver, gpu, "unused")
-    program = [*command[: command.index(sys.executable) + 1], "-c", _OPEN, str(turnip.icd), _SHADER]
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
+    done = run_code("turnip:740", _OPEN, str(turnip.icd), _SHADER)
     assert done.stdout.startswith("NoDevice Turnip Adreno (TM) 740")
     assert "executes nothing" in done.stdout
     assert "fill pattern" in done.stdout

@@ -16,13 +16,11 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from vkgroup.device.launch import driver_of, launch
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from gpu_process import run_code
 
 PASS = "NAK IR after "
 """The driver prints this, the name of a pass and the program after it, with ``NAK_DEBUG=print``."""
-
-SECONDS = 60.0
-"""Time limit of a compilation."""
 
 _COMPILATION = """
 import sys, vkgroup
@@ -67,18 +65,11 @@ def cause_of(output: str) -> str:
 
 def output_of(choice: str, file: Path, robust: bool) -> str:
     """Compile a program for a device in a new process and return what the driver prints."""
-    driver, gpu = driver_of(choice)
-    command, environment = launch(driver, gpu, "unused")
-    words = [
-        *command[: command.index(sys.executable) + 1],
-        "-c",
-        _COMPILATION,
-        choice,
-        str(file),
-        str(robust),
-    ]
-    environment |= {"NAK_DEBUG": "print", "RUST_BACKTRACE": "0"}
-    return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=SECONDS).stderr
+    try:
+        variables = {"NAK_DEBUG": "print", "RUST_BACKTRACE": "0"}
+        return run_code(choice, _COMPILATION, choice, str(file), str(robust), **variables).stderr
+    except subprocess.CalledProcessError as rejected:
+        return str(rejected.stderr)
 
 
 def main() -> None:
