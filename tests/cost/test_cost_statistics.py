@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vkgroup.cost import FIELDS, Cost, Status, regressions
+from vkgroup.cost import FIELDS, Cost, Status, labels, regressions
+from vkgroup.cost.comparing import paired
 from vkgroup.dispatch.statistics import DRIVERS, quantities, statistics_of
 from vkgroup.errors import InvalidInput
 
@@ -76,3 +77,38 @@ def test_labels_of_devices() -> None:
     absent = Cost("radv-26.1.6:navi31", "AMD Radeon Graphics (RADV NAVI31)", 64, Status.COMPILED)
     present = Cost("/usr/share/vulkan/icd.d/nvidia_icd.json", "NVIDIA H200", 32, Status.COMPILED)
     assert (absent.label, present.label) == ("radv:navi31", "NVIDIA H200")
+
+
+def test_labels_have_the_version_where_a_gpu_occurs_with_several() -> None:
+    costs = [
+        Cost(device, "A GPU", size, Status.COMPILED)
+        for device in ("radv-25.0.7:navi31", "radv-26.1.6:navi31", "nvk-26.1.6:ga104", "0", "1")
+        for size in (32, 64)
+    ]
+    assert labels(costs) == {
+        "radv-25.0.7:navi31": "radv-25.0.7:navi31",
+        "radv-26.1.6:navi31": "radv-26.1.6:navi31",
+        "nvk-26.1.6:ga104": "nvk:ga104",
+        "0": "A GPU",
+        "1": "A GPU",
+    }
+
+
+def test_two_shaders_are_compared_with_the_same_version_of_the_driver() -> None:
+    def costs(registers: float) -> list[Cost]:
+        versions = ("25.0.7", registers), ("26.1.6", registers + 1)
+        return [
+            Cost(
+                f"radv-{version}:navi31", "A GPU", 32, Status.COMPILED, quantities={"vector_registers": many}
+            )
+            for version, many in versions
+        ]
+
+    found = [
+        (cost.device, other.device if other else None) for cost, other in paired(costs(10.0), costs(20.0))
+    ]
+    assert found == [("radv-25.0.7:navi31",) * 2, ("radv-26.1.6:navi31",) * 2]
+    newer = [Cost("radv-27.0.0:navi31", "A GPU", 32, Status.COMPILED, quantities={"vector_registers": 30.0})]
+    assert [str(change) for change in regressions(newer, costs(20.0)[:1], 0.0)] == [
+        "radv-27.0.0:navi31, subgroups of 32: vector registers 20 → 30"
+    ]

@@ -13,7 +13,7 @@ import vkgroup
 from vkgroup import drivers
 from vkgroup.device import vk
 from vkgroup.device.discovery import Discovery, IcdReport, choose, discover, inspect_in_own_process
-from vkgroup.device.launch import expand
+from vkgroup.device.launch import driver_of, expand
 from vkgroup.dispatch.vulkan import execution
 from vkgroup.drivers import Driver
 from vkgroup.drivers.cache import FORMAT_WITH_START, read_metadata
@@ -153,6 +153,27 @@ def test_globs_choose_gpus_in_the_order_of_the_table(turnip: Driver) -> None:
     assert expand("swift*") == ["swift*"]
     chosen = choose_several("turnip:73*, turnip:618")
     assert [device.gpu for device in chosen] == ["730", "618"]
+
+
+def test_globs_with_a_version_choose_that_version(turnip: Driver) -> None:
+    assert expand(f"{turnip.name}:7[34]0") == [f"{turnip.name}:730", f"{turnip.name}:740"]
+    assert f"{turnip.name}:740" in expand("turnip-*:740")
+    with pytest.raises(NoDevice, match=rf"'turnip-1\.2\.3:\*'\. There are those of .*{turnip.name}"):
+        expand("turnip-1.2.3:*")
+
+
+def test_an_old_driver_has_only_the_gpus_that_it_knows(
+    turnip: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = replace(turnip, name="radv-25.0.7", family="radv", version="25.0.7")
+    new = replace(old, name="radv-26.1.6", version="26.1.6")
+    monkeypatch.setattr(drivers, "installed", lambda: [new, old])
+    monkeypatch.setattr(drivers, "path", lambda name: {"radv-25.0.7": old}.get(name, new))
+    assert expand("radv-25.0.7:navi3*") == ["radv-25.0.7:navi31"]
+    assert expand("radv-*:navi3*") == ["radv-26.1.6:navi31", "radv-26.1.6:navi33", "radv-25.0.7:navi31"]
+    with pytest.raises(NoDevice, match=r"radv-25\.0\.7 does not know navi33: it needs version 26 or newer"):
+        driver_of("radv-25.0.7:navi33")
+    assert driver_of("radv-26.1.6:navi33")[0] is new
 
 
 @pytest.mark.parametrize("choice", ["turnip:740", "turnip-1.2.3:740"])

@@ -10,7 +10,7 @@ from vkgroup.check.findings import Finding, Kind, Place
 from vkgroup.check.report import Report
 from vkgroup.cli.check_one import load
 from vkgroup.cli.with_file import Settings
-from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of
+from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of, labels
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, Unsupported, VkgroupError
 from vkgroup.runner.multi_device import choose
@@ -89,9 +89,10 @@ def with_compilation(report: Report, compilation: Compilation | None) -> Report:
 
 
 def _by_device(costs: Sequence[Cost]) -> dict[str, list[Cost]]:
+    names = labels(costs)
     devices: dict[str, list[Cost]] = {}
     for cost in costs:
-        devices.setdefault(cost.key[0], []).append(cost)
+        devices.setdefault(names[cost.device], []).append(cost)
     return devices
 
 

@@ -13,7 +13,7 @@ from vkgroup.choices import COMPILERS
 from vkgroup.cli import shaders
 from vkgroup.cli.output import people, table, write_json
 from vkgroup.cli.with_file import Settings, settings_of
-from vkgroup.cost import FIELDS, Cost, Job, Status, costs_on, job_of, regressions
+from vkgroup.cost import FIELDS, Cost, Job, Status, costs_on, job_of, labels, regressions
 from vkgroup.cost.comparing import paired
 from vkgroup.device import DeviceInfo
 from vkgroup.device.launch import representatives
@@ -105,10 +105,11 @@ def _title(setting: Settings, against: str | None) -> str:
 def _print(title: str, costs: Sequence[Cost], others: Sequence[Cost] | None, stream: TextIO) -> None:
     """Print a table: a row for each device and subgroup size, a column for each quantity."""
     rows = paired(costs, others or ())
+    devices = labels([*costs, *(others or ())])
     names = [name for name in FIELDS if any(name in cost.quantities for cost, _ in rows)]
     shown = [["device", "size", *(FIELDS[name].title for name in names), "kinds"]]
     for cost, other in rows:
-        cells = [cost.label, str(cost.subgroup_size)]
+        cells = [devices[cost.device], str(cost.subgroup_size)]
         if cost.status is not Status.COMPILED:
             cells += [cost.status.value, *([""] * len(names))]
         else:
@@ -120,8 +121,8 @@ def _print(title: str, costs: Sequence[Cost], others: Sequence[Cost] | None, str
     for cost, other in rows:
         for entry in filter(None, (cost, other)):
             if entry.status is not Status.COMPILED:
-                print(f"{entry.label}, subgroups of {entry.subgroup_size}: {entry.status}: {entry.detail}",
-                      file=stream)  # fmt: skip
+                where = f"{devices[entry.device]}, subgroups of {entry.subgroup_size}"
+                print(f"{where}: {entry.status}: {entry.detail}", file=stream)
 
 
 def _cell(name: str, cost: Cost, other: Cost | None) -> str:
@@ -134,8 +135,9 @@ def _cell(name: str, cost: Cost, other: Cost | None) -> str:
 
 
 def _print_assembly(costs: Sequence[Cost], stream: TextIO) -> None:
+    devices = labels(costs)
     for cost in costs:
-        print(f"\n{cost.label}, subgroups of {cost.subgroup_size}:", file=stream)
+        print(f"\n{devices[cost.device]}, subgroups of {cost.subgroup_size}:", file=stream)
         print(cost.assembly or "The driver provides no assembly.", file=stream)
 
 

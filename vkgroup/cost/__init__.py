@@ -8,7 +8,18 @@ from __future__ import annotations
 from vkgroup.cost.comparing import Change, regressions
 from vkgroup.cost.jobs import Job, job_of
 from vkgroup.cost.measuring import costs_of_jobs, costs_on
-from vkgroup.cost.record import Cost, Status
+from vkgroup.cost.record import Cost, Status, labels
 from vkgroup.dispatch.statistics import FIELDS
 
-__all__ = ["FIELDS", "Change", "Cost", "Job", "Status", "costs_of_jobs", "costs_on", "job_of", "regressions"]
+__all__ = [
+    "FIELDS",
+    "Change",
+    "Cost",
+    "Job",
+    "Status",
+    "costs_of_jobs",
+    "costs_on",
+    "job_of",
+    "labels",
+    "regressions",
+]

@@ -33,9 +33,17 @@ class Change:
 
 
 def paired(costs: Iterable[Cost], others: Iterable[Cost]) -> list[tuple[Cost, Cost | None]]:
-    """Return each cost with the other cost of the same device and subgroup size, or None."""
-    by_key = {other.key: other for other in others}
-    return [(cost, by_key.get(cost.key)) for cost in costs]
+    """Return each cost with the other cost of the same device and subgroup size, or None.
+
+    Of a compile-only device, a cost of the same version of the driver comes before one of another version.
+    """
+    others = list(others)
+    same_version = {(other.device, other.subgroup_size): other for other in others}
+    any_version = {other.key: other for other in others}
+    return [
+        (cost, same_version.get((cost.device, cost.subgroup_size)) or any_version.get(cost.key))
+        for cost in costs
+    ]
 
 
 def regressions(costs: Sequence[Cost], baseline: Sequence[Cost], threshold: float) -> list[Change]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -63,7 +64,10 @@ class Cost:
 
     @property
     def label(self) -> str:
-        """The device's name in tables: of a compile-only device its choice, without the version."""
+        """The device's name in tables: of a compile-only device its choice, without the version.
+
+        `labels` returns names for tables that may have several versions of a driver.
+        """
         name = self.key[0]
         return name if ":" in name else self.gpu
 
@@ -78,3 +82,15 @@ class Cost:
             return msgspec.convert(data, cls)
         except msgspec.ValidationError as error:
             raise InvalidInput(f"{where}: this is not a file of `vkgroup cost --json`: {error}") from None
+
+
+def labels(costs: Iterable[Cost]) -> dict[str, str]:
+    """Return the names of the costs' devices in a table, by `Cost.device`.
+
+    A name has the driver's version if the costs have several versions for the same GPU.
+    """
+    short = {cost.device: cost.label for cost in costs}
+    devices = Counter(short.values())
+    return {
+        device: device if ":" in label and devices[label] > 1 else label for device, label in short.items()
+    }

@@ -157,7 +157,7 @@ def inspect_in_own_process(choice: str, timeout: float = TIMEOUT) -> tuple[Devic
     name = "" if gpu is None else gpu.name
     report = _answer(launch(driver, gpu, _INSPECT, str(driver.icd), driver.name, name), timeout)
     if not report.devices:
-        raise NoDevice(f"{choice} gives no device: {report.message}.")
+        raise NoDevice(f"{choice} gives no device: {report.message.rstrip('.')}.")
     return report.devices[0], Capabilities.from_json(report.declarations[0])
 
 
@@ -216,7 +216,7 @@ def first_device(manifest: Manifest) -> DeviceInfo:
     """Return a driver's first device; raise `NoDevice` with the reason if it has none."""
     report = _inspect(manifest, TIMEOUT)
     if not report.devices:
-        raise NoDevice(f"The driver {report.manifest} gives no device: {report.message}. {_HOW}")
+        raise NoDevice(f"The driver {report.manifest} gives no device: {report.message.rstrip('.')}. {_HOW}")
     return report.devices[0]
 
 

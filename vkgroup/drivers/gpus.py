@@ -18,6 +18,7 @@ class Gpu:
     value: str  # the value of the driver's variable; empty if the driver knows one GPU only
     generation: str  # the vendor's name of the architecture
     products: str  # examples of products
+    since: str = ""  # the first version of Debian's package that knows it; empty if all versions do
 
     @property
     def choice(self) -> str:
@@ -25,12 +26,12 @@ class Gpu:
         return f"{self.family}:{self.name}"
 
 
-def _radv(name: str, generation: str, products: str) -> Gpu:
-    return Gpu("radv", name, name, generation, products)
+def _radv(name: str, generation: str, products: str, since: str = "") -> Gpu:
+    return Gpu("radv", name, name, generation, products, since)
 
 
-def _nvk(name: str, chipset: int, generation: str, products: str) -> Gpu:
-    return Gpu("nvk", name, f"{chipset:#x}", generation, products)
+def _nvk(name: str, chipset: int, generation: str, products: str, since: str = "") -> Gpu:
+    return Gpu("nvk", name, f"{chipset:#x}", generation, products, since)
 
 
 def _turnip(name: str, generation: str, products: str) -> Gpu:
@@ -41,26 +42,26 @@ GPUS = (
     _radv("polaris10", "GCN 4", "Radeon RX 470, RX 480, RX 570, RX 580"),
     _radv("polaris12", "GCN 4", "Radeon RX 550"),
     _radv("vega10", "GCN 5", "Radeon RX Vega 56, RX Vega 64"),
-    _radv("vega20", "GCN 5", "Radeon VII, Radeon Pro VII"),
+    _radv("vega20", "GCN 5", "Radeon VII, Radeon Pro VII", since="26"),
     _radv("raven", "GCN 5", "Ryzen 2000 and 3000 with Radeon Vega"),
     _radv("raven2", "GCN 5", "Ryzen 3 3200U, Athlon 300U"),
     _radv("renoir", "GCN 5", "Ryzen 4000 with Radeon Graphics"),
     _radv("navi10", "RDNA 1", "Radeon RX 5600 XT, RX 5700 XT"),
     _radv("navi21", "RDNA 2", "Radeon RX 6800, RX 6900 XT"),
     _radv("vangogh", "RDNA 2", "Steam Deck"),
-    _radv("rembrandt", "RDNA 2", "Ryzen 6000 with Radeon 680M"),
+    _radv("rembrandt", "RDNA 2", "Ryzen 6000 with Radeon 680M", since="26"),
     _radv("raphael_mendocino", "RDNA 2", "Ryzen 7000 desktop processors, Ryzen 7020"),
     _radv("navi31", "RDNA 3", "Radeon RX 7900 XT, RX 7900 XTX"),
-    _radv("navi33", "RDNA 3", "Radeon RX 7600"),
-    _radv("phoenix", "RDNA 3", "Ryzen 7040 with Radeon 780M"),
-    _radv("strix1", "RDNA 3.5", "Ryzen AI 300 with Radeon 890M"),
-    _radv("gfx1201", "RDNA 4", "Radeon RX 9070, RX 9070 XT"),
-    _nvk("gk104", 0xE4, "Kepler", "GeForce GTX 680"),
-    _nvk("gm107", 0x117, "Maxwell 1", "GeForce GTX 750 Ti"),
-    _nvk("gm204", 0x124, "Maxwell 2", "GeForce GTX 970, GTX 980"),
-    _nvk("gp102", 0x132, "Pascal", "GeForce GTX 1080 Ti"),
-    _nvk("gp104", 0x134, "Pascal", "GeForce GTX 1070, GTX 1080"),
-    _nvk("gv100", 0x140, "Volta", "Titan V, Tesla V100"),
+    _radv("navi33", "RDNA 3", "Radeon RX 7600", since="26"),
+    _radv("phoenix", "RDNA 3", "Ryzen 7040 with Radeon 780M", since="26"),
+    _radv("strix1", "RDNA 3.5", "Ryzen AI 300 with Radeon 890M", since="26"),
+    _radv("gfx1201", "RDNA 4", "Radeon RX 9070, RX 9070 XT", since="26"),
+    _nvk("gk104", 0xE4, "Kepler", "GeForce GTX 680", since="26"),
+    _nvk("gm107", 0x117, "Maxwell 1", "GeForce GTX 750 Ti", since="26"),
+    _nvk("gm204", 0x124, "Maxwell 2", "GeForce GTX 970, GTX 980", since="26"),
+    _nvk("gp102", 0x132, "Pascal", "GeForce GTX 1080 Ti", since="26"),
+    _nvk("gp104", 0x134, "Pascal", "GeForce GTX 1070, GTX 1080", since="26"),
+    _nvk("gv100", 0x140, "Volta", "Titan V, Tesla V100", since="26"),
     _nvk("tu102", 0x162, "Turing", "GeForce RTX 2080 Ti"),
     _nvk("tu104", 0x164, "Turing", "GeForce RTX 2080"),
     _nvk("tu116", 0x168, "Turing", "GeForce GTX 1660"),

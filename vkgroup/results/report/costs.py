@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from vkgroup.cost import FIELDS, Cost, Status
+from vkgroup.cost import FIELDS, Cost, Status, labels
 from vkgroup.cost.comparing import paired
 from vkgroup.dispatch.statistics import UNITS
 from vkgroup.drivers.gpus import GPUS
@@ -54,6 +54,7 @@ def _family(cost: Cost) -> str:
 def _driver(family: str, rows: Sequence[tuple[Cost, Cost | None]]) -> dict[str, Any]:
     every = [cost for row in rows for cost in row if cost is not None]
     names = [name for name in FIELDS if any(name in cost.quantities for cost in every)]
+    devices = labels(cost for cost, _ in rows)
     versions = dict.fromkeys(cost.device.partition(":")[0] for cost in every if family in _VENDORS)
     return {
         "name": _VENDORS.get(family, family),
@@ -67,15 +68,16 @@ def _driver(family: str, rows: Sequence[tuple[Cost, Cost | None]]) -> dict[str, 
             }
             for name in names
         ],
-        "rows": [_row(cost, other, names) for cost, other in rows],
+        "rows": [_row(cost, other, names, devices[cost.device]) for cost, other in rows],
     }
 
 
-def _row(cost: Cost, other: Cost | None, names: Sequence[str]) -> dict[str, Any]:
-    device = cost.key[0]
+def _row(cost: Cost, other: Cost | None, names: Sequence[str], label: str) -> dict[str, Any]:
+    """Return a row; `label`: the device, as `labels` names it."""
+    driver, _, gpu = label.partition(":")
     return {
-        "gpu": device.partition(":")[2] or cost.gpu,
-        "generation": _GENERATIONS.get(device, ""),
+        "gpu": f"{gpu} ({driver})" if label != cost.label else gpu or cost.gpu,
+        "generation": _GENERATIONS.get(cost.key[0], ""),
         "size": cost.subgroup_size,
         "sides": [_side(entry, names) for entry in (cost, other) if entry is not None],
     }
