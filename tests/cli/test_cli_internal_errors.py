@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,3 +56,26 @@ def test_an_exception_on_a_module_that_was_not_validated(
 )
 def test_exit_codes_of_errors(error: errors.VkgroupError, code: int) -> None:
     assert exit_code_of(error) == code
+
+
+def test_a_shared_library_that_the_system_lacks_is_named(tmp_path: Path) -> None:
+    package = tmp_path / "numpy"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "try:\n"
+        "    raise ImportError('libstdc++.so.6: cannot open shared object file: No such file or directory')\n"
+        "except ImportError as error:\n"
+        "    raise ImportError('Importing the C extensions failed.') from error\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-m", "vkgroup", "conform", "--list"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 2
+    assert found.stderr == (
+        "vkgroup: a Python package that it uses needs the library libstdc++.so.6, which this system lacks."
+        " Install it (libstdc++.so.6: `apt-get install libstdc++6` on Debian and Ubuntu).\n"
+    )

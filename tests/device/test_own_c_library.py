@@ -102,3 +102,17 @@ def test_the_list_of_devices_names_it(newer: Driver, tmp_path: Path) -> None:
     file = tmp_path / "devices.json"
     assert main(["devices", "--json", str(file)]) == 0
     assert json.loads(file.read_text())["own_c_library"] == [NAME]
+
+
+def test_a_panic_of_a_driver_is_reported_without_its_backtrace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    software_drivers.fetch_compile_only("nvk-26.1.6")
+    monkeypatch.setenv("RUST_BACKTRACE", "1")
+    file = tmp_path / "cost.json"
+    shader = Path(__file__).parents[2] / "shaders" / "findings" / "add_int64.comp"
+    assert main(["cost", str(shader), "--device", "nvk-26.1.6:gk104", "--json", str(file)]) == 1
+    (cost,) = json.loads(file.read_text())[0]["costs"]
+    assert cost["status"] == "Rejected"
+    assert "Failed to find free register" in cost["detail"]
+    assert "__libc_start_main" not in cost["detail"]

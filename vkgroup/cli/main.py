@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 import traceback
@@ -124,9 +125,25 @@ def _main(words: list[str], started: float, supervised: bool) -> int:
                 return _interrupted(received[0])
             if deadline.reached():
                 return _print_late()
+            if library := _missing_library(error):
+                print(
+                    f"vkgroup: a Python package that it uses needs the library {library}, which this system"
+                    " lacks. Install it (libstdc++.so.6: `apt-get install libstdc++6` on Debian and Ubuntu).",
+                    file=sys.stderr,
+                )
+                return BAD_INPUT
         traceback.print_exc()
         print(f"vkgroup: internal error ({errors.describe(error)}): {_REPORT_IT}", file=sys.stderr)
         return BAD_INPUT
+
+
+def _missing_library(error: BaseException | None) -> str:
+    """Return the shared library without which a module could not be imported; empty for other reasons."""
+    while error is not None:
+        if found := re.search(r"(\S+): cannot open shared object file", str(error)):
+            return found.group(1)
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def _interruption(error: BaseException) -> KeyboardInterrupt | None:

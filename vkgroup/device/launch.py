@@ -45,6 +45,8 @@ def launch(driver: Driver, gpu: Gpu | None, module: str, *arguments: str) -> Lau
     if gpu is not None:
         # Shaders are compiled in each process anew: statistics and errors come from the compiler.
         environment["MESA_SHADER_CACHE_DISABLE"] = "true"
+        # NVK's compiler is written in Rust: the backtrace of a panic would take the place of its message.
+        environment["RUST_BACKTRACE"] = "0"
         if driver.start.variable:
             environment[driver.start.variable] = gpu.value
     return driver.start.command(processes.command(module, *arguments)), environment
