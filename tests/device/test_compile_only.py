@@ -149,6 +149,7 @@ def test_a_driver_that_was_not_fetched_is_named_with_the_command(
 
 def test_globs_choose_gpus_in_the_order_of_the_table(turnip: Driver) -> None:
     assert expand("turnip:7[34]0") == [f"{turnip.name}:730", f"{turnip.name}:740"]
+    assert select(f"{turnip.name}:740".upper()) == select("turnip:740")
     assert expand("turn*:8*") == [f"{turnip.name}:810", f"{turnip.name}:830"]
     assert expand("swift*") == ["swift*"]
     chosen = choose_several("turnip:73*, turnip:618")

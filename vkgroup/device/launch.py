@@ -73,11 +73,11 @@ def driver_of(choice: str) -> tuple[Driver, Gpu | None]:
 
     Raises NoDevice: the driver is not in the cache, or does not know the GPU; the message says what to do.
     """
-    name, colon, word = choice.partition(":")
+    name, colon, word = choice.lower().partition(":")
     family, _ = drivers.parse_name(name)
     if not colon:
         return drivers.path(name), None
-    gpu = next((gpu for gpu in gpus_of(family.name) if gpu.name == word.lower()), None)
+    gpu = next((gpu for gpu in gpus_of(family.name) if gpu.name == word), None)
     if gpu is None:
         known = ", ".join(gpu.name for gpu in gpus_of(family.name))
         raise NoDevice(f"{family.name} has no GPU {word!r}. It compiles for {known}.")
