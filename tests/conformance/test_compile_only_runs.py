@@ -17,6 +17,7 @@ from vkgroup.drivers import Driver
 from vkgroup.opening import select
 from vkgroup.results.exports.baseline import save_baseline
 from vkgroup.results.record import Status
+from vkgroup.runner import pool, worker_process
 
 FILTER = "basic.compute.*"
 
@@ -39,6 +40,21 @@ def test_cases_are_compiled_and_never_pass(compiled) -> None:
     assert list(totals) == ["Compiled", "Rejected", "NotSupported", "Crash", "Timeout"]
     assert totals["Compiled"] == compiled.counts[Status.COMPILED]
     assert all(result.defined == 0 for result in compiled.results)
+
+
+def test_a_worker_that_has_used_much_memory_is_replaced(compiled, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    def counted(*arguments):
+        started.append(arguments)
+        return worker_process.start_worker(*arguments)
+
+    monkeypatch.setattr(pool, "start_worker", counted)
+    assert run().counts == compiled.counts
+    assert len(started) == 1
+    monkeypatch.setattr(pool, "MEMORY_LIMIT", 1)
+    assert run().counts == compiled.counts
+    assert len(started) > 3
 
 
 def test_a_shader_that_the_driver_rejects_is_rejected_with_its_error(compiled) -> None:

@@ -2,7 +2,7 @@
 
 A pool has the worker processes of one device. Each process has a thread here, which gives it batches. A
 worker that crashes, hangs or loses its device is killed; the thread starts another one for the next batch, on
-compile-only devices also for the same batch.
+compile-only devices also for the same batch. There, a worker that has used much memory is replaced, too.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ MOST_JOBS = 16
 
 AHEAD = 2
 """Batches that are submitted for each that can run at the same time, so that workers need not wait."""
+
+MEMORY_LIMIT = 1 << 30
+"""Bytes of resident memory from which on a worker of a compile-only device is replaced after its batch."""
 
 LEAVE_SECONDS = 0.5
 """Grace period for worker exit; processes stuck in a driver are abandoned after it."""
@@ -135,6 +138,9 @@ class Pool:
                     if self._stopping.is_set():  # `close` ended the worker, not the batch
                         return
                 self._outcomes.put((self, retry, answer, memory))
+                if worker is not None and self._has_grown(worker):
+                    worker.close()
+                    worker = None
         except BaseException as error:
             self._outcomes.put(error)
         finally:
@@ -151,6 +157,10 @@ class Pool:
             return False
         ends = self._stopping.is_set() or time.monotonic() >= self._deadline
         return self._setup.device.is_compile_only and not ends
+
+    def _has_grown(self, worker: WorkerProcess) -> bool:
+        """Return whether a driver that only compiles has used much memory, which it does not give back."""
+        return self._setup.device.is_compile_only and worker.peak_memory > MEMORY_LIMIT
 
     def _start(self) -> WorkerProcess | None:
         """Start a process; None, and a `problem`, where that fails."""
