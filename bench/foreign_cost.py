@@ -25,7 +25,7 @@ from real_shaders.ncnn_source import DEVICE_MACROS, source_of
 
 from vkgroup.compiler import Target, compile_file, compile_source
 from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of
-from vkgroup.device.launch import gpu_of
+from vkgroup.device.fetched import gpu_of
 from vkgroup.runner.multi_device import choose
 from vkgroup.spirv import Module
 

@@ -20,7 +20,7 @@ from vkgroup import resources
 from vkgroup.compiler import compile_file
 from vkgroup.compiler.request import Target
 from vkgroup.cost import Cost, Job, Status, costs_of_jobs
-from vkgroup.device.launch import gpu_of, representatives
+from vkgroup.device.fetched import gpu_of, representatives
 from vkgroup.opening import select
 
 ROOT = Path(__file__).parents[1]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from vkgroup.device.launch import driver_of, launch
+from vkgroup.device.fetched import driver_of
+from vkgroup.device.launch import launch
 
 
 def run_code(device: str, code: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

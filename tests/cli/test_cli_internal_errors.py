@@ -58,6 +58,18 @@ def test_exit_codes_of_errors(error: errors.VkgroupError, code: int) -> None:
     assert exit_code_of(error) == code
 
 
+def test_another_error_of_an_import_is_internal(monkeypatch, capsys) -> None:
+    def planted(arguments: object) -> int:
+        try:
+            raise OSError("libx.so: cannot open shared object file: No such file or directory")
+        except OSError as error:
+            raise ImportError("planted") from error
+
+    monkeypatch.setattr(devices, "execute", planted)
+    assert main(["devices"]) == 2
+    assert "internal error (ImportError: planted)" in capsys.readouterr().err
+
+
 def test_a_shared_library_that_the_system_lacks_is_named(tmp_path: Path) -> None:
     package = tmp_path / "numpy"
     package.mkdir()
@@ -76,6 +88,6 @@ def test_a_shared_library_that_the_system_lacks_is_named(tmp_path: Path) -> None
     )
     assert found.returncode == 2
     assert found.stderr == (
-        "vkgroup: a Python package that it uses needs the library libstdc++.so.6, which this system lacks."
-        " Install it (libstdc++.so.6: `apt-get install libstdc++6` on Debian and Ubuntu).\n"
+        "vkgroup: a Python package cannot be imported. This system lacks the library libstdc++.so.6:"
+        " install the package that has it (Debian and Ubuntu: libstdc++6).\n"
     )

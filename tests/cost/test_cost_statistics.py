@@ -79,36 +79,54 @@ def test_labels_of_devices() -> None:
     assert (absent.label, present.label) == ("radv:navi31", "NVIDIA H200")
 
 
-def test_labels_have_the_version_where_a_gpu_occurs_with_several() -> None:
+def test_labels_have_the_version_where_a_driver_has_several() -> None:
     costs = [
         Cost(device, "A GPU", size, Status.COMPILED)
-        for device in ("radv-25.0.7:navi31", "radv-26.1.6:navi31", "nvk-26.1.6:ga104", "0", "1")
+        for device in (
+            "radv-25.0.7:navi31",
+            "radv-26.1.6:navi31",
+            "radv-26.1.6:navi33",
+            "nvk-26.1.6:ga104",
+            "0",
+        )
         for size in (32, 64)
     ]
     assert labels(costs) == {
         "radv-25.0.7:navi31": "radv-25.0.7:navi31",
         "radv-26.1.6:navi31": "radv-26.1.6:navi31",
+        "radv-26.1.6:navi33": "radv-26.1.6:navi33",
         "nvk-26.1.6:ga104": "nvk:ga104",
         "0": "A GPU",
-        "1": "A GPU",
     }
 
 
-def test_two_shaders_are_compared_with_the_same_version_of_the_driver() -> None:
-    def costs(registers: float) -> list[Cost]:
-        versions = ("25.0.7", registers), ("26.1.6", registers + 1)
-        return [
-            Cost(
-                f"radv-{version}:navi31", "A GPU", 32, Status.COMPILED, quantities={"vector_registers": many}
-            )
-            for version, many in versions
-        ]
+def test_labels_have_the_version_of_a_driver_that_is_not_the_newest() -> None:
+    old = [Cost("radv-25.0.7:navi31", "A GPU", 32, Status.COMPILED)]
+    assert labels(old, ["radv-26.1.6"]) == {"radv-25.0.7:navi31": "radv-25.0.7:navi31"}
+    assert labels(old, ["radv-25.0.7"]) == {"radv-25.0.7:navi31": "radv:navi31"}
 
-    found = [
-        (cost.device, other.device if other else None) for cost, other in paired(costs(10.0), costs(20.0))
+
+def versions(**registers: float) -> list[Cost]:
+    """Return costs with several versions of RADV: ``v25=10.0`` is 10 registers with 25.0.0."""
+    return [
+        Cost(
+            f"radv-{name[1:]}.0.0:navi31", "A GPU", 32, Status.COMPILED, quantities={"vector_registers": many}
+        )
+        for name, many in registers.items()
     ]
-    assert found == [("radv-25.0.7:navi31",) * 2, ("radv-26.1.6:navi31",) * 2]
-    newer = [Cost("radv-27.0.0:navi31", "A GPU", 32, Status.COMPILED, quantities={"vector_registers": 30.0})]
-    assert [str(change) for change in regressions(newer, costs(20.0)[:1], 0.0)] == [
-        "radv-27.0.0:navi31, subgroups of 32: vector registers 20 → 30"
+
+
+def test_two_shaders_are_compared_with_the_same_version_of_the_driver() -> None:
+    found = paired(versions(v25=10.0, v26=11.0), versions(v26=21.0))
+    assert [other and other.device for _, other in found] == [None, "radv-26.0.0:navi31"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_baseline_s_same_version_counts_else_its_newest(order: int) -> None:
+    baseline = versions(v9=40.0, v25=20.0, v26=30.0)[::order]
+    assert [str(change) for change in regressions(versions(v27=35.0), baseline, 0.0)] == [
+        "radv-27.0.0:navi31, subgroups of 32, old: radv-26.0.0:navi31: vector registers 30 → 35"
+    ]
+    assert [str(change) for change in regressions(versions(v25=21.0), baseline, 0.0)] == [
+        "radv-25.0.0:navi31, subgroups of 32: vector registers 20 → 21"
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ import vkgroup
 from vkgroup import drivers
 from vkgroup.device import vk
 from vkgroup.device.discovery import Discovery, IcdReport, choose, discover, inspect_in_own_process
-from vkgroup.device.launch import driver_of, expand
+from vkgroup.device.fetched import driver_of, expand
 from vkgroup.dispatch.vulkan import execution
 from vkgroup.drivers import Driver
 from vkgroup.drivers.cache import FORMAT_WITH_START, read_metadata
@@ -143,8 +144,10 @@ def test_a_driver_that_was_not_fetched_is_named_with_the_command(
     monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path))
     with pytest.raises(NoDevice, match="vkgroup drivers fetch honeykrisp"):
         select("honeykrisp:m1")
+    with pytest.raises(NoDevice, match="vkgroup drivers fetch nvk"):
+        expand("nvk-25.0.7:*")
     with pytest.raises(NoDevice, match="vkgroup drivers fetch radv"):
-        expand("radv:*")
+        expand("*:navi31")
 
 
 def test_globs_choose_gpus_in_the_order_of_the_table(turnip: Driver) -> None:
@@ -152,6 +155,7 @@ def test_globs_choose_gpus_in_the_order_of_the_table(turnip: Driver) -> None:
     assert select(f"{turnip.name}:740".upper()) == select("turnip:740")
     assert expand("turn*:8*") == [f"{turnip.name}:810", f"{turnip.name}:830"]
     assert expand("swift*") == ["swift*"]
+    assert expand("turnip") == ["turnip"]
     chosen = choose_several("turnip:73*, turnip:618")
     assert [device.gpu for device in chosen] == ["730", "618"]
 
@@ -159,8 +163,11 @@ def test_globs_choose_gpus_in_the_order_of_the_table(turnip: Driver) -> None:
 def test_globs_with_a_version_choose_that_version(turnip: Driver) -> None:
     assert expand(f"{turnip.name}:7[34]0") == [f"{turnip.name}:730", f"{turnip.name}:740"]
     assert f"{turnip.name}:740" in expand("turnip-*:740")
-    with pytest.raises(NoDevice, match=rf"'turnip-1\.2\.3:\*'\. There are those of .*{turnip.name}"):
+    with pytest.raises(NoDevice, match=rf"'turnip-1\.2\.3:\*'\. In the cache are .*{turnip.name}"):
         expand("turnip-1.2.3:*")
+    for name in (turnip.name, "turnip-*", "*"):
+        with pytest.raises(NoDevice, match=rf"All their GPUs are '{re.escape(name)}:\*'"):
+            expand(name)
 
 
 def test_an_old_driver_has_only_the_gpus_that_it_knows(
@@ -172,7 +179,9 @@ def test_an_old_driver_has_only_the_gpus_that_it_knows(
     monkeypatch.setattr(drivers, "path", lambda name: {"radv-25.0.7": old}.get(name, new))
     assert expand("radv-25.0.7:navi3*") == ["radv-25.0.7:navi31"]
     assert expand("radv-*:navi3*") == ["radv-26.1.6:navi31", "radv-26.1.6:navi33", "radv-25.0.7:navi31"]
-    with pytest.raises(NoDevice, match=r"radv-25\.0\.7 does not know navi33: it needs version 26 or newer"):
+    with pytest.raises(NoDevice, match=r"There are radv-25\.0\.7:polaris10, [^3]*radv-25\.0\.7:navi31\.$"):
+        expand("radv-25.0.7:navi33*")
+    with pytest.raises(NoDevice, match=r"radv-25\.0\.7 does not know navi33, which needs radv 26 or newer"):
         driver_of("radv-25.0.7:navi33")
     assert driver_of("radv-26.1.6:navi33")[0] is new
 

@@ -103,6 +103,18 @@ def test_devices_of_one_model_share_a_run_without_each(monkeypatch, swiftshader)
     assert multi_device.targets([GPU, SECOND], read=read)[0].scheduler.jobs == 32
 
 
+def test_runs_of_one_absent_gpu_with_several_drivers_are_named_by_their_choice(swiftshader) -> None:
+    capabilities = read_capabilities(select_device("swiftshader"))
+    absent = replace(GPU, name="RADV NAVI31", icd="radv-26.1.6", gpu="navi31", own_process=True)
+    members = [absent, replace(absent, icd="radv-25.0.7"), SOFTWARE]
+    found = multi_device.targets(members, read=lambda device: replace(capabilities, name=device.icd))
+    assert [(target.name, target.folder) for target in found] == [
+        ("radv-26.1.6:navi31", "radv-26-1-6-navi31"),
+        ("radv-25.0.7:navi31", "radv-25-0-7-navi31"),
+        ("llvmpipe", "llvmpipe"),
+    ]
+
+
 def test_devices_of_one_model_have_equal_capabilities(swiftshader) -> None:
     capabilities = read_capabilities(select_device("swiftshader"))
     assert model_of(replace(capabilities, uuid="other", memory_heaps=())) == model_of(capabilities)

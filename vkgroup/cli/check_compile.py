@@ -12,6 +12,7 @@ from vkgroup.cli.check_one import load
 from vkgroup.cli.with_file import Settings
 from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of, labels
 from vkgroup.device import DeviceInfo
+from vkgroup.device.fetched import newest_drivers
 from vkgroup.errors import InvalidInput, Unsupported, VkgroupError
 from vkgroup.runner.multi_device import choose
 from vkgroup.runner.pool import default_jobs
@@ -89,7 +90,7 @@ def with_compilation(report: Report, compilation: Compilation | None) -> Report:
 
 
 def _by_device(costs: Sequence[Cost]) -> dict[str, list[Cost]]:
-    names = labels(costs)
+    names = labels(costs, [driver.name for driver in newest_drivers()])
     devices: dict[str, list[Cost]] = {}
     for cost in costs:
         devices.setdefault(names[cost.device], []).append(cost)
@@ -121,7 +122,9 @@ def _lines(costs: Sequence[Cost]) -> list[str]:
             if number := cost.quantities.get("spills", 0.0):
                 spills.setdefault((cost.subgroup_size, number), []).append(device)
     count = len(devices) - sum(map(len, reasons.values()))
-    lines = [f"compiles on {count} of {len(devices)} GPU{'s' * (len(devices) != 1)}"]
+    # A GPU may be there with several versions of its driver.
+    what = "GPU" if len({cost.key[0] for cost in costs}) == len(devices) else "device"
+    lines = [f"compiles on {count} of {len(devices)} {what}{'s' * (len(devices) != 1)}"]
     lines += [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
     lines += [
         f"{', '.join(names)}, subgroups of {size}: {number:g} spills"

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from vkgroup.cli.output import people, table, write_json
 from vkgroup.device import Discovery
-from vkgroup.device.launch import fetched_gpus, own_drivers
+from vkgroup.device.fetched import fetched_gpus, own_drivers
 from vkgroup.drivers import Driver
 from vkgroup.drivers.gpus import Gpu
 from vkgroup.opening import devices as find_devices

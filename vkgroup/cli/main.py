@@ -126,11 +126,7 @@ def _main(words: list[str], started: float, supervised: bool) -> int:
             if deadline.reached():
                 return _print_late()
             if library := _missing_library(error):
-                print(
-                    f"vkgroup: a Python package that it uses needs the library {library}, which this system"
-                    " lacks. Install it (libstdc++.so.6: `apt-get install libstdc++6` on Debian and Ubuntu).",
-                    file=sys.stderr,
-                )
+                print(f"vkgroup: a Python package cannot be imported. {library}", file=sys.stderr)
                 return BAD_INPUT
         traceback.print_exc()
         print(f"vkgroup: internal error ({errors.describe(error)}): {_REPORT_IT}", file=sys.stderr)
@@ -138,10 +134,13 @@ def _main(words: list[str], started: float, supervised: bool) -> int:
 
 
 def _missing_library(error: BaseException | None) -> str:
-    """Return the shared library without which a module could not be imported; empty for other reasons."""
-    while error is not None:
-        if found := re.search(r"(\S+): cannot open shared object file", str(error)):
-            return found.group(1)
+    """Return which shared library an import lacks, and what to do; empty if it failed for another reason."""
+    while isinstance(error, ImportError):
+        if found := re.match(r"(.+): cannot open shared object file: No such file", str(error)):
+            package = " (Debian and Ubuntu: libstdc++6)" if found.group(1) == "libstdc++.so.6" else ""
+            return (
+                f"This system lacks the library {found.group(1)}: install the package that has it{package}."
+            )
         error = error.__cause__ or error.__context__
     return ""
 
@@ -212,9 +211,10 @@ def _start_own_process(chosen: argparse.Namespace) -> None:
     if chosen.command not in _OPEN_DEVICES or not isinstance(choice, str):
         return
     # Imported here, because other commands start faster without it.
+    fetched = import_module("vkgroup.device.fetched")
     launching = import_module("vkgroup.device.launch")
-    if launching.needs_own_process(choice) and os.environ.get(launching.OWN) != choice.lower():
-        driver, gpu = launching.driver_of(choice.lower())
+    if fetched.needs_own_process(choice) and os.environ.get(launching.OWN) != choice.lower():
+        driver, gpu = fetched.driver_of(choice)
         command, environment = launching.launch(driver, gpu, "vkgroup", *chosen.words)
         os.execve(command[0], command, environment | phases.to_inherit())
 

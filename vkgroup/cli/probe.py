@@ -14,7 +14,7 @@ from vkgroup.cli.output import people, write_json
 from vkgroup.cli.probe_tables import add_declared, add_title, empty_table, print_opengl
 from vkgroup.device import DeviceInfo
 from vkgroup.device.discovery import normal_choice
-from vkgroup.device.launch import is_compile_only
+from vkgroup.device.fetched import is_compile_only
 from vkgroup.errors import InternalError
 from vkgroup.opening import select
 from vkgroup.phases import Owner, phase

@@ -10,7 +10,7 @@ from vkgroup.cli.output import people, table, write_json
 from vkgroup.cli.probe_tables import print_declared
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.device.discovery import inspect_in_own_process
-from vkgroup.device.launch import gpu_of
+from vkgroup.device.fetched import gpu_of, labels, newest_drivers
 from vkgroup.errors import InvalidInput
 from vkgroup.probe import Probe
 from vkgroup.runner.multi_device import choose
@@ -75,9 +75,12 @@ def _print_table(known: Sequence[tuple[DeviceInfo, Capabilities]], json_file: st
     """Print one line for each GPU: subgroup sizes, operations, stages and types."""
     stream = people(json_file)
     rows = [["device", "generation", *_COLUMNS]]
+    names = labels([device.choice for device, _ in known], [driver.name for driver in newest_drivers()])
     for device, capabilities in known:
         gpu = gpu_of(device)
-        rows.append([gpu.choice, gpu.generation, *(tell(capabilities) for tell in _COLUMNS.values())])
+        rows.append(
+            [names[device.choice], gpu.generation, *(tell(capabilities) for tell in _COLUMNS.values())]
+        )
     table(rows, stream)
     print(NOTHING_RAN.replace("the GPU is", "the GPUs are"), file=stream)
 

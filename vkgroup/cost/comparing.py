@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from vkgroup.cost.record import Cost, Status
 from vkgroup.dispatch.statistics import FIELDS
+from vkgroup.drivers.cache import version_key
 
 
 @dataclass(frozen=True)
@@ -15,12 +16,14 @@ class Change:
 
     Attributes
     ----------
-    device, subgroup_size : those of the cost.
+    device, subgroup_size : those of the new cost.
+    old_device : that of the old cost, which may have another version of the driver.
     name : the quantity; ``status`` if the shader compiles no longer.
     old, new : the values; statuses if `name` is ``status``.
     """
 
     device: str
+    old_device: str
     subgroup_size: int
     name: str
     old: float | str
@@ -29,38 +32,43 @@ class Change:
     def __str__(self) -> str:
         title = FIELDS[self.name].title if self.name in FIELDS else self.name
         old, new = (f"{value:,g}" if isinstance(value, float) else value for value in (self.old, self.new))
-        return f"{self.device}, subgroups of {self.subgroup_size}: {title} {old} → {new}"
+        version = "" if self.old_device == self.device else f", old: {self.old_device}"
+        return f"{self.device}, subgroups of {self.subgroup_size}{version}: {title} {old} → {new}"
 
 
 def paired(costs: Iterable[Cost], others: Iterable[Cost]) -> list[tuple[Cost, Cost | None]]:
-    """Return each cost with the other cost of the same device and subgroup size, or None.
+    """Return each cost with the other shader's cost on the same device at the same subgroup size, or None."""
+    by_device = {(other.device, other.subgroup_size): other for other in others}
+    return [(cost, by_device.get((cost.device, cost.subgroup_size))) for cost in costs]
 
-    Of a compile-only device, a cost of the same version of the driver comes before one of another version.
-    """
-    others = list(others)
-    same_version = {(other.device, other.subgroup_size): other for other in others}
-    any_version = {other.key: other for other in others}
-    return [
-        (cost, same_version.get((cost.device, cost.subgroup_size)) or any_version.get(cost.key))
-        for cost in costs
-    ]
+
+def _with_recorded(costs: Sequence[Cost], baseline: Sequence[Cost]) -> Iterator[tuple[Cost, Cost]]:
+    """Yield each cost with that of the baseline: of the same version of the driver, else of the newest."""
+    by_version = sorted(baseline, key=lambda old: version_key(old.device.partition(":")[0]))
+    newest = {old.key: old for old in by_version}
+    for cost, same in paired(costs, baseline):
+        old = same or newest.get(cost.key)
+        if old is not None:
+            yield cost, old
 
 
 def regressions(costs: Sequence[Cost], baseline: Sequence[Cost], threshold: float) -> list[Change]:
     """Return the quantities that are worse than in the baseline by more than a fraction of the old value.
 
-    A shader that compiled in the baseline and does not compile any more is a regression, too. Devices and
-    subgroup sizes that the baseline lacks are left out.
+    Of a compile-only device, the cost with the same version of the driver counts, else with the newest one in
+    the baseline. A shader that compiled in the baseline and does not compile any more is a regression, too.
+    Devices and subgroup sizes that the baseline lacks are left out.
     """
     changes: list[Change] = []
-    for cost, old in paired(costs, baseline):
-        if old is None or old.status is not Status.COMPILED:
+    for cost, old in _with_recorded(costs, baseline):
+        if old.status is not Status.COMPILED:
             continue
+        place = (cost.device, old.device, cost.subgroup_size)
         if cost.status is not Status.COMPILED:
-            changes.append(Change(cost.device, cost.subgroup_size, "status", old.status, cost.status))
+            changes.append(Change(*place, "status", old.status, cost.status))
             continue
         changes += [
-            Change(cost.device, cost.subgroup_size, name, before, cost.quantities[name])
+            Change(*place, name, before, cost.quantities[name])
             for name, before in old.quantities.items()
             if name in cost.quantities and _is_worse(name, before, cost.quantities[name], threshold)
         ]

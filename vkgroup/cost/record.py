@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
+from vkgroup.device import fetched
 from vkgroup.errors import InvalidInput
 
 
@@ -84,13 +84,10 @@ class Cost:
             raise InvalidInput(f"{where}: this is not a file of `vkgroup cost --json`: {error}") from None
 
 
-def labels(costs: Iterable[Cost]) -> dict[str, str]:
+def labels(costs: Iterable[Cost], newest: Collection[str] | None = None) -> dict[str, str]:
     """Return the names of the costs' devices in a table, by `Cost.device`.
 
-    A name has the driver's version if the costs have several versions for the same GPU.
+    Those of compile-only devices are the ones of `vkgroup.device.fetched.labels`.
     """
-    short = {cost.device: cost.label for cost in costs}
-    devices = Counter(short.values())
-    return {
-        device: device if ":" in label and devices[label] > 1 else label for device, label in short.items()
-    }
+    names = {cost.device: cost.label for cost in costs}
+    return names | fetched.labels([device for device, name in names.items() if ":" in name], newest)

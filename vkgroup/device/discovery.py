@@ -17,7 +17,8 @@ import msgspec
 from vkgroup import processes
 from vkgroup.device import vk
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
-from vkgroup.device.launch import Launch, driver_of, is_compile_only, launch, needs_own_process
+from vkgroup.device.fetched import driver_of, is_compile_only, needs_own_process
+from vkgroup.device.launch import Launch, launch
 from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
 from vkgroup.drivers import version_key
 from vkgroup.errors import NoDevice

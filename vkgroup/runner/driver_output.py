@@ -9,8 +9,8 @@ import stat
 LENGTH = 400
 """Characters of the end of the output in an excerpt."""
 
-_NOISE = re.compile(r"^Unknown DRM_IOCTL.*\n?", re.MULTILINE)
-"""Lines of Mesa's shims about queries that they do not answer."""
+_NOISE = re.compile(r"^(Unknown DRM_IOCTL|note: run with `RUST_BACKTRACE=).*\n?", re.MULTILINE)
+"""Lines of Mesa's shims about queries that they do not answer, and advice for the developers of NVK."""
 
 _REASON = re.compile(r".*(panicked|[Aa]ssert|[Ff]atal|LLVM ERROR|[Uu]nhandled|[Uu]nsupported).*(\n.*)?")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.device.launch import expand
+from vkgroup.device.fetched import expand
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import devices, select
 from vkgroup.runner.pool import default_jobs
@@ -95,12 +96,21 @@ def targets(
     for number, device in enumerate(members):
         groups.setdefault(number if each else model_of(known[device]), []).append(device)
     made: list[Target] = []
-    folders = unique_slugs([group[0].name for group in groups.values()])
-    for group, folder in zip(groups.values(), folders, strict=True):
+    names = _names([group[0] for group in groups.values()])
+    for group, one, folder in zip(groups.values(), names, unique_slugs(names), strict=True):
         first = group[0]
-        name = first.name if len(group) == 1 else f"{len(group)} × {first.name}"
+        name = one if len(group) == 1 else f"{len(group)} × {one}"
         made.append(Target(name, folder, first, LocalScheduler(group, jobs_each, known[first])))
     return made
+
+
+def _names(members: Sequence[DeviceInfo]) -> list[str]:
+    """Return the devices' names; of one absent GPU with several versions of its driver, the choices."""
+    number = Counter(device.name for device in members)
+    return [
+        device.choice if device.is_compile_only and number[device.name] > 1 else device.name
+        for device in members
+    ]
 
 
 def slug(name: str) -> str:

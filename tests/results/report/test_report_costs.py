@@ -79,19 +79,12 @@ def test_devices_are_grouped_by_driver() -> None:
     assert [side["status"] for side in second["sides"]] == ["", "Rejected"]
 
 
-def test_versions_of_a_driver_may_differ() -> None:
-    data = entry() | {"against_costs": [cost("radv-25.0.7:navi31", 32, 50.0)]}
-    radv = costs.to_json(CostFile(Path("cost.json"), data))["drivers"][0]
-    assert radv["versions"] == ["radv-26.1.6", "radv-25.0.7"]
-    assert len(radv["rows"][0]["sides"]) == 2
-    assert radv["rows"][0]["gpu"] == "navi31"
-
-
 def test_rows_of_a_gpu_with_several_versions_name_the_version() -> None:
     both = [cost("radv-25.0.7:navi31", 32, 50.0), cost("radv-26.1.6:navi31", 32, 48.0)]
     radv = costs.to_json(CostFile(Path("cost.json"), {"shader": "a.comp", "costs": both}))["drivers"][0]
     assert [row["gpu"] for row in radv["rows"]] == ["navi31 (radv-25.0.7)", "navi31 (radv-26.1.6)"]
     assert [row["generation"] for row in radv["rows"]] == ["RDNA 3", "RDNA 3"]
+    assert radv["versions"] == ["radv-25.0.7", "radv-26.1.6"]
 
 
 def test_a_file_of_costs_is_recognized_by_its_content(

@@ -1,0 +1,169 @@
+"""Devices of fetched drivers that need their own process: choices, globs, and names in tables.
+
+They are absent GPUs, for which a driver only compiles, and drivers with their own C library that execute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from fnmatch import fnmatchcase
+
+from vkgroup import drivers
+from vkgroup.device.capabilities import DeviceInfo
+from vkgroup.drivers import Driver
+from vkgroup.drivers.cache import version_key
+from vkgroup.drivers.gpus import Gpu, gpus_of
+from vkgroup.errors import NoDevice
+
+
+def driver_of(choice: str) -> tuple[Driver, Gpu | None]:
+    """Return driver and GPU of a choice such as ``radv:navi31``; None for the GPU of ``lavapipe-26.1.6``.
+
+    Raises NoDevice: the driver is not in the cache, or does not know the GPU; the message says what to do.
+    """
+    name, colon, word = choice.lower().partition(":")
+    family, _ = drivers.parse_name(name)
+    if not colon:
+        return drivers.path(name), None
+    gpu = next((gpu for gpu in gpus_of(family.name) if gpu.name == word), None)
+    if gpu is None:
+        known = ", ".join(gpu.name for gpu in gpus_of(family.name))
+        raise NoDevice(f"{family.name} has no GPU {word!r}. It compiles for {known}.")
+    driver = drivers.path(name)
+    if not _knows(driver, gpu):
+        raise NoDevice(
+            f"{driver.name} does not know {gpu.name}, which needs {family.name} {gpu.since} or newer. Fetch"
+            f" the newest with `vkgroup drivers fetch {family.name}`, and choose {gpu.choice}."
+        )
+    return driver, gpu
+
+
+def _knows(driver: Driver, gpu: Gpu) -> bool:
+    """Return whether a driver of the GPU's family has a version that compiles for the GPU."""
+    return version_key(driver.version) >= version_key(gpu.since)
+
+
+def gpu_of(device: DeviceInfo) -> Gpu:
+    """Return the GPU of a compile-only device."""
+    gpu = driver_of(device.choice)[1]
+    assert gpu is not None
+    return gpu
+
+
+def newest_drivers() -> list[Driver]:
+    """Return the drivers in the cache that compile for absent GPUs; of several versions the newest."""
+    newest: dict[str, Driver] = {}
+    for driver in _compile_only_drivers():
+        newest.setdefault(driver.family, driver)
+    return list(newest.values())
+
+
+def fetched_gpus() -> list[tuple[Driver, Gpu]]:
+    """Return the GPUs that the newest drivers in the cache compile for."""
+    return _gpus_of(newest_drivers())
+
+
+def _compile_only_drivers() -> list[Driver]:
+    return [driver for driver in drivers.installed() if driver.is_compile_only]
+
+
+def _gpus_of(chosen: Iterable[Driver]) -> list[tuple[Driver, Gpu]]:
+    return [(driver, gpu) for driver in chosen for gpu in gpus_of(driver.family) if _knows(driver, gpu)]
+
+
+def representatives() -> list[str]:
+    """Return the choices of the first GPU of each generation that the fetched drivers compile for."""
+    first: dict[tuple[str, str], str] = {}
+    for driver, gpu in fetched_gpus():
+        first.setdefault((gpu.family, gpu.generation), f"{driver.name}:{gpu.name}")
+    return list(first.values())
+
+
+def expand(choice: str) -> list[str]:
+    """Return the choices of a glob over absent GPUs, such as ``radv:navi*``; else the choice alone.
+
+    The part before the colon is matched with the names of drivers without their version, which chooses the
+    newest ones (``*:navi*``), or with it (``radv-25.0.7:navi*``, ``radv-*:navi31``).
+
+    Raises NoDevice: no GPU of the fetched drivers matches, or the choice names a driver and no GPU.
+    """
+    name, colon, pattern = choice.strip().lower().partition(":")
+    if not colon:
+        _require_no_driver(name)
+    if not colon or not _is_glob(choice):
+        return [choice]
+    newest = [driver for driver in newest_drivers() if fnmatchcase(driver.family, name)]
+    matching = newest or [driver for driver in _compile_only_drivers() if fnmatchcase(driver.name, name)]
+    if not matching:
+        raise NoDevice(f"No fetched driver fits {choice!r}. {_how_to_fetch(name)}")
+    known = _gpus_of(matching)
+    chosen = [f"{driver.name}:{gpu.name}" for driver, gpu in known if fnmatchcase(gpu.name, pattern)]
+    if not chosen:
+        names = ", ".join(gpu.choice if newest else f"{driver.name}:{gpu.name}" for driver, gpu in known)
+        raise NoDevice(f"No GPU of the fetched drivers matches {choice!r}. There are {names}.")
+    return chosen
+
+
+def _is_glob(text: str) -> bool:
+    return any(letter in text for letter in "*?[")
+
+
+def _require_no_driver(name: str) -> None:
+    """Raise NoDevice if a choice without a colon names compile-only drivers: ``radv-26.1.6``, ``radv-*``.
+
+    A family alone is accepted: a device that executes may have a driver of this name.
+    """
+    family, _, version = name.partition("-")
+    if not (version and gpus_of(family)) and not _is_glob(name):
+        return
+    if any(fnmatchcase(driver.name, name) for driver in _compile_only_drivers()):
+        raise NoDevice(f"{name!r} names drivers and no GPU. All their GPUs are '{name}:*'.")
+
+
+def _how_to_fetch(name: str) -> str:
+    """Return what to do if no compile-only driver in the cache has this name, which may be a glob."""
+    fetched = ", ".join(driver.name for driver in _compile_only_drivers())
+    if fetched:
+        return f"In the cache are {fetched}; `vkgroup drivers list` shows which others can be fetched."
+    family = name.partition("-")[0]
+    return f"Fetch one with `vkgroup drivers fetch {family if gpus_of(family) else 'radv'}`."
+
+
+def labels(choices: Collection[str], newest: Collection[str] | None = None) -> dict[str, str]:
+    """Return the names of compile-only devices in a table, by choice: ``radv:navi31`` without a version.
+
+    The version is left in if the choices have several versions of a driver. `newest`: names of drivers; with
+    them, the version of any other driver is left in, too.
+    """
+    used: dict[str, set[str]] = {}
+    for choice in choices:
+        driver = choice.partition(":")[0]
+        used.setdefault(driver.partition("-")[0], set()).add(driver)
+    names = {}
+    for choice in choices:
+        driver, _, gpu = choice.partition(":")
+        family = driver.partition("-")[0]
+        short = len(used[family]) == 1 and (newest is None or driver in newest)
+        names[choice] = f"{family}:{gpu}" if short else choice
+    return names
+
+
+def own_drivers() -> list[str]:
+    """Return the names of the drivers in the cache that have their own C library and execute."""
+    return [
+        driver.name
+        for driver in drivers.installed()
+        if driver.start is not None and not driver.is_compile_only
+    ]
+
+
+def needs_own_process(choice: str) -> bool:
+    """Return whether a choice names a driver in the cache that has its own C library and executes."""
+    return choice.lower() in own_drivers()
+
+
+def is_compile_only(choice: str) -> bool:
+    """Return whether a choice names an absent GPU, whether or not its driver was fetched."""
+    name, colon, _ = choice.partition(":")
+    family = name.partition("-")[0].lower()
+    return bool(colon) and bool(gpus_of(family))
