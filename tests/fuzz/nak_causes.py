@@ -66,8 +66,7 @@ def cause_of(output: str) -> str:
 def output_of(choice: str, file: Path, robust: bool) -> str:
     """Compile a program for a device in a new process and return what the driver prints."""
     try:
-        variables = {"NAK_DEBUG": "print", "RUST_BACKTRACE": "0"}
-        return run_code(choice, _COMPILATION, choice, str(file), str(robust), **variables).stderr
+        return run_code(choice, _COMPILATION, choice, str(file), str(robust), NAK_DEBUG="print").stderr
     except subprocess.CalledProcessError as rejected:
         return str(rejected.stderr)
 

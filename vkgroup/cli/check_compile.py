@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -10,9 +10,9 @@ from vkgroup.check.findings import Finding, Kind, Place
 from vkgroup.check.report import Report
 from vkgroup.cli.check_one import load
 from vkgroup.cli.with_file import Settings
-from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of, labels
+from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of
 from vkgroup.device import DeviceInfo
-from vkgroup.device.fetched import newest_drivers
+from vkgroup.device.fetched import labels, newest_names
 from vkgroup.errors import InvalidInput, Unsupported, VkgroupError
 from vkgroup.runner.multi_device import choose
 from vkgroup.runner.pool import default_jobs
@@ -66,8 +66,12 @@ def compile_all(settings: Sequence[Settings], choice: str) -> dict[str, Compilat
             for name, its in zip(jobs, on_device, strict=True):
                 costs[name] += its
     shaders = {entry.name: str(entry.options.shader) for entry in settings}
+    labels_of = labels([device.choice for device in devices], newest_names())
     for name, its in costs.items():
-        found[name] = Compilation(tuple(_findings(its, shaders[name])), tuple(_lines(its)))
+        by_device: dict[str, list[Cost]] = {}
+        for cost in its:
+            by_device.setdefault(labels_of[cost.device], []).append(cost)
+        found[name] = Compilation(tuple(_findings(by_device, shaders[name])), tuple(_lines(by_device)))
     return found
 
 
@@ -89,18 +93,10 @@ def with_compilation(report: Report, compilation: Compilation | None) -> Report:
     return replace(report, findings=(*report.findings, *compilation.findings), compilations=compilation.lines)
 
 
-def _by_device(costs: Sequence[Cost]) -> dict[str, list[Cost]]:
-    names = labels(costs, [driver.name for driver in newest_drivers()])
-    devices: dict[str, list[Cost]] = {}
-    for cost in costs:
-        devices.setdefault(names[cost.device], []).append(cost)
-    return devices
-
-
-def _findings(costs: Sequence[Cost], shader: str) -> list[Finding]:
+def _findings(devices: Mapping[str, Sequence[Cost]], shader: str) -> list[Finding]:
     """Return a finding for each device whose driver rejects the shader or crashes."""
     findings = []
-    for device, its in _by_device(costs).items():
+    for device, its in devices.items():
         failed = [cost for cost in its if cost.status not in (Status.COMPILED, Status.NOT_SUPPORTED)]
         if failed:
             sizes = ", ".join(str(cost.subgroup_size) for cost in failed)
@@ -109,9 +105,8 @@ def _findings(costs: Sequence[Cost], shader: str) -> list[Finding]:
     return findings
 
 
-def _lines(costs: Sequence[Cost]) -> list[str]:
+def _lines(devices: Mapping[str, Sequence[Cost]]) -> list[str]:
     """Return lines on all devices: how many compile the shader, which do not and why, and which spill."""
-    devices = _by_device(costs)
     reasons: dict[str, list[str]] = {}
     spills: dict[tuple[int, float], list[str]] = {}
     for device, its in devices.items():
@@ -123,7 +118,7 @@ def _lines(costs: Sequence[Cost]) -> list[str]:
                 spills.setdefault((cost.subgroup_size, number), []).append(device)
     count = len(devices) - sum(map(len, reasons.values()))
     # A GPU may be there with several versions of its driver.
-    what = "GPU" if len({cost.key[0] for cost in costs}) == len(devices) else "device"
+    what = "GPU" if len({its[0].key[0] for its in devices.values()}) == len(devices) else "device"
     lines = [f"compiles on {count} of {len(devices)} {what}{'s' * (len(devices) != 1)}"]
     lines += [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
     lines += [

@@ -16,7 +16,7 @@ from vkgroup.cli.with_file import Settings, settings_of
 from vkgroup.cost import FIELDS, Cost, Job, Status, costs_on, job_of, labels, regressions
 from vkgroup.cost.comparing import paired
 from vkgroup.device import DeviceInfo
-from vkgroup.device.fetched import newest_drivers, representatives
+from vkgroup.device.fetched import newest_names, representatives
 from vkgroup.errors import InvalidInput, NoDevice, Unsupported
 from vkgroup.reading import read_text
 from vkgroup.runner.multi_device import choose
@@ -105,7 +105,7 @@ def _title(setting: Settings, against: str | None) -> str:
 def _print(title: str, costs: Sequence[Cost], others: Sequence[Cost] | None, stream: TextIO) -> None:
     """Print a table: a row for each device and subgroup size, a column for each quantity."""
     rows = paired(costs, others or ())
-    devices = _labels([*costs, *(others or ())])
+    devices = labels([*costs, *(others or ())], newest_names())
     names = [name for name in FIELDS if any(name in cost.quantities for cost, _ in rows)]
     shown = [["device", "size", *(FIELDS[name].title for name in names), "kinds"]]
     for cost, other in rows:
@@ -125,11 +125,6 @@ def _print(title: str, costs: Sequence[Cost], others: Sequence[Cost] | None, str
                 print(f"{where}: {entry.status}: {entry.detail}", file=stream)
 
 
-def _labels(costs: Sequence[Cost]) -> dict[str, str]:
-    """Return the names of devices in tables: with the driver's version where it is not clear."""
-    return labels(costs, [driver.name for driver in newest_drivers()])
-
-
 def _cell(name: str, cost: Cost, other: Cost | None) -> str:
     value = cost.quantities.get(name)
     text = _NONE if value is None else f"{value:g}" if value < 1e6 else f"{value:.0f}"
@@ -140,7 +135,7 @@ def _cell(name: str, cost: Cost, other: Cost | None) -> str:
 
 
 def _print_assembly(costs: Sequence[Cost], stream: TextIO) -> None:
-    devices = _labels(costs)
+    devices = labels(costs, newest_names())
     for cost in costs:
         print(f"\n{devices[cost.device]}, subgroups of {cost.subgroup_size}:", file=stream)
         print(cost.assembly or "The driver provides no assembly.", file=stream)

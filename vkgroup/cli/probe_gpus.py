@@ -10,7 +10,7 @@ from vkgroup.cli.output import people, table, write_json
 from vkgroup.cli.probe_tables import print_declared
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.device.discovery import inspect_in_own_process
-from vkgroup.device.fetched import gpu_of, labels, newest_drivers
+from vkgroup.device.fetched import gpu_of, labels, newest_names
 from vkgroup.errors import InvalidInput
 from vkgroup.probe import Probe
 from vkgroup.runner.multi_device import choose
@@ -75,7 +75,7 @@ def _print_table(known: Sequence[tuple[DeviceInfo, Capabilities]], json_file: st
     """Print one line for each GPU: subgroup sizes, operations, stages and types."""
     stream = people(json_file)
     rows = [["device", "generation", *_COLUMNS]]
-    names = labels([device.choice for device, _ in known], [driver.name for driver in newest_drivers()])
+    names = labels([device.choice for device, _ in known], newest_names())
     for device, capabilities in known:
         gpu = gpu_of(device)
         rows.append(

@@ -58,9 +58,7 @@ class Cost:
     @property
     def key(self) -> tuple[str, int]:
         """The device without the driver's version, and the subgroup size; equal for comparable costs."""
-        family, colon, gpu = self.device.partition(":")
-        family = family.partition("-")[0] if colon else family
-        return family + colon + gpu, self.subgroup_size
+        return fetched.without_version(self.device), self.subgroup_size
 
     @property
     def label(self) -> str:

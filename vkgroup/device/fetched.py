@@ -5,6 +5,7 @@ They are absent GPUs, for which a driver only compiles, and drivers with their o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 
@@ -50,17 +51,22 @@ def gpu_of(device: DeviceInfo) -> Gpu:
     return gpu
 
 
-def newest_drivers() -> list[Driver]:
+def newest_names() -> list[str]:
+    """Return the names of the drivers whose version a label can leave out; see `labels`."""
+    return [driver.name for driver in _newest_drivers()]
+
+
+def fetched_gpus() -> list[tuple[Driver, Gpu]]:
+    """Return the GPUs that the newest drivers in the cache compile for."""
+    return _gpus_of(_newest_drivers())
+
+
+def _newest_drivers() -> list[Driver]:
     """Return the drivers in the cache that compile for absent GPUs; of several versions the newest."""
     newest: dict[str, Driver] = {}
     for driver in _compile_only_drivers():
         newest.setdefault(driver.family, driver)
     return list(newest.values())
-
-
-def fetched_gpus() -> list[tuple[Driver, Gpu]]:
-    """Return the GPUs that the newest drivers in the cache compile for."""
-    return _gpus_of(newest_drivers())
 
 
 def _compile_only_drivers() -> list[Driver]:
@@ -92,7 +98,7 @@ def expand(choice: str) -> list[str]:
         _require_no_driver(name)
     if not colon or not _is_glob(choice):
         return [choice]
-    newest = [driver for driver in newest_drivers() if fnmatchcase(driver.family, name)]
+    newest = [driver for driver in _newest_drivers() if fnmatchcase(driver.family, name)]
     matching = newest or [driver for driver in _compile_only_drivers() if fnmatchcase(driver.name, name)]
     if not matching:
         raise NoDevice(f"No fetched driver fits {choice!r}. {_how_to_fetch(name)}")
@@ -129,22 +135,25 @@ def _how_to_fetch(name: str) -> str:
     return f"Fetch one with `vkgroup drivers fetch {family if gpus_of(family) else 'radv'}`."
 
 
+def without_version(choice: str) -> str:
+    """Return ``radv:navi31`` for ``radv-26.1.6:navi31``; choices without a colon unchanged."""
+    driver, colon, gpu = choice.partition(":")
+    return f"{driver.partition('-')[0]}:{gpu}" if colon else choice
+
+
 def labels(choices: Collection[str], newest: Collection[str] | None = None) -> dict[str, str]:
     """Return the names of compile-only devices in a table, by choice: ``radv:navi31`` without a version.
 
     The version is left in if the choices have several versions of a driver. `newest`: names of drivers; with
     them, the version of any other driver is left in, too.
     """
-    used: dict[str, set[str]] = {}
-    for choice in choices:
-        driver = choice.partition(":")[0]
-        used.setdefault(driver.partition("-")[0], set()).add(driver)
+    used = {choice.partition(":")[0] for choice in choices}
+    versions = Counter(driver.partition("-")[0] for driver in used)
     names = {}
     for choice in choices:
-        driver, _, gpu = choice.partition(":")
-        family = driver.partition("-")[0]
-        short = len(used[family]) == 1 and (newest is None or driver in newest)
-        names[choice] = f"{family}:{gpu}" if short else choice
+        driver = choice.partition(":")[0]
+        is_clear = versions[driver.partition("-")[0]] == 1 and (newest is None or driver in newest)
+        names[choice] = without_version(choice) if is_clear else choice
     return names
 
 

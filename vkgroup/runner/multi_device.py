@@ -96,7 +96,7 @@ def targets(
     for number, device in enumerate(members):
         groups.setdefault(number if each else model_of(known[device]), []).append(device)
     made: list[Target] = []
-    names = _names([group[0] for group in groups.values()])
+    names = run_names([group[0] for group in groups.values()])
     for group, one, folder in zip(groups.values(), names, unique_slugs(names), strict=True):
         first = group[0]
         name = one if len(group) == 1 else f"{len(group)} × {one}"
@@ -104,8 +104,11 @@ def targets(
     return made
 
 
-def _names(members: Sequence[DeviceInfo]) -> list[str]:
-    """Return the devices' names; of one absent GPU with several versions of its driver, the choices."""
+def run_names(members: Sequence[DeviceInfo]) -> list[str]:
+    """Return a name for the run of each device.
+
+    It is the device's own; its choice if several versions of a driver give an absent GPU the same name.
+    """
     number = Counter(device.name for device in members)
     return [
         device.choice if device.is_compile_only and number[device.name] > 1 else device.name

@@ -9,7 +9,7 @@ from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.runner.cluster.connecting import Cluster
 from vkgroup.runner.cluster.offer import Offer, build
 from vkgroup.runner.cluster.scheduler import ClusterScheduler
-from vkgroup.runner.multi_device import ALL, Target, unique_slugs
+from vkgroup.runner.multi_device import ALL, Target, run_names, unique_slugs
 
 WAIT_SECONDS = 5.0
 """Seconds for which a run waits for the first worker to announce a device."""
@@ -31,12 +31,12 @@ def targets(cluster: Cluster, choice: str | None) -> list[Target]:
         _check_builds(workers, offers)
         for offer in offers:
             chosen.setdefault(offer.model, offer)
-    folders = unique_slugs([offer.device.name for offer in chosen.values()])
+    names = run_names([offer.device for offer in chosen.values()])
     made = []
-    for offer, folder in zip(chosen.values(), folders, strict=True):
+    for offer, one, folder in zip(chosen.values(), names, unique_slugs(names), strict=True):
         scheduler = ClusterScheduler(cluster, offer)
         count = len(scheduler.devices)
-        name = offer.device.name if count == 1 else f"{count} × {offer.device.name}"
+        name = one if count == 1 else f"{count} × {one}"
         made.append(Target(name, folder, offer.device, scheduler))
     return made
 
