@@ -23,10 +23,10 @@ from vkgroup import drivers
 from vkgroup.conformance import AnyCase, Result, family_of, plan, select
 from vkgroup.conformance.run import Setup
 from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.opening import open_device
-from vkgroup.opening import select as select_device
-from vkgroup.results.run import versions
-from vkgroup.runner.scheduler import LocalScheduler
+from vkgroup.record.run import versions
+from vkgroup.workers.opening import open_device
+from vkgroup.workers.opening import select as select_device
+from vkgroup.workers.scheduler import LocalScheduler
 
 
 @contextmanager

@@ -26,8 +26,8 @@ from real_shaders.ncnn_source import DEVICE_MACROS, source_of
 from vkgroup.compiler import Target, compile_file, compile_source
 from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of
 from vkgroup.device.fetched import gpu_of
-from vkgroup.runner.multi_device import choose
 from vkgroup.spirv import Module
+from vkgroup.workers.multi_device import choose
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "bench" / "results" / "compile-only" / "foreign_cost.json"

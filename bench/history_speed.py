@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.conformance import Result, Status, select
-from vkgroup.results import history
-from vkgroup.results.history import Kind, RunInfo
-from vkgroup.results.run import versions
+from vkgroup.outputs import history
+from vkgroup.outputs.history import Kind, RunInfo
+from vkgroup.record.run import versions
 
 BATCH = 64
 """Results per transaction, as in a real run."""

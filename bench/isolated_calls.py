@@ -13,7 +13,7 @@ import numpy as np
 
 import vkgroup
 from vkgroup.device import DeviceInfo
-from vkgroup.opening import select
+from vkgroup.workers.opening import select
 
 ADD = """#version 450
 layout(local_size_x = 64) in;

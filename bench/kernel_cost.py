@@ -16,12 +16,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from vkgroup import resources
+from vkgroup.base import resources
 from vkgroup.compiler import compile_file
 from vkgroup.compiler.request import Target
 from vkgroup.cost import Cost, Job, Status, costs_of_jobs
 from vkgroup.device.fetched import gpu_of, representatives
-from vkgroup.opening import select
+from vkgroup.workers.opening import select
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "bench" / "results" / "kernel_cost.json"

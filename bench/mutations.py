@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from vkgroup.opening import select as select_device
+from vkgroup.workers.opening import select as select_device
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from real_shaders.ncnn_source import COOPERATIVE_MATRIX, DEVICE_MACROS, source_of
 
+from vkgroup.base.errors import CompileError
 from vkgroup.compiler import Target, compile_source
-from vkgroup.errors import CompileError
 
 Flags = dict[str, bool]
 

@@ -36,9 +36,9 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.program import Program
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.device import DeviceInfo
-from vkgroup.opening import open_device
-from vkgroup.results.run import versions
-from vkgroup.runner import multi_device
+from vkgroup.record.run import versions
+from vkgroup.workers import multi_device
+from vkgroup.workers.opening import open_device
 
 CASES = "arithmetic.compute.*.exact"
 """Pattern of the cases whose shaders are compiled."""

@@ -19,9 +19,9 @@ from real_shaders.model import Shader
 from real_shaders.running import compare, compiled, findings, judge, places, tree_of
 from real_shaders.table import SHADERS
 
+from vkgroup.base.errors import VkgroupError
 from vkgroup.device import DeviceInfo
-from vkgroup.errors import VkgroupError
-from vkgroup.opening import select
+from vkgroup.workers.opening import select
 
 
 def examine(shader: Shader, root: Path, mutants: bool, devices: Sequence[DeviceInfo]) -> dict[str, Any]:

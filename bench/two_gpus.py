@@ -32,10 +32,10 @@ from conformance_speed import cold_cache
 from vkgroup.bench.row import ratio_interval
 from vkgroup.conformance import AnyCase, Result, Run, Status, run, select
 from vkgroup.device import DeviceInfo
-from vkgroup.results.run import versions
-from vkgroup.runner import multi_device
-from vkgroup.runner.pool import MOST_JOBS
-from vkgroup.runner.scheduler import LocalScheduler, model_of, read_capabilities
+from vkgroup.record.run import versions
+from vkgroup.workers import multi_device
+from vkgroup.workers.pool import MOST_JOBS
+from vkgroup.workers.scheduler import LocalScheduler, model_of, read_capabilities
 
 CONTROL = "one device with the workers of both"
 

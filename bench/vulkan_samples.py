@@ -15,8 +15,8 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
+from vkgroup.base.errors import CompilerUnavailable, NotValidated, VkgroupError
 from vkgroup.compiler import compile_file
-from vkgroup.errors import CompilerUnavailable, NotValidated, VkgroupError
 
 RESULTS = Path(__file__).parent / "results" / "vulkan_samples.json"
 

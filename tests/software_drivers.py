@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from vkgroup import drivers
+from vkgroup.base.errors import DriverFetchError
 from vkgroup.compiler.installed import InstalledGlslang, installed_glslang, require_glslang
 from vkgroup.drivers import Driver, DriverStatus
 from vkgroup.drivers.cache import version_key
 from vkgroup.drivers.compilers import fetch_glslang
-from vkgroup.errors import DriverFetchError
 
 OLDEST = {"swiftshader": "156.0.8078.73", "lavapipe": "25.0.7"}
 """The version of each family that the tests were written with. Newer ones are taken too, older ones never."""

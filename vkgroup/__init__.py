@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vkgroup.base.sampler import Sampler
     from vkgroup.compiler import assemble, disassemble
     from vkgroup.compiler import compile_file as compile_file
     from vkgroup.compiler import compile_source as compile
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
         Triangles,
         Work,
     )
-    from vkgroup.opening import devices
-    from vkgroup.opening import open_device as open
-    from vkgroup.sampler import Sampler
     from vkgroup.spirv import Module
+    from vkgroup.workers.opening import devices
+    from vkgroup.workers.opening import open_device as open
 
 __version__ = "0.1.0"
 
@@ -46,13 +46,13 @@ _PUBLIC = {
     "Capabilities": ("vkgroup.device", "Capabilities"),
     "DeviceInfo": ("vkgroup.device", "DeviceInfo"),
     "Module": ("vkgroup.spirv", "Module"),
-    "Sampler": ("vkgroup.sampler", "Sampler"),
+    "Sampler": ("vkgroup.base.sampler", "Sampler"),
     "assemble": ("vkgroup.compiler", "assemble"),
     "compile": ("vkgroup.compiler", "compile_source"),
     "compile_file": ("vkgroup.compiler", "compile_file"),
-    "devices": ("vkgroup.opening", "devices"),
+    "devices": ("vkgroup.workers.opening", "devices"),
     "disassemble": ("vkgroup.compiler", "disassemble"),
-    "open": ("vkgroup.opening", "open_device"),
+    "open": ("vkgroup.workers.opening", "open_device"),
 }
 
 __all__ = [

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.errors import Unsupported
+from vkgroup.base.resources import bench
 from vkgroup.bench import Case, Data, Definition, host, powers_of_two
 from vkgroup.bench.definition import Arrays
 from vkgroup.dispatch import Device
-from vkgroup.errors import Unsupported
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.resources import bench
 
 _WORKGROUPS = (64, 128, 256, 512, 1024)
 _ITEMS = (1, 2, 4, 8, 16)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.errors import Unsupported
 from vkgroup.bench import Case, Data, Definition
 from vkgroup.bench.definition import Arrays
 from vkgroup.bench.micro_clock import ShaderCandidate, TimedShader, has_clock, unit
 from vkgroup.dispatch import Device
-from vkgroup.errors import Unsupported
 from vkgroup.kernels.pipelines import subgroup_size
 
 _UNROLL = 8

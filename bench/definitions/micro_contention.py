@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.base.resources import bench
 from vkgroup.bench import Case, Data, Definition
 from vkgroup.bench.definition import Arrays
 from vkgroup.dispatch import Device
 from vkgroup.kernels.pipelines import choose, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.resources import bench
 
 _ROUNDS = 16
 _COUNTERS = 1024

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.base.errors import Unsupported
 from vkgroup.bench import Case, Data, Definition
 from vkgroup.bench.definition import Arrays
 from vkgroup.bench.micro_clock import ShaderCandidate, TimedShader, unit
 from vkgroup.dispatch import Device
-from vkgroup.errors import Unsupported
 from vkgroup.kernels.pipelines import subgroup_size
 
 _STEPS = 32

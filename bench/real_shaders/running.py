@@ -19,8 +19,8 @@ from vkgroup.check.findings import Finding
 from vkgroup.check.host import Guarantees
 from vkgroup.compiler import Target, compile_source
 from vkgroup.device import DeviceInfo
-from vkgroup.opening import open_device
 from vkgroup.spirv import Module
+from vkgroup.workers.opening import open_device
 
 TREE = Mutant("missing final sum", "s > 0;", "s > 1;")
 """A tree in shared memory that stops one step early: a wrong result, equal at every subgroup size."""

@@ -9,7 +9,7 @@ import sys
 import host
 
 import vkgroup
-from vkgroup.errors import Unsupported, VkgroupError
+from vkgroup.base.errors import Unsupported, VkgroupError
 
 #: The hosts, in the order of the text.
 EXAMPLES = (

@@ -6,7 +6,7 @@ import host
 import numpy as np
 
 import vkgroup
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
 
 
 def run(device: vkgroup.Device) -> str:

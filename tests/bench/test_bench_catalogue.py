@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from bench_fakes import definition
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.bench import catalogue
 from vkgroup.bench.catalogue import parse_size, power_text
 from vkgroup.bench.measure import largest_within
-from vkgroup.errors import InvalidInput
 
 FILE = """
 from vkgroup.bench import Definition

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.bench.compare import compare
-from vkgroup.errors import InvalidInput
 
 
 def _median(name: str, time: float, low: float, high: float, **more: Any) -> dict[str, Any]:

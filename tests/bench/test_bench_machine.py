@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.resources import bench
 from vkgroup.bench.machine import (
     Cache,
     DeviceEviction,
@@ -19,7 +20,6 @@ from vkgroup.bench.machine import (
     last_level_cache,
 )
 from vkgroup.device import Capabilities
-from vkgroup.resources import bench
 
 GPU = Capabilities("NVIDIA H200", "discrete_gpu", vendor_id=0x10DE, uuid="00112233445566778899aabbccddeeff")
 SMI = """#!/bin/sh

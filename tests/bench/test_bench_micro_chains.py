@@ -10,12 +10,12 @@ import pytest
 
 import vkgroup
 from vkgroup import drivers
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.bench.definition import Arrays, Data, Prepared
 from vkgroup.bench.host import first_error
 from vkgroup.bench.micro_cases import all_cases
 from vkgroup.bench.micro_chain import Options, make_case, workgroup_of
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 
 CASES = {case.name: case for case in all_cases()}
 

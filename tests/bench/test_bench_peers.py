@@ -342,7 +342,7 @@ def test_ours_does_all_of_its_work(device: Device, work: Work) -> None:
 
 
 def test_no_peer_hides_the_package_that_it_is_about() -> None:
-    import vkgroup.resources
+    import vkgroup.base.resources
 
-    files = {Path(path).stem for path in vkgroup.resources.bench("peers").glob("*.py")}
+    files = {Path(path).stem for path in vkgroup.base.resources.bench("peers").glob("*.py")}
     assert not files & PEERS.keys()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.bench import Data
 from vkgroup.bench.plans import FILL_BYTE, Inputs, PlanCandidate
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidInput
 from vkgroup.kernels.plan import Plan, Planner
 
 

@@ -12,11 +12,11 @@ import pytest
 from bench_fakes import FakeCandidate, FakePeer, ceiling, definition
 
 import vkgroup
+from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.bench import plot
 from vkgroup.bench.row import Row
 from vkgroup.bench.run import Options, run
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidInput, Unsupported
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,7 @@ import pytest
 from bench_fakes import FakeCandidate, FakePeer, ceiling, definition, double
 
 import vkgroup
-from vkgroup.bench import Data, Definition
-from vkgroup.bench.definition import Arrays
-from vkgroup.bench.row import Row
-from vkgroup.bench.run import Options, Result, run
-from vkgroup.dispatch import Device
-from vkgroup.errors import (
+from vkgroup.base.errors import (
     CompileError,
     DeviceLost,
     DriverError,
@@ -26,6 +21,11 @@ from vkgroup.errors import (
     InvalidInput,
     Unsupported,
 )
+from vkgroup.bench import Data, Definition
+from vkgroup.bench.definition import Arrays
+from vkgroup.bench.row import Row
+from vkgroup.bench.run import Options, Result, run
+from vkgroup.dispatch import Device
 
 OPTIONS = Options(seed=1, seconds=0.01, sizes=(16,))
 

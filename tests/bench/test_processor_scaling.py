@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 import processor_scaling
 from processor_scaling import Measured, Work
 
-from vkgroup.opening import select
+from vkgroup.workers.opening import select
 
 
 def test_each_kind_has_the_rate_of_its_last_run_in_that_of_its_first() -> None:

@@ -13,7 +13,7 @@ from vkgroup.cli.main import main
 from vkgroup.cost import Cost, Job, Status
 from vkgroup.device import DeviceInfo
 from vkgroup.drivers import Driver
-from vkgroup.runner.multi_device import choose
+from vkgroup.workers.multi_device import choose
 
 _SHADER = """#version 450
 layout(local_size_x = 64) in;

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import InvalidDispatch, InvalidInput
 from vkgroup.check.configured import ConfiguredInputs
 from vkgroup.cli.main import main
 from vkgroup.compiler import compile_source
 from vkgroup.configuration import read
 from vkgroup.configuration.fields import FIELDS
 from vkgroup.configuration.rules import RULES
-from vkgroup.errors import InvalidDispatch, InvalidInput
 
 _WRONG, _RIGHT = Path(__file__).parent / "wrong", Path(__file__).parent / "right"
 

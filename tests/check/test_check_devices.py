@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup import processes
+from vkgroup.base import processes
+from vkgroup.base.errors import NoDevice
 from vkgroup.check import check, runs, state
 from vkgroup.cli.main import main
 from vkgroup.drivers import Driver
-from vkgroup.errors import NoDevice
-from vkgroup.opening import select
+from vkgroup.workers.opening import select
 
 _RIGHT, _WRONG = Path(__file__).parent / "right", Path(__file__).parent / "wrong"
 _NAMES = (
@@ -103,7 +103,7 @@ def _dying(text: str) -> Callable[..., list[str]]:
 
 def test_a_crashing_driver_costs_one_finding(monkeypatch: pytest.MonkeyPatch, swiftshader: Driver) -> None:
     script = (
-        "import os, sys; from vkgroup.processes import receive, send;"
+        "import os, sys; from vkgroup.base.processes import receive, send;"
         "receive(sys.stdin.buffer); send(sys.stdout.buffer, 'ready'); os.abort()"
     )
     device = select(swiftshader.name)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.cli.main import NO_DEVICE, main
 from vkgroup.compiler import compile_source
-from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import Module
 
 SHADER = """#version 460

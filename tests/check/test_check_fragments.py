@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.check import check
 from vkgroup.drivers import Driver
-from vkgroup.errors import InvalidInput, Unsupported
 
 _HERE = Path(__file__).parent
 _WRONG = sorted((_HERE / "wrong_fragments").glob("*.frag"))

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vkgroup.base.errors import InvalidDispatch, InvalidInput, Unsupported
 from vkgroup.check import check
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.inputs import Inputs
 from vkgroup.check.preparation import groups_of
 from vkgroup.compiler import Target, compile_source
-from vkgroup.errors import InvalidDispatch, InvalidInput, Unsupported
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.spirv import Module
 

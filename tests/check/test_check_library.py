@@ -17,13 +17,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from vkgroup.base.processes import environment
 from vkgroup.check import outcome_cache
 from vkgroup.check.outcome import Outcome, OutcomeKind, worst
 from vkgroup.check.parallel import check_all
 from vkgroup.cli.main import main
 from vkgroup.device import DeviceInfo
-from vkgroup.opening import select
-from vkgroup.processes import environment
+from vkgroup.workers.opening import select
 
 CLEAN = """#version 450
 layout(local_size_x = 32) in;

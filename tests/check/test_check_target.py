@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from vkgroup.base.errors import CompileError, InvalidInput
 from vkgroup.check import check
 from vkgroup.cli.main import main
 from vkgroup.compiler import Target, assemble, compile_source, validate
-from vkgroup.errors import CompileError, InvalidInput
 from vkgroup.testing import check_shader
 
 _SOURCE = """#version 460
@@ -67,7 +67,7 @@ def test_check_compiles_for_the_target(
 def test_a_changed_source_is_compiled_for_the_recorded_target(
     checked, written, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vkgroup.results.reproduction import findings
+    from vkgroup.outputs.reproduction import findings
 
     folder = tmp_path / "folder"
     checked(written(_SOURCE), "--subgroup-size", "4", "--target", "1.3", "--repro", str(folder))

@@ -10,13 +10,7 @@ from typing import Any
 
 import pytest
 
-from vkgroup.check import check, runs, state
-from vkgroup.check.runs import Answer, Compilation, Job, JobSession, run_job
-from vkgroup.cli import check_one
-from vkgroup.cli.main import main
-from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
-from vkgroup.errors import (
+from vkgroup.base.errors import (
     CompileError,
     DeviceLost,
     DispatchTimeout,
@@ -25,9 +19,15 @@ from vkgroup.errors import (
     InvalidDispatch,
     InvalidModule,
 )
-from vkgroup.opening import select
-from vkgroup.runner.messages import Failure
-from vkgroup.runner.worker_process import WorkerDied
+from vkgroup.check import check, runs, state
+from vkgroup.check.runs import Answer, Compilation, Job, JobSession, run_job
+from vkgroup.cli import check_one
+from vkgroup.cli.main import main
+from vkgroup.dispatch import Device
+from vkgroup.drivers import Driver
+from vkgroup.workers.messages import Failure
+from vkgroup.workers.opening import select
+from vkgroup.workers.worker_process import WorkerDied
 
 _RIGHT = Path(__file__).parent / "right" / "histogram_shared.comp"
 

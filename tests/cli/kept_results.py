@@ -10,10 +10,10 @@ from typing import Any
 
 from vkgroup import conformance
 from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.results.record import NoVerdict, Result, ResultStream
-from vkgroup.results.run import Run
-from vkgroup.runner.retry import Work
-from vkgroup.runner.scheduler import DeviceSetup, LocalScheduler, read_capabilities
+from vkgroup.record.record import NoVerdict, Result, ResultStream
+from vkgroup.record.run import Run
+from vkgroup.workers.retry import Work
+from vkgroup.workers.scheduler import DeviceSetup, LocalScheduler, read_capabilities
 
 _kept: dict[tuple[str, int, str], Result] = {}
 """(device, seed, case) → the result of a worker process."""

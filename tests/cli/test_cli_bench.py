@@ -17,8 +17,8 @@ from vkgroup.cli.main import main
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.results import history
-from vkgroup.results.history import Writer
+from vkgroup.outputs import history
+from vkgroup.outputs.history import Writer
 
 
 def _copying(device: Device, size: int, tuning: Mapping[str, Any], *, right: bool = True) -> Case:

@@ -12,12 +12,12 @@ from xml.etree import ElementTree
 import kept_results
 import pytest
 
+from vkgroup.base.errors import NoDevice
 from vkgroup.cli import conform_run as command
 from vkgroup.cli.main import main
-from vkgroup.errors import NoDevice
-from vkgroup.opening import select
-from vkgroup.results.history import Database
-from vkgroup.runner.multi_device import slug
+from vkgroup.outputs.history import Database
+from vkgroup.workers.multi_device import slug
+from vkgroup.workers.opening import select
 
 FILTER = "vote.compute.subgroupAllEqual.*int.all.exact"
 WRONG = "vote.compute.subgroupAllEqual.ivec2.all.exact"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup import processes
+from vkgroup.base import processes
 from vkgroup.cli.main import main
-from vkgroup.results.journal import RESULTS
+from vkgroup.record.journal import RESULTS
 
 CASE = "vote.compute.subgroupAll.bool.all.exact"
 CONFORM = ("conform", "--device", "reference", "--jobs", "1", "--filter", CASE, "--out")

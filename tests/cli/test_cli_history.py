@@ -14,8 +14,8 @@ import pytest
 from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status
 from vkgroup.drivers import Driver
-from vkgroup.results import history
-from vkgroup.results.history import DatabaseError, Kind, RunInfo, Writer
+from vkgroup.outputs import history
+from vkgroup.outputs.history import DatabaseError, Kind, RunInfo, Writer
 
 RECORDED = Path(__file__).parents[2] / "bench" / "results"
 FILTER = "vote.compute.subgroupAll.bool.all.exact*"
@@ -238,7 +238,7 @@ def test_bad_input_exits_with_2_and_names_the_remedy(
 def test_a_locked_database_exits_with_2(tmp_path: Path, monkeypatch, capsys) -> None:
     path = tmp_path / "runs.db"
     _write(path, "2026-01-01T00:00:00+00:00", {"a.b": Status.PASS})
-    monkeypatch.setattr("vkgroup.results.history.connection.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("vkgroup.outputs.history.connection.BUSY_SECONDS", 0.05)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     assert main(["history", "remove", str(path), "latest"]) == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vkgroup import choices
+from vkgroup.base import choices
 from vkgroup.cli.main import COMMANDS
 from vkgroup.compiler import Target
 from vkgroup.compiler.optimizer import LEVELS
@@ -24,7 +24,7 @@ DISPATCH = [str(SHADER), "--groups", "1", "--in", "values=VALUES.npy", "--out", 
 TOOLS = {
     f"vkgroup.{name}"
     for name in ("conformance", "check", "probe", "bench", "programs", "runner", "results.exports")
-} | {f"vkgroup.results.{name}" for name in ("diff", "report", "reproduction")}
+} | {f"vkgroup.outputs.{name}" for name in ("diff", "report", "reproduction")}
 RUNTIME = {f"vkgroup.{name}" for name in ("spirv", "compiler", "device", "dispatch", "opening", "reference")}
 OTHERS = {"numpy", "vulkan", "cffi", "rich", "matplotlib", "shtab", "vkgroup.gl", "vkgroup.kernels"}
 EVERYTHING = TOOLS | RUNTIME | OTHERS
@@ -64,7 +64,7 @@ def test_help_needs_nothing(words: list[str]) -> None:
         (["bench", "--compare", str(RECORDED), str(RECORDED)], {"numpy", "rich", "vkgroup.bench"}),
         (
             ["check", str(SHADER), "--device", "none", "--subgroup-size", "4"],
-            RUNTIME | {"numpy", "cffi", "rich", "vkgroup.check", "vkgroup.runner"},
+            RUNTIME | {"numpy", "cffi", "rich", "vkgroup.check", "vkgroup.workers"},
         ),
         (["probe", "--device", "reference"], RUNTIME | {"numpy", "cffi", "rich", "vkgroup.probe"}),
         (

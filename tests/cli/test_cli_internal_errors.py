@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup import errors
+from vkgroup.base import errors
 from vkgroup.cli import check, devices
 from vkgroup.cli.main import exit_code_of, main
 

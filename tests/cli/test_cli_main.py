@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup import errors
+from vkgroup.base import errors
 from vkgroup.cli import main as command_line
 from vkgroup.cli.main import COMMANDS, main
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup import files
+from vkgroup.base import files
+from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.output import write_json
-from vkgroup.errors import InvalidInput
 
 
 def test_what_was_there_stays_where_writing_is_broken_off(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vkgroup import resources
+from vkgroup.base import resources
 from vkgroup.cli.main import main
 from vkgroup.spirv import Module
 

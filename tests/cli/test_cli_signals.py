@@ -21,9 +21,9 @@ from vkgroup.check.runs import Dispatch
 from vkgroup.cli import deadline
 from vkgroup.cli.main import BAD_INPUT, VERDICT, main
 from vkgroup.conformance import select
-from vkgroup.results.journal import RESULTS, Journal
-from vkgroup.results.run import Run
-from vkgroup.runner import scheduler, worker_process
+from vkgroup.record.journal import RESULTS, Journal
+from vkgroup.record.run import Run
+from vkgroup.workers import scheduler, worker_process
 
 # Packages have functions of these names.
 cli_check = import_module("vkgroup.cli.check")
@@ -79,7 +79,7 @@ def children() -> set[str]:
             name, _, rest = status.read_text().rpartition(")")
             if int(rest.split()[1]) == os.getpid() and rest.split()[0] != "Z":
                 found.add(name + (status.parent / "cmdline").read_text().replace("\0", " "))
-    return {name for name in found if "vkgroup.runner" in name}
+    return {name for name in found if "vkgroup.workers" in name}
 
 
 def conform(out: Path, *more: str) -> tuple[str, ...]:

@@ -14,17 +14,18 @@ from typing import Any
 
 import pytest
 
-from vkgroup import conformance, files
+from vkgroup import conformance
+from vkgroup.base import files
+from vkgroup.base.errors import InvalidInput
 from vkgroup.cli import conform_run as command
 from vkgroup.cli.main import main
 from vkgroup.conformance import select
 from vkgroup.device import Capabilities
 from vkgroup.device.manifests import find_manifests
-from vkgroup.errors import InvalidInput
-from vkgroup.results.exports import folder as report
-from vkgroup.results.history import Database
-from vkgroup.results.history.connection import DatabaseError
-from vkgroup.results.journal import RESULTS
+from vkgroup.outputs.exports import folder as report
+from vkgroup.outputs.history import Database
+from vkgroup.outputs.history.connection import DatabaseError
+from vkgroup.record.journal import RESULTS
 
 FILTER = "vote.compute.subgroupAll.bool.*"
 SHADER = Path(__file__).parents[1] / "check" / "right" / "binary_search.comp"

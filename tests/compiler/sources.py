@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from vkgroup.errors import CompileError, Diagnostic
+from vkgroup.base.errors import CompileError, Diagnostic
 from vkgroup.spirv import Module
 
 _RAYS = "#version 460\n#extension GL_EXT_ray_tracing : require\n"

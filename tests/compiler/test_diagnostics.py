@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sources import diagnostics_of, places
 
+from vkgroup.base.errors import Diagnostic
 from vkgroup.compiler import compile_source
 from vkgroup.compiler.request import from_glslang, from_shaderc
-from vkgroup.errors import Diagnostic
 
 WRONG = {
     "undeclared": ("#version 460\nvoid main() {\n  a;\n  b;\n}\n", [3, 4], "'a' : undeclared identifier"),

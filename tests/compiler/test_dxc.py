@@ -9,11 +9,11 @@ import pytest
 from sources import diagnostics_of
 
 import vkgroup
+from vkgroup.base.errors import CompileError, CompilerUnavailable
 from vkgroup.cli.main import main
 from vkgroup.compiler import Target, compile_file, compile_source
 from vkgroup.compiler.dxc import PATH_VARIABLE, dxc_library
 from vkgroup.compiler.front_ends import compiler_name
-from vkgroup.errors import CompileError, CompilerUnavailable
 
 SUM = """RWStructuredBuffer<uint> data : register(u0);
 [shader("compute")]

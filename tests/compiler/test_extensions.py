@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from vkgroup.base.errors import CompileError
 from vkgroup.compiler import compile_source, interface_of
 from vkgroup.compiler.thread_group import EXTENSION
-from vkgroup.errors import CompileError
 from vkgroup.spirv.editor import source_extensions
 
 BODY = "layout(local_size_x = 1) in;\nshared uint s;\nvoid main() { s = gl_WarpSizeNV; }\n"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from sources import BY_STAGE, COMPUTE, diagnostics_of, places
 
+from vkgroup.base.errors import CompileError
 from vkgroup.compiler import Target, compile_file, compile_source, disassemble, validate
-from vkgroup.errors import CompileError
 from vkgroup.spec.stages import STAGES, Stage
 
 EXTENDED_TYPES = ("int8", "int16", "int64", "float16")

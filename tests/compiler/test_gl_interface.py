@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vkgroup.base.errors import CompileError, InvalidDispatch
 from vkgroup.compiler import Target, compile_file, compile_source, disassemble, interface_of, validate
 from vkgroup.compiler.gl.interface import GlInterface, with_interface
-from vkgroup.errors import CompileError, InvalidDispatch
 from vkgroup.spirv import Module
 
 SOURCE = """#version 430

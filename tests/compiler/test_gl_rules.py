@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from vkgroup.base.errors import CompileError, LinkError
 from vkgroup.compiler import compile_source, interface_of, link
-from vkgroup.errors import CompileError, LinkError
 
 HEAD = "#version 430\n"
 SIZE = "layout(local_size_x = 4) in;\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from vkgroup.base.errors import CompileError
 from vkgroup.compiler import Target, compile_source, interface_of
-from vkgroup.errors import CompileError
 
 STORAGE = "buffer B { float v[]; };\n"
 

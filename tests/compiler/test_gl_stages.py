@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from vkgroup.base.errors import CompileError
 from vkgroup.compiler import compile_source
-from vkgroup.errors import CompileError
 
 LAYOUTS = {
     "vertex": "",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from vkgroup.base.errors import CompileError
 from vkgroup.compiler import Target, compile_source, validate
-from vkgroup.errors import CompileError
 from vkgroup.spirv import Instruction, Module
 
 # Binding u0: a word of each lane, read and written.

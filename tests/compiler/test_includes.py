@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from sources import diagnostics_of, places
 
+from vkgroup.base.errors import CompileError
 from vkgroup.compiler import compile_file, compile_source
-from vkgroup.errors import CompileError
 
 HEAD = "#version 460\n"
 MAIN = "layout(binding = 0) buffer B { int v; } b;\nvoid main() { b.v = VALUE; }\n"

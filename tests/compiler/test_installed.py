@@ -14,10 +14,10 @@ from fronts import comparable
 from sources import BY_STAGE, COMPUTE, diagnostics_of, places
 
 import vkgroup
+from vkgroup.base.errors import CompileError, NotValidated
 from vkgroup.compiler import Target, compile_file, compile_source
 from vkgroup.compiler.front_ends import compiler_name
 from vkgroup.compiler.installed import METADATA, InstalledGlslang, installed_glslang, load
-from vkgroup.errors import CompileError, NotValidated
 
 NEW = {
     "GL_EXT_integer_dot_product": "x = dotEXT(i8vec4(1), i8vec4(2));",

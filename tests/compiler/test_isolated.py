@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from sources import COMPUTE
 
+from vkgroup.base.errors import CompileError
 from vkgroup.compiler import compile_source, isolated
-from vkgroup.errors import CompileError
 
 CRASHES = {
     "pragma": ("vert", "#version 450\n#pragma STDGL\nvoid main() {}\n"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from vkgroup.base.errors import CompileError
 from vkgroup.compiler import Target, compile_source
-from vkgroup.errors import CompileError
 from vkgroup.spec.categories import KHR_CATEGORIES
 from vkgroup.spec.operations import BUILTIN_VARIABLES
 from vkgroup.spirv import Module, grammar

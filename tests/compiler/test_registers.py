@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import CompileError
 from vkgroup.cli.main import main
 from vkgroup.compiler import compile_source
-from vkgroup.errors import CompileError
 
 COLLIDING = """cbuffer Sizes : register(b0) { uint n; };
 StructuredBuffer<uint> source : register(t0);

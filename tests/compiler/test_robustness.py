@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sources import BY_STAGE, COMPUTE, diagnostics_of, places
 
+from vkgroup.base.errors import CompileError
 from vkgroup.compiler import compile_file, compile_source
-from vkgroup.errors import CompileError
 
 
 @pytest.mark.parametrize("source", ["", " \n\t\n", "\ufeff", "\ufeff\r\n"])
@@ -81,7 +81,7 @@ _MACROS = "#define A b.x + b.x + b.x + b.x + b.x + b.x + b.x + b.x + b.x + b.x\n
 _CHILD = """
 import sys
 from vkgroup.compiler import compile_source
-from vkgroup.errors import CompileError
+from vkgroup.base.errors import CompileError
 try:
     compile_source(sys.stdin.read(), stage="compute", cache=False)
     print("compiled")

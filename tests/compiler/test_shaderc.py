@@ -8,8 +8,8 @@ import pytest
 from fronts import RICH, both, comparable
 from sources import BY_STAGE, COMPUTE
 
+from vkgroup.base.errors import CompilerUnavailable
 from vkgroup.compiler import Target, compile_source, validate
-from vkgroup.errors import CompilerUnavailable
 
 pytestmark = pytest.mark.usefixtures("glslc")
 

@@ -11,10 +11,10 @@ import pytest
 from sources import diagnostics_of
 
 import vkgroup
+from vkgroup.base.errors import CompileError, CompilerUnavailable
 from vkgroup.cli.main import main
 from vkgroup.compiler import Target, compile_file, compile_source
 from vkgroup.compiler.front_ends import compiler_name
-from vkgroup.errors import CompileError, CompilerUnavailable
 
 SUM = """RWStructuredBuffer<uint> data;
 [shader("compute")]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sources import BY_STAGE, COMPUTE, diagnostics_of
 
+from vkgroup.base.errors import CompileError, InvalidModule
 from vkgroup.cli.main import main
 from vkgroup.compiler import Target, assemble, compile_source, disassemble, optimize, validate
-from vkgroup.errors import CompileError, InvalidModule
 from vkgroup.spirv import Module
 
 

@@ -25,9 +25,9 @@ from vkgroup.dispatch.commands import Command
 from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.graphics_stages import GraphicsStages
 from vkgroup.dispatch.pipeline import Pipeline, Work
-from vkgroup.reference.device.buffer import CopiedArray, Host, ReferenceBuffer, ReferenceImage
-from vkgroup.reference.device.capabilities import capabilities_of
-from vkgroup.reference.device.device import ReferenceSequence
+from vkgroup.dispatch.reference.buffer import CopiedArray, Host, ReferenceBuffer, ReferenceImage
+from vkgroup.dispatch.reference.capabilities import capabilities_of
+from vkgroup.dispatch.reference.device import ReferenceSequence
 from vkgroup.spec.stages import STAGES
 
 Bytes = npt.NDArray[np.uint8]

@@ -30,7 +30,7 @@ from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.stages import Stage
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.dispatch import Buffer
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 SEED = 0
 

@@ -11,7 +11,7 @@ import vkgroup.conformance as conformance
 from vkgroup.conformance import Status
 from vkgroup.conformance.families import family_named
 from vkgroup.conformance.family import AnyCase
-from vkgroup.results.record import Result
+from vkgroup.record.record import Result
 
 _FAMILIES = ("size_control", "descriptor_indexing", "quad_control", "fragment")
 

@@ -18,10 +18,10 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.plan import Batch
 from vkgroup.dispatch import Buffer
 from vkgroup.dispatch.commands import Command
-from vkgroup.reference.device.capabilities import capabilities_of
-from vkgroup.reference.device.device import ReferenceDevice
-from vkgroup.reference.device.pipeline import ReferenceWork
-from vkgroup.results.record import Status
+from vkgroup.dispatch.reference.capabilities import capabilities_of
+from vkgroup.dispatch.reference.device import ReferenceDevice
+from vkgroup.dispatch.reference.pipeline import ReferenceWork
+from vkgroup.record.record import Status
 
 SIZE = 32
 _timed = ReferenceWork._timed

@@ -11,8 +11,8 @@ import vkgroup.conformance as conformance
 from vkgroup.conformance import cases_by_name
 from vkgroup.conformance.family import AnyCase
 from vkgroup.device import DeviceInfo
-from vkgroup.opening import select
-from vkgroup.results.record import Result
+from vkgroup.record.record import Result
+from vkgroup.workers.opening import select
 
 Transform = Callable[[bytes], bytes]
 

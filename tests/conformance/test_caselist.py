@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance import caselist, cases_by_name, coverage
 from vkgroup.conformance.caselist import map_names, read_caselist
 from vkgroup.conformance.khronos import map_name
-from vkgroup.errors import InvalidInput
 
 KHRONOS = "dEQP-VK.subgroups."
 

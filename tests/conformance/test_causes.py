@@ -13,18 +13,18 @@ from mutants.handwritten_causes import hypotheses_of
 from mutants.subgroup_mutations import FRAGMENT_MUTATIONS, MUTATIONS
 
 import vkgroup.conformance as conformance
+from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance.diagnosis import nan_order
 from vkgroup.conformance.diagnosis.hypotheses import HYPOTHESES
 from vkgroup.conformance.diagnosis.masks import SENTENCES
-from vkgroup.conformance.spellings.older_ballots import EXAMPLE
-from vkgroup.errors import InvalidInput
-from vkgroup.opening import select as select_device
-from vkgroup.results.causes import find_causes
-from vkgroup.results.causes.axes import axes_of, complexity
-from vkgroup.results.causes.description import Executed, describe, pattern_of
-from vkgroup.results.causes.findings import DriverVersion, Finding, all_findings, read_finding
-from vkgroup.results.record import Result, Status
+from vkgroup.conformance.older_ballots import EXAMPLE
+from vkgroup.record.causes import find_causes
+from vkgroup.record.causes.axes import axes_of, complexity
+from vkgroup.record.causes.description import Executed, describe, pattern_of
+from vkgroup.record.causes.findings import DriverVersion, Finding, all_findings, read_finding
+from vkgroup.record.record import Result, Status
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.workers.opening import select as select_device
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,7 +16,7 @@ from vkgroup.conformance import Status, select
 from vkgroup.conformance.shader_clock import SHADER_CLOCK
 from vkgroup.conformance.sm_builtins import SM_BUILTINS
 from vkgroup.device import Capabilities, SmBuiltins
-from vkgroup.reference.device import capabilities, device
+from vkgroup.dispatch.reference import capabilities, device
 from vkgroup.reference.interpreter.execution.initial_values import SM_COUNT, WARPS_PER_SM
 
 CLOCKS = tuple(SHADER_CLOCK.cases())

@@ -14,10 +14,10 @@ from vkgroup.cli.main import main
 from vkgroup.conformance.expectations import read_expectations
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.drivers import Driver
-from vkgroup.opening import select
-from vkgroup.results.exports.baseline import save_baseline
-from vkgroup.results.record import Status
-from vkgroup.runner import pool, worker_process
+from vkgroup.outputs.exports.baseline import save_baseline
+from vkgroup.record.record import Status
+from vkgroup.workers import pool, worker_process
+from vkgroup.workers.opening import select
 
 FILTER = "basic.compute.*"
 

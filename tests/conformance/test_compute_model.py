@@ -12,7 +12,7 @@ import vkgroup.conformance as conformance
 from vkgroup.conformance import Status
 from vkgroup.conformance.compute_model.family import COMPUTE_MODEL
 from vkgroup.conformance.execute import Executor
-from vkgroup.opening import select as select_device
+from vkgroup.workers.opening import select as select_device
 
 FAMILY = COMPUTE_MODEL
 CASES = tuple(FAMILY.cases())

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from vkgroup.base.errors import CompileError
 from vkgroup.cli.main import main
 from vkgroup.compiler import compile_file
 from vkgroup.conformance import select
 from vkgroup.conformance.languages import expressible, language_of
-from vkgroup.errors import CompileError
 
 _ROOT = Path(__file__).parents[2]
 _FINDINGS = _ROOT / "vkgroup" / "findings" / "compilers"

@@ -10,8 +10,8 @@ from test_mutations import cases_of
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, support
 from vkgroup.conformance.cases import subgroup_cases
-from vkgroup.opening import open_device
-from vkgroup.opening import select as select_device
+from vkgroup.workers.opening import open_device
+from vkgroup.workers.opening import select as select_device
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 SAMPLE = 60

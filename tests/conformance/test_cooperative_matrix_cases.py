@@ -26,7 +26,7 @@ from vkgroup.conformance.cooperative_matrix.family import (
 from vkgroup.conformance.cooperative_matrix.products import exact_product
 from vkgroup.conformance.cooperative_matrix.program import Builder, placed
 from vkgroup.device import Capabilities, CooperativeMatrix
-from vkgroup.reference.device.capabilities import capabilities_of
+from vkgroup.dispatch.reference.capabilities import capabilities_of
 
 FAMILY = COOPERATIVE_MATRIX
 CASES = tuple(FAMILY.cases())

@@ -13,9 +13,9 @@ from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance import Status
 from vkgroup.conformance.descriptor_indexing.family import DESCRIPTOR_INDEXING, completed, source_of
 from vkgroup.conformance.descriptor_indexing.kinds import KINDS, WAYS
+from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES
-from vkgroup.reference.device.capabilities import capabilities_of
-from vkgroup.results.record import AGAINST_THE_DEVICE
+from vkgroup.record.record import AGAINST_THE_DEVICE
 
 ACCESS_CHAIN, IMAGE_WRITE, ATOMIC_ADD, ATOMIC_OR, NAME = 65, 99, 234, 241, 5
 SAMPLED_IMAGE, DECORATE, NON_UNIFORM = 86, 71, 5300

@@ -18,9 +18,9 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of
 from vkgroup.conformance.reconvergence.comparison import expect, judge
 from vkgroup.conformance.reconvergence.shader import data_of, salt_of
+from vkgroup.outputs.report.failures import drawing_of
 from vkgroup.programs.nodes import If, IndexFrom, Observe, Program, Promise
 from vkgroup.programs.simulator import linear
-from vkgroup.results.report.failures import drawing_of
 
 MOST_BYTES = 4096
 """Of one failure's evidence, in subgroups of 8; only those of 128 lanes have more."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance import caselist
 from vkgroup.conformance.caselist import Expressions
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
-from vkgroup.errors import InvalidInput
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 
 def read(tmp_path, **texts: str | bytes) -> Expectations:

@@ -15,8 +15,8 @@ import vkgroup.conformance as conformance
 from vkgroup.conformance import AGAINST_THE_DEVICE, Status, cases_by_name, family_of
 from vkgroup.conformance.fragment.family import FRAGMENT
 from vkgroup.conformance.fragment.scenes import SCENES, sides
-from vkgroup.opening import open_device
-from vkgroup.opening import select as select_device
+from vkgroup.workers.opening import open_device
+from vkgroup.workers.opening import select as select_device
 
 DPDX, DPDY, DPDX_FINE, DPDX_COARSE, SELECT, KILL, RETURN, DEMOTE = 207, 208, 210, 213, 169, 252, 253, 5380
 

@@ -19,8 +19,8 @@ from vkgroup.conformance.stages.base import group_of_block
 from vkgroup.conformance.stages.pixels import quad_of
 from vkgroup.conformance.verdict import verdict_on
 from vkgroup.device import Subgroup
-from vkgroup.opening import open_device
-from vkgroup.opening import select as select_device
+from vkgroup.workers.opening import open_device
+from vkgroup.workers.opening import select as select_device
 
 DEVICE = replace(
     EVERYTHING,

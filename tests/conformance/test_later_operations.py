@@ -20,14 +20,14 @@ from vkgroup.conformance.operands import CHOICES
 from vkgroup.conformance.program import build
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.device import Subgroup
-from vkgroup.opening import open_device
-from vkgroup.opening import select as select_device
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.partitions import subset_of
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import OPERATIONS
 from vkgroup.spec.types import LONG_TYPES, TYPES
 from vkgroup.spirv import grammar
+from vkgroup.workers.opening import open_device
+from vkgroup.workers.opening import select as select_device
 
 LATER = [SUBGROUP_OPERATIONS[name] for name in SUBGROUP_OPERATIONS if name not in OPERATIONS]
 LATER_CATEGORIES = ("partitioned_nv", "rotate", "rotate_clustered")

@@ -10,11 +10,11 @@ from suite_runs import matching, results_of
 from vkgroup.conformance import Status
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Transform
+from vkgroup.conformance.older_ballots import OLDER
 from vkgroup.conformance.spellings import legacy_ballot as example
 from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
-from vkgroup.conformance.spellings.older_ballots import OLDER
+from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.drivers import Driver
-from vkgroup.reference.device.capabilities import capabilities_of
 from vkgroup.spirv import Module, grammar
 from vkgroup.spirv.editor import Editor, Words
 

@@ -30,10 +30,10 @@ from vkgroup.compiler import Target, compile_source
 from vkgroup.compiler.tools import validate
 from vkgroup.conformance import Status, intrinsics, select
 from vkgroup.conformance.cases import STAGES
-from vkgroup.conformance.glsl_types import from_planes, to_planes
 from vkgroup.conformance.program import build
 from vkgroup.conformance.support import missing
-from vkgroup.reference.device.capabilities import capabilities_of
+from vkgroup.dispatch.reference.capabilities import capabilities_of
+from vkgroup.programs.glsl_types import from_planes, to_planes
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import OperandKind

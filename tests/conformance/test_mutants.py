@@ -22,12 +22,12 @@ from vkgroup.conformance.cases import STAGES
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.program import build
 from vkgroup.device import Subgroup
-from vkgroup.opening import select as select_device
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES
 from vkgroup.spec.stages import WORKGROUP_STAGES
 from vkgroup.spirv.editor import Editor
+from vkgroup.workers.opening import select as select_device
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
 

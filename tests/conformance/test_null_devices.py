@@ -23,8 +23,8 @@ from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.reconvergence import ReconvergenceFamily
 from vkgroup.conformance.spellings.legacy_ballot import EXAMPLE
 from vkgroup.conformance.subgroup import SubgroupFamily
-from vkgroup.reference.device.capabilities import capabilities_of
-from vkgroup.results.record import Status
+from vkgroup.dispatch.reference.capabilities import capabilities_of
+from vkgroup.record.record import Status
 
 PAGE = Path(__file__).parents[2] / "docs" / "conformance" / "null-devices.md"
 

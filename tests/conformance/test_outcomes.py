@@ -8,12 +8,12 @@ import pytest
 from mutants.rewriting import instructions, rewritten
 
 import vkgroup.conformance as conformance
+from vkgroup.base.errors import NoDevice
 from vkgroup.conformance import Result, Run, Status, plan, select
 from vkgroup.conformance.expectations import Outcome, read_expectations
 from vkgroup.conformance.outcomes import RunOutcomes, read_again, write_again
 from vkgroup.device import Capabilities, Subgroup
-from vkgroup.errors import NoDevice
-from vkgroup.opening import select as select_device
+from vkgroup.workers.opening import select as select_device
 
 ALL, ANY, ELECT = 334, 335, 333
 GUILTY = "vote.compute.subgroupAll.bool.data_mask.exact"

@@ -18,7 +18,7 @@ from vkgroup.conformance.fragment.scenes import SCENES
 from vkgroup.conformance.quad_control.derivatives import GROUPS, PROBES, layout_of
 from vkgroup.conformance.quad_control.family import QUAD_CONTROL, source_of
 from vkgroup.conformance.quad_control.scene_tests import AFTER, TESTS
-from vkgroup.reference.device.capabilities import capabilities_of
+from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.reference.interpreter.values.arrangement import in_quads
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import Editor

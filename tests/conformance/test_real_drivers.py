@@ -12,8 +12,8 @@ import pytest
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, support
 from vkgroup.conformance.cases import subgroup_cases
-from vkgroup.opening import open_device
-from vkgroup.opening import select as select_device
+from vkgroup.workers.opening import open_device
+from vkgroup.workers.opening import select as select_device
 
 KNOWN = {
     "swiftshader": ("vote.*.subgroupAllEqual.*vec*", "*.vertex.*.partial.*"),

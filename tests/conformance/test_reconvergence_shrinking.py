@@ -44,7 +44,7 @@ from vkgroup.programs.shrinker import (
     structural,
     weight,
 )
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 CASES = tuple(all_cases())
 SEE, SECRETLY, ODD = Observe(1), Observe(2, unpredictable=True), LaneIn(0xAAAA)

@@ -10,11 +10,11 @@ from vkgroup.conformance.case import Case
 from vkgroup.conformance.families import all_cases
 from vkgroup.conformance.rules import BARRIERS_IN_BRANCHES, rule_of, rule_of_case
 from vkgroup.device import Capabilities
-from vkgroup.results.record import Result, Status
-from vkgroup.runner.messages import NO_ANSWER
+from vkgroup.record.record import Result, Status
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.rules import SENTENCES, Rule
 from vkgroup.spec.strength import STRENGTHS, Strength
+from vkgroup.workers.messages import NO_ANSWER
 
 DEVICE = Capabilities(name="a device", type="cpu", api_version=(1, 3, 0))
 LATER = replace(DEVICE, api_version=BARRIERS_IN_BRANCHES)

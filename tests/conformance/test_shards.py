@@ -6,10 +6,10 @@ from itertools import chain
 
 import pytest
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance import plan, select
 from vkgroup.conformance.plan import Shard, parse_shard
 from vkgroup.device import Capabilities
-from vkgroup.errors import InvalidInput
 
 DEVICE = Capabilities(name="a device", type="cpu")
 GLOBS = ("shuffle.compute.*", "legacy_ballot.*", "vote.*.bool.*", "basic.*", "reconvergence.*")

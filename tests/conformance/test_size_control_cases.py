@@ -20,7 +20,7 @@ from vkgroup.conformance.size_control.records import WORDS, Seen, fault_of
 from vkgroup.conformance.size_control.stages import STAGES, shapes
 from vkgroup.device import Capabilities
 from vkgroup.device.capabilities import SizeControl, Subgroup
-from vkgroup.results.record import AGAINST_THE_DEVICE
+from vkgroup.record.record import AGAINST_THE_DEVICE
 
 pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
 

@@ -17,9 +17,9 @@ from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.stages import FRAMEBUFFER, stage_of
 from vkgroup.conformance.stages.interfaces import INTERFACES
 from vkgroup.device import Subgroup, query
-from vkgroup.opening import open_device
-from vkgroup.opening import select as select_device
 from vkgroup.spec.stages import STAGE_BITS
+from vkgroup.workers.opening import open_device
+from vkgroup.workers.opening import select as select_device
 
 ADD = "arithmetic.{}.subgroupAdd.uvec2.all.exact"
 

@@ -27,8 +27,8 @@ from vkgroup.conformance.thread_group.program import (
     layout_faults,
 )
 from vkgroup.device import Capabilities, SmBuiltins, Subgroup
-from vkgroup.opening import select as select_device
 from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
+from vkgroup.workers.opening import select as select_device
 
 CASES = tuple(all_cases())
 BY_NAME = {case.name: case for case in CASES}

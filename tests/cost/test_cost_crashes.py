@@ -8,8 +8,8 @@ import pytest
 
 from vkgroup.cost import Cost, Job, Status, costs_of_jobs, measuring
 from vkgroup.device import Capabilities
-from vkgroup.opening import select
-from vkgroup.runner.worker_process import WorkerDied
+from vkgroup.workers.opening import select
+from vkgroup.workers.worker_process import WorkerDied
 
 
 class Process:

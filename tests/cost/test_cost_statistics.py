@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.cost import FIELDS, Cost, Status, labels, regressions
 from vkgroup.cost.comparing import paired
 from vkgroup.dispatch.statistics import DRIVERS, quantities, statistics_of
-from vkgroup.errors import InvalidInput
 
 
 def cost(status: Status = Status.COMPILED, device: str = "radv-26.1.6:navi31", **values: float) -> Cost:

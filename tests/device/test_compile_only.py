@@ -20,8 +20,8 @@ from vkgroup.drivers import Driver
 from vkgroup.drivers.cache import FORMAT_WITH_START, read_metadata
 from vkgroup.drivers.gpus import GPUS
 from vkgroup.errors import InvalidInput, NoDevice
-from vkgroup.opening import select
-from vkgroup.runner.multi_device import choose as choose_several
+from vkgroup.workers.multi_device import choose as choose_several
+from vkgroup.workers.opening import select
 
 _OPEN = """
 import sys, vkgroup

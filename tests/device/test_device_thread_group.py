@@ -9,11 +9,11 @@ import pytest
 from test_requirements import ALL
 
 import vkgroup
+from vkgroup.base.errors import Unsupported
 from vkgroup.compiler import Target, compile_source
 from vkgroup.device import Capabilities, SizeControl, SmBuiltins, Subgroup
 from vkgroup.device.requirements import missing, missing_for_thread_group, thread_group_state
 from vkgroup.dispatch import Device
-from vkgroup.errors import Unsupported
 from vkgroup.spirv import Module
 
 WIDE = replace(ALL, subgroup=replace(ALL.subgroup, size=64))

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup import processes
+from vkgroup.base import processes
+from vkgroup.base.errors import NoDevice
 from vkgroup.device import Discovery, IcdReport, discover, discovery, select
 from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.manifests import read_manifest
 from vkgroup.drivers import Driver
-from vkgroup.errors import NoDevice
 
 
 def manifest_of(folder: Path, name: str, library: str, **more: str) -> Path:

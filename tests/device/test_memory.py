@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import DriverError, OutOfMemory, Unsupported
 from vkgroup.device import memory
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
-from vkgroup.errors import DriverError, OutOfMemory, Unsupported
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,10 @@ import software_drivers
 
 import vkgroup
 from vkgroup import drivers
+from vkgroup.base.errors import NoDevice
 from vkgroup.cli.main import main
 from vkgroup.drivers import Driver
-from vkgroup.errors import NoDevice
-from vkgroup.opening import select
+from vkgroup.workers.opening import select
 
 pytestmark = pytest.mark.slow
 

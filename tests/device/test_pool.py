@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import DriverError, OutOfMemory
 from vkgroup.device.pool import LARGE
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
-from vkgroup.errors import DriverError, OutOfMemory
 
 
 @pytest.fixture

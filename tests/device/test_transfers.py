@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import DeviceLost, InvalidDispatch
 from vkgroup.device import transfers
 from vkgroup.device.transfers import STAGING_BUFFERS
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
-from vkgroup.errors import DeviceLost, InvalidDispatch
 
 PIECE_BYTES = 1 << 20
 """Smaller pieces than usual, so that the arrays of the tests can be small."""

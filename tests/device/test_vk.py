@@ -6,8 +6,8 @@ import gc
 
 import pytest
 
+from vkgroup.base.errors import DeviceLost, DriverError, OutOfMemory
 from vkgroup.device import query, vk
-from vkgroup.errors import DeviceLost, DriverError, OutOfMemory
 from vkgroup.spec.features import STRUCTS, FeatureStruct
 
 

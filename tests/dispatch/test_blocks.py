@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.compiler import compile_source
 from vkgroup.dispatch.blocks import check_array, pack_push
 from vkgroup.dispatch.specialization import pack_specialization
-from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import PushConstants, Reflection, StructType
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import DispatchTimeout
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
-from vkgroup.errors import DispatchTimeout
 from vkgroup.spirv import Module
 
 _LIMIT = 0.2

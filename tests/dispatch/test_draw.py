@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from draw_arguments import with_state
 
+from vkgroup.base.errors import CompileError, DriverError, InvalidDispatch, Unsupported
 from vkgroup.dispatch import Device, DrawState
-from vkgroup.errors import CompileError, DriverError, InvalidDispatch, Unsupported
 
 PLACE = """#version 450
 layout(location = 0) out uvec2 place;

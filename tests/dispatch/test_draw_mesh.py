@@ -10,9 +10,9 @@ import pytest
 from draw_arguments import with_state
 
 import vkgroup
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
-from vkgroup.errors import InvalidDispatch, Unsupported
 
 SIZE = (8, 4)
 

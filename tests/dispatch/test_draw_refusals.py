@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from draw_arguments import with_state
 
+from vkgroup.base.errors import InvalidDispatch, OutOfMemory, Unsupported
+from vkgroup.base.formats import FORMATS
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.attachments import Attachment
 from vkgroup.dispatch.draw_state import Attribute, DrawFormats, DrawState
 from vkgroup.dispatch.vertices import Vertices
-from vkgroup.errors import InvalidDispatch, OutOfMemory, Unsupported
-from vkgroup.formats import FORMATS
 
 WHITE = "#version 450\nlayout(location = 0) out vec4 color; void main() { color = vec4(1.0); }"
 
@@ -97,7 +97,7 @@ def test_numbers_of_numpy_are_numbers(device: Device) -> None:
 
 def test_the_reference_device_says_when_it_has_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     import vkgroup
-    from vkgroup.reference.device import pipeline
+    from vkgroup.dispatch.reference import pipeline
 
     def exhausted(*arguments: object, **options: object) -> None:
         raise MemoryError("Unable to allocate 64.0 GiB")

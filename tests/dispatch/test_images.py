@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
+from vkgroup.base.formats import FORMATS, Format
 from vkgroup.device import vk
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.vulkan import VulkanDevice
-from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.formats import FORMATS, Format
 
 ADD = """#version 450
 #extension GL_EXT_shader_image_int64 : enable

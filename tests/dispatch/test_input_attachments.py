@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import InvalidDispatch, Unsupported
+from vkgroup.base.formats import FORMATS
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.attachments import Attachment
 from vkgroup.dispatch.draw_state import DrawFormats, inputs_of
 from vkgroup.dispatch.vertices import Vertices
-from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.formats import FORMATS
 
 SIZE = (8, 4)
 

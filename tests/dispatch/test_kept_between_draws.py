@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import InvalidDispatch
+from vkgroup.base.formats import FORMATS
 from vkgroup.device.commands import Commands
 from vkgroup.dispatch import DrawState
 from vkgroup.dispatch.vulkan.image import LARGEST_IDLE, MOST_IDLE, PooledImages, VulkanImage
 from vkgroup.drivers import Driver
-from vkgroup.errors import InvalidDispatch
-from vkgroup.formats import FORMATS
 
 HALF = """#version 450
 layout(location = 0) out vec4 first;

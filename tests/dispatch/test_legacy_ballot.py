@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import Unsupported
 from vkgroup.cli.main import main
 from vkgroup.compiler import Target, disassemble
 from vkgroup.dispatch import Device
 from vkgroup.drivers import fetch
-from vkgroup.errors import Unsupported
 
 # Binding 0: inputs; binding 1: eight words of each invocation. Odd invocations alone execute the last four.
 WORDS = """#version 450

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vkgroup.base.errors import CompileError, DriverError, InvalidDispatch, InvalidModule, Unsupported
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.vulkan import VulkanDevice
-from vkgroup.errors import CompileError, DriverError, InvalidDispatch, InvalidModule, Unsupported
 
 SCALE = """#version 450
 layout(local_size_x = 64) in;

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import DriverError, InvalidDispatch, OutOfMemory
 from vkgroup.dispatch import Device
 from vkgroup.dispatch import pipeline as pipeline_module
 from vkgroup.drivers import Driver
-from vkgroup.errors import DriverError, InvalidDispatch, OutOfMemory
 
 SOURCE = """#version 450
 layout(local_size_x = 64) in;

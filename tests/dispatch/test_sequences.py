@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import DriverError, InvalidDispatch
 from vkgroup.dispatch import Copy, Device, Dispatch, Fill
-from vkgroup.errors import DriverError, InvalidDispatch
-from vkgroup.reference.device.buffer import ReferenceBuffer
+from vkgroup.dispatch.reference.buffer import ReferenceBuffer
 from vkgroup.reference.interpreter.values.value import HARD
 
 ADD = """#version 450

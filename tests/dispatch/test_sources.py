@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import DriverError, InvalidDispatch
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.commands import Condition
 from vkgroup.dispatch.pipeline import Work
 from vkgroup.drivers import Driver
-from vkgroup.errors import DriverError, InvalidDispatch
 
 # Counts its workgroups, and writes down how many it was told that there are.
 _SHADER = """

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidDispatch
 
 # The sum of all values of a workgroup needs a local size of BLOCK_SIZE.
 SHARED_ID = """#version 450

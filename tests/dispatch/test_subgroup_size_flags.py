@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.compiler import Target
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.dispatch import Device
+from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.drivers import Driver
-from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.reference.device.capabilities import capabilities_of
 
 SIZES = """#version 450
 #extension GL_KHR_shader_subgroup_basic : require

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import DeviceLost, InvalidDispatch
+from vkgroup.base.formats import FORMATS
 from vkgroup.device import vk
 from vkgroup.dispatch import Buffer, Device, Dispatch, DrawFormats, Fill, Work
 from vkgroup.dispatch.attachments import Attachment
 from vkgroup.dispatch.vertices import Vertices
 from vkgroup.drivers import Driver
-from vkgroup.errors import DeviceLost, InvalidDispatch
-from vkgroup.formats import FORMATS
 
 ADD = """#version 450
 layout(local_size_x = 64) in;

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vkgroup.base.errors import DriverError, InvalidDispatch, Unsupported
+from vkgroup.base.sampler import Sampler
 from vkgroup.dispatch import Device
-from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
-from vkgroup.sampler import Sampler
 
 PICTURE = """#version 460
 layout(local_size_x = 4) in;

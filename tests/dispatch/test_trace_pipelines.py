@@ -11,9 +11,9 @@ from ray_shaders import ANY_HIT, CALLABLE, CLOSEST_HIT, INTERSECTION, MISS, RAYG
 
 import vkgroup
 from vkgroup import HitGroup, Instance, Triangles
+from vkgroup.base.errors import DriverError
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
-from vkgroup.errors import DriverError
 
 SQUARE = np.array([[[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[1, 0, 0], [1, 1, 0], [0, 1, 0]]], np.float32)
 BOXES = np.array([[[0, 0, 2], [1, 1, 3]], [[0, 0, 1], [1, 1, 2]]], np.float32)

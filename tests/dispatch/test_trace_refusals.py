@@ -12,9 +12,9 @@ from ray_shaders import ANY_HIT, CALLABLE, CLOSEST_HIT, HEAD, INTERSECTION, MISS
 
 import vkgroup
 from vkgroup import AccelerationStructure, Boxes, HitGroup, Instance, Triangles
+from vkgroup.base.errors import DriverError, InvalidDispatch, Unsupported
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
-from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
 
 WALL = np.array([[[-1, -1, 0], [3, -1, 0], [-1, 3, 0]]], np.float32)
 BOX = np.array([[[0, 0, 1], [1, 1, 2]]], np.float32)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from vkgroup import DrawState
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Device, DrawFormats
 from vkgroup.dispatch.vertices import Vertices
-from vkgroup.errors import InvalidDispatch
 
 COMPUTE = """#version 450
 layout(local_size_x = 1) in;

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vkgroup.results.causes.findings import Finding, all_findings
+from vkgroup.record.causes.findings import Finding, all_findings
 from vkgroup.spec.strength import STRENGTHS
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -8,7 +8,7 @@ import pytest
 from findings_pages import DRIVERS, findings_of, pages
 
 from vkgroup.conformance.families import select
-from vkgroup.results.causes.findings import Finding, all_findings
+from vkgroup.record.causes.findings import Finding, all_findings
 from vkgroup.spec.rules import SENTENCES
 from vkgroup.spec.sentences import SENTENCES as BUILT_INS
 from vkgroup.spec.strength import STRENGTHS

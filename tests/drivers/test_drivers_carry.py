@@ -11,8 +11,8 @@ import pytest
 from repository import Repository
 
 from vkgroup import drivers
-from vkgroup.archives import extract_files
-from vkgroup.errors import DriverFetchError, InvalidInput
+from vkgroup.base.archives import extract_files
+from vkgroup.base.errors import DriverFetchError, InvalidInput
 
 _LACKING = "libvkgroup-test-carried.so.1"
 

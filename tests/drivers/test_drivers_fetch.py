@@ -14,9 +14,9 @@ import pytest
 from repository import Repository
 
 from vkgroup import drivers
+from vkgroup.base.errors import DriverFetchError, InvalidInput, NoDevice
 from vkgroup.drivers import apt, own_c_library
 from vkgroup.drivers.sources import debian_sources
-from vkgroup.errors import DriverFetchError, InvalidInput, NoDevice
 
 _LACKING = "libvkgroup-test-lacking.so.1"
 _DEEPER = "libvkgroup-test-deeper.so.1"

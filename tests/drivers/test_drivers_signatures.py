@@ -12,10 +12,10 @@ import pytest
 from repository import Repository, SigningKey, new_key
 
 from vkgroup import drivers
+from vkgroup.base.errors import CompilerUnavailable, DriverFetchError
 from vkgroup.drivers import apt, sources
 from vkgroup.drivers.apt import Apt
 from vkgroup.drivers.compilers import fetch_glslang
-from vkgroup.errors import CompilerUnavailable, DriverFetchError
 
 _source_lists = Apt._source_lists
 

@@ -31,10 +31,11 @@ from typing import Any
 import fuzz_record
 from command_words import FILES, line, prepare
 
-from vkgroup import drivers, processes
+from vkgroup import drivers
+from vkgroup.base import processes
+from vkgroup.base.phases import WRITING_SECONDS
 from vkgroup.cli.main import parser
 from vkgroup.cli.supervisor import time_limit_of
-from vkgroup.phases import WRITING_SECONDS
 
 LIMIT = 120.0
 """Seconds that a command without a time limit of its own may take on a busy machine."""

@@ -23,10 +23,10 @@ import fuzz_record
 from execution_corpus import Base
 from execution_worker import Mutated, load_corpus, module_of
 
+from vkgroup.base.errors import VkgroupError
 from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of
 from vkgroup.device import DeviceInfo
-from vkgroup.errors import VkgroupError
-from vkgroup.opening import select
+from vkgroup.workers.opening import select
 
 BATCH = 200
 """Modules of one process of the driver, which keeps memory of each pipeline."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from fuzz_corpora import ROOT
 
+from vkgroup.base.errors import VkgroupError
 from vkgroup.check.host import Guarantees
 from vkgroup.check.inputs import Inputs
 from vkgroup.check.preparation import prepare
@@ -21,13 +22,12 @@ from vkgroup.compiler import Target, compile_file, compile_source
 from vkgroup.compiler.optimizer import inline
 from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.program import build
-from vkgroup.errors import VkgroupError
+from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.programs.campaign.shader import render
 from vkgroup.programs.expressions import of_device
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import Promise
 from vkgroup.programs.values import Values
-from vkgroup.reference.device.capabilities import capabilities_of
 from vkgroup.spirv import Module
 
 TARGET = Target.VULKAN_1_2

@@ -15,7 +15,7 @@ from typing import Any
 from execution_trial import is_failure
 from fuzz_corpora import ROOT
 
-from vkgroup.files import write_whole
+from vkgroup.base.files import write_whole
 
 KEPT = 3
 """Findings that are kept with their module, of one base, kind, device and outcome; all failures are."""

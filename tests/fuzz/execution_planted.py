@@ -13,8 +13,8 @@ from typing import Any
 
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
-from vkgroup.opening import open_device
 from vkgroup.spirv import Module
+from vkgroup.workers.opening import open_device
 
 OF_DRIVER = ("crash", "hang", "differed")
 OF_VKGROUP = ("exception", "end", "hang")

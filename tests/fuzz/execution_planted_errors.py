@@ -9,7 +9,7 @@ from typing import Any
 import execution_trial
 from execution_planted import OF_VKGROUP, failure_of
 
-from vkgroup.opening import open_device as open_device
+from vkgroup.workers.opening import open_device as open_device
 
 _original = execution_trial.Dispatch.run
 

@@ -12,16 +12,7 @@ from typing import Any
 
 from execution_corpus import SIZE, Base
 
-from vkgroup.check.compare import compare
-from vkgroup.check.fields import fields_of
-from vkgroup.check.findings import Configuration
-from vkgroup.check.inputs import Inputs
-from vkgroup.check.rounding import tolerance_of
-from vkgroup.check.runs import Answer, Dispatch, Run, bindings_of, outputs_of_answer
-from vkgroup.compiler.optimizer import inline
-from vkgroup.device.limits import local_size_problems
-from vkgroup.dispatch import Device, RunResult
-from vkgroup.errors import (
+from vkgroup.base.errors import (
     DeviceLost,
     DispatchTimeout,
     DriverCrash,
@@ -31,10 +22,19 @@ from vkgroup.errors import (
     VkgroupError,
     describe,
 )
-from vkgroup.reference.device.capabilities import capabilities_of
+from vkgroup.check.compare import compare
+from vkgroup.check.fields import fields_of
+from vkgroup.check.findings import Configuration
+from vkgroup.check.inputs import Inputs
+from vkgroup.check.rounding import tolerance_of
+from vkgroup.check.runs import Answer, Dispatch, Run, bindings_of, outputs_of_answer
+from vkgroup.compiler.optimizer import inline
+from vkgroup.device.limits import local_size_problems
+from vkgroup.dispatch import Device, RunResult
+from vkgroup.dispatch.reference.capabilities import capabilities_of
+from vkgroup.record.causes.findings import findings_for
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.values.value import HARD
-from vkgroup.results.causes.findings import findings_for
 from vkgroup.spirv import Module, StructType
 
 REFERENCE = "reference"

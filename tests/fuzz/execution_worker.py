@@ -23,14 +23,14 @@ from execution_corpus import TARGET, Base, corpus
 from execution_mutations import mutated
 from execution_trial import AGREED, EXECUTED, NOT_RUN, UNDEFINED, Outcome, Trial
 
+from vkgroup.base.errors import InvalidModule
+from vkgroup.base.files import write_whole
 from vkgroup.compiler import validate
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidModule
-from vkgroup.files import write_whole
-from vkgroup.isolation import IsolatedDevice
-from vkgroup.opening import select
 from vkgroup.spirv import Module
+from vkgroup.workers.isolation import IsolatedDevice
+from vkgroup.workers.opening import select
 
 TRIES = 20
 """Mutations that are tried until the validator accepts one."""
@@ -50,7 +50,8 @@ class Task:
     """What a worker does.
 
     `corpus`: file with the modules to mutate, which is made if it is missing.
-    `opener`: ``"module:function"`` that opens a device in its process, as `vkgroup.opening.open_device` does.
+    `opener`: ``"module:function"`` that opens a device in its process, as
+    `vkgroup.workers.opening.open_device` does.
     """
 
     seed: int
@@ -59,7 +60,7 @@ class Task:
     drivers: tuple[str, ...]
     corpus: str
     seconds: float
-    opener: str = "vkgroup.opening:open_device"
+    opener: str = "vkgroup.workers.opening:open_device"
 
 
 @dataclass(frozen=True)

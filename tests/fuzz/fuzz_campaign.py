@@ -54,7 +54,8 @@ def jobs_of(target: str, inputs: int, seed: int) -> list[Job]:
 
 def environment(folder: Path) -> dict[str, str]:
     """Return a worker's environment: a separate cache with the user's drivers, and no default device."""
-    from vkgroup import drivers, processes
+    from vkgroup import drivers
+    from vkgroup.base import processes
 
     cache, kept_drivers = folder / "cache", drivers.drivers_folder()
     if not cache.exists() and kept_drivers.is_dir():

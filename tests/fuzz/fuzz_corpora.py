@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from vkgroup import conformance
+from vkgroup.base.errors import CompileError
 from vkgroup.compiler import Target, compile_source, disassemble
 from vkgroup.compiler import cache as module_cache
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.drivers import cache as driver_cache
-from vkgroup.errors import CompileError
 from vkgroup.spirv import Module
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vkgroup.files import write_whole
+from vkgroup.base.files import write_whole
 
 
 def update(file: Path, values: Mapping[str, Any]) -> None:

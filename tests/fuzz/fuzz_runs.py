@@ -15,9 +15,9 @@ import fuzz_corpora as corpora
 import fuzz_inputs as make
 from fuzz_target import Command, Damage, Target
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.main import COMMANDS, main
-from vkgroup.errors import InvalidInput
-from vkgroup.results.journal import RESULTS, RUN
+from vkgroup.record.journal import RESULTS, RUN
 
 _RECORD = "repro.json"
 
@@ -80,7 +80,7 @@ def _patterns() -> tuple[bytes, ...]:
 def _expectations(option: str) -> Any:
     def call(data: bytes, folder: Path) -> object:
         from vkgroup.conformance.expectations import read_expectations
-        from vkgroup.results.record import Status
+        from vkgroup.record.record import Status
 
         file = folder / "expected.txt"
         file.write_bytes(data)
@@ -161,7 +161,7 @@ def targets(command: Command) -> list[Target]:
                 (InvalidInput,),
             ),
         ]
-    if (corpora.ROOT / "vkgroup/results/reproduction").is_dir():
+    if (corpora.ROOT / "vkgroup/outputs/reproduction").is_dir():
         found.append(
             Target(
                 "repro_record",

@@ -20,6 +20,7 @@ import fuzz_runs
 from fuzz_target import Call, Damage, Errors, Target
 from hypothesis import strategies as st
 
+from vkgroup.base.errors import CompileError, InvalidInput, InvalidModule, VkgroupError
 from vkgroup.bench.compare import compare
 from vkgroup.cli import main as command_line
 from vkgroup.cli import pairs
@@ -28,8 +29,7 @@ from vkgroup.compiler import cache as module_cache
 from vkgroup.conformance.caselist import read_caselist
 from vkgroup.device.manifests import read_manifest
 from vkgroup.drivers import cache as driver_cache
-from vkgroup.errors import CompileError, InvalidInput, InvalidModule, VkgroupError
-from vkgroup.results.journal import RESULTS, RUN, Journal
+from vkgroup.record.journal import RESULTS, RUN, Journal
 from vkgroup.spirv import Module
 
 

@@ -29,8 +29,8 @@ from browser import open_browser  # noqa: E402
 from playwright.sync_api import Browser  # noqa: E402
 from sample_runs import bench, capabilities, check, new_run, write_run  # noqa: E402
 
-from vkgroup.results.report import read, write_html  # noqa: E402
-from vkgroup.results.report.plots import require_library  # noqa: E402
+from vkgroup.outputs.report import read, write_html  # noqa: E402
+from vkgroup.outputs.report.plots import require_library  # noqa: E402
 
 TOGETHER = 5
 """Payloads of one report."""

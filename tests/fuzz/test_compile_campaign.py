@@ -12,7 +12,7 @@ from fuzz_corpora import ROOT
 
 from vkgroup.compiler import compile_file
 from vkgroup.drivers import Driver
-from vkgroup.opening import select
+from vkgroup.workers.opening import select
 
 
 def base(name: str) -> Base:

@@ -10,11 +10,11 @@ from execution_mutant import Mutant
 from execution_mutations import MUTATIONS
 
 import vkgroup
+from vkgroup.base.errors import OutOfMemory
+from vkgroup.base.sampler import Sampler
 from vkgroup.compiler import Target, assemble, compile_source, disassemble, validate
-from vkgroup.errors import OutOfMemory
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.spans import Format, Span
-from vkgroup.sampler import Sampler
 from vkgroup.spirv import Module
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from fuzz_corpora import gl_sources
 
+from vkgroup.base.errors import CompileError, InvalidInput, InvalidModule
 from vkgroup.cli.main import main
 from vkgroup.compiler import compile_source, interface_of, isolated
 from vkgroup.device.manifests import read_manifest
 from vkgroup.drivers import cache as driver_cache
-from vkgroup.errors import CompileError, InvalidInput, InvalidModule
-from vkgroup.results.journal import RESULTS, RUN, Journal
-from vkgroup.results.record import parse_result
+from vkgroup.record.journal import RESULTS, RUN, Journal
+from vkgroup.record.record import parse_result
 from vkgroup.spirv import Module
 
 DEEP = "[" * 100_000

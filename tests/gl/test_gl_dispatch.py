@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from vkgroup import gl
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch
 
 # Counts workgroups, and writes down how many there are.
 _COUNT = """

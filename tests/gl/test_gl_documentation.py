@@ -9,7 +9,7 @@ import pytest
 
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
-from vkgroup.reference.device.capabilities import capabilities_of
+from vkgroup.dispatch.reference.capabilities import capabilities_of
 
 _DOCS = Path(__file__).parents[2] / "docs"
 _PAGE = (_DOCS / "gl.md").read_text(encoding="utf-8")

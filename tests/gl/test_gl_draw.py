@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from vkgroup import gl
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Device, DrawState
-from vkgroup.errors import InvalidDispatch
 
 _FILL = """
 #version 430

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from vkgroup import gl
+from vkgroup.base.errors import CompileError, InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.errors import CompileError, InvalidDispatch
 
 _WRITE = """
 #version 430

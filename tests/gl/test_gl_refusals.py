@@ -10,8 +10,8 @@ import pytest
 
 import vkgroup
 from vkgroup import gl
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidDispatch
 
 SOURCE = """#version 430
 layout(local_size_x = 1) in;

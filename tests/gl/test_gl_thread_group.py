@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from vkgroup import gl
+from vkgroup.base.errors import Unsupported
 from vkgroup.compiler import Target
 from vkgroup.device import SmBuiltins
 from vkgroup.dispatch import Device
-from vkgroup.errors import Unsupported
 from vkgroup.gl.tokens import THREAD_GROUP_TOKENS
 
 _SIZE = """

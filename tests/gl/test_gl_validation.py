@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from vkgroup import gl
+from vkgroup.base.errors import Unsupported
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import Unsupported
 
 _COMPUTE = """
 #version 430

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup import resources
+from vkgroup.base import resources
 
 Array = npt.NDArray[Any]
 

@@ -16,10 +16,10 @@ from program import Claim, Outcome, Program
 
 import vkgroup
 from vkgroup import drivers
+from vkgroup.base.errors import Unsupported
+from vkgroup.base.resources import shader
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
-from vkgroup.errors import Unsupported
-from vkgroup.resources import shader
 
 _PLACES = ("lanes", "places", "subgroups")
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128)

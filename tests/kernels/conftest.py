@@ -10,12 +10,13 @@ import pytest
 import software_drivers
 
 import vkgroup
-from vkgroup import drivers, resources
+from vkgroup import drivers
+from vkgroup.base import resources
+from vkgroup.base.errors import VkgroupError
 from vkgroup.check import Finding, check
 from vkgroup.check.checking import TARGET
 from vkgroup.compiler import compile_file
 from vkgroup.dispatch import Device
-from vkgroup.errors import VkgroupError
 from vkgroup.kernels import pipelines
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)

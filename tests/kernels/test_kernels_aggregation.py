@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 import vkgroup.kernels
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.aggregation import OPERATIONS, plan_aggregation
 from vkgroup.kernels.types import COMPARISONS, GLSL
 

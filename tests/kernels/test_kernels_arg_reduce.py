@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from vkgroup import kernels
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.reduce import plan_arg_reduce
 from vkgroup.kernels.reduce_plan import macros_of
 from vkgroup.kernels.types import NUMBERS

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from vkgroup import kernels
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 
 RAGGED = [[1, 2], [3]]
 FLOATS = np.ones((2, 3), np.float32)

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 
 from vkgroup import kernels
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.box_filter import plan_box_filter
 
 Array = npt.NDArray[Any]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from vkgroup import kernels
+from vkgroup.base.errors import DriverError, InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.errors import DriverError, InvalidDispatch
 from vkgroup.kernels import plan_cache
 
 _VALUES = np.random.default_rng(0).random(1000, np.float32)

@@ -13,9 +13,9 @@ import pytest
 
 import vkgroup
 import vkgroup.kernels
+from vkgroup.base.errors import DriverError, InvalidDispatch
 from vkgroup.dispatch import Buffer, Device, Fill
 from vkgroup.drivers import Driver
-from vkgroup.errors import DriverError, InvalidDispatch
 from vkgroup.kernels.compact import plan_compact
 from vkgroup.kernels.plan import Pass
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import vkgroup
-from vkgroup import kernels, resources
+from vkgroup import kernels
+from vkgroup.base import resources
 from vkgroup.cli.main import main
 from vkgroup.compiler import compile_file
 from vkgroup.compiler.request import Target

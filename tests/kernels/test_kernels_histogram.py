@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 import vkgroup.kernels
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.histogram import MATCHES, plan_bincount, plan_histogram
 from vkgroup.kernels.types import GLSL
 

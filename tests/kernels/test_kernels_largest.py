@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import OutOfMemory
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.drivers import Driver
-from vkgroup.errors import OutOfMemory
 
 kernels: Any = vkgroup.kernels
 

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from vkgroup import kernels, resources
+from vkgroup import kernels
+from vkgroup.base import resources
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.compiler import compile_file, validate
 from vkgroup.device import Capabilities, CooperativeMatrix
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.matmul import cooperative_shape, plan_matmul
 
 Array = npt.NDArray[Any]

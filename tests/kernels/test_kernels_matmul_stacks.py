@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from vkgroup import kernels, resources
+from vkgroup import kernels
+from vkgroup.base import resources
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.compiler import compile_file, validate
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.matmul import plan_matmul
 from vkgroup.kernels.matmul_stacks import Axis, stack_of
 from vkgroup.kernels.plan import Pass, Plan

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from vkgroup import kernels
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.matvec import plan_matvec
 from vkgroup.kernels.types import NUMBERS
 

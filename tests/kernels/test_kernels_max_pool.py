@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 
 import vkgroup.kernels
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.max_pool import METHODS, plan_max_pool
 from vkgroup.kernels.types import GLSL
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from vkgroup import kernels
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.mip_chain import VERSIONS, draw_quad_mip
 
 SHAPES = ((64, 64), (37, 113), (1, 9), (5, 1), (1, 1))

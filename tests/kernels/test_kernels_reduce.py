@@ -12,8 +12,8 @@ import pytest
 
 import vkgroup
 from vkgroup import kernels
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.reduce_plan import macros_of, plan_reduce
 from vkgroup.kernels.types import NUMBERS, OPERATIONS
 

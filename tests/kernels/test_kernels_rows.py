@@ -11,8 +11,8 @@ import pytest
 
 import vkgroup
 from vkgroup import kernels
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.rows import plan_layer_norm, plan_softmax
 
 Array = npt.NDArray[Any]

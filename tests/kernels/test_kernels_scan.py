@@ -11,9 +11,9 @@ import pytest
 
 import vkgroup
 import vkgroup.kernels
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.drivers import Driver
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.scan import plan_scan
 from vkgroup.kernels.types import NUMBERS
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 import vkgroup.kernels
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.plan import Pass, Plan
 from vkgroup.kernels.scan import plan_scan
 from vkgroup.kernels.scan_columns import divide

@@ -11,9 +11,9 @@ import pytest
 
 import vkgroup
 from vkgroup import drivers, kernels
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.check import Finding
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.radix_sort import KEY_DTYPES, MOST_KEYS, plan_radix_sort
 from vkgroup.kernels.radix_sort_tuning import CLAIMS, MATCHES
 

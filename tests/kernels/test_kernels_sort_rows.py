@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from vkgroup import kernels
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.plan import Pass, Plan
 from vkgroup.kernels.radix_sort import KEY_DTYPES
 from vkgroup.kernels.rank_sort import plan_rank_sort, prefers_ranks

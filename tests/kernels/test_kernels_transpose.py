@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 
 from vkgroup import kernels
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.transpose import Blocks, blocks_of, plan_transpose
 
 Array = npt.NDArray[Any]

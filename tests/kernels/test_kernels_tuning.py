@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from vkgroup import kernels
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidDispatch
 
 PLANS: dict[str, Callable[..., Any]] = {
     "reduce": lambda device, **tuning: kernels.plan_reduce(device, 300, "u4", "add", **tuning),

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 import vkgroup.kernels
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.unique import plan_unique
 
 Array = npt.NDArray[Any]

@@ -20,10 +20,10 @@ from mutants.stages import every_stage
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.run import Setup
 from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.opening import open_device
-from vkgroup.results.record import Result, Status
-from vkgroup.results.run import versions
-from vkgroup.runner.scheduler import LocalScheduler
+from vkgroup.record.record import Result, Status
+from vkgroup.record.run import versions
+from vkgroup.workers.opening import open_device
+from vkgroup.workers.scheduler import LocalScheduler
 
 OUTCOMES = {
     Status.FAIL: "caught",
@@ -120,7 +120,7 @@ def run(
 
     Parameters
     ----------
-    device : the device, as `vkgroup.opening.select` gives it.
+    device : the device, as `vkgroup.workers.opening.select` gives it.
     jobs : worker processes.
     seed : of the selection of cases, and of their data.
     stages, cases, limit : see `mutants.generator.generate`.

@@ -18,15 +18,15 @@ from typing import Any
 from mutants.generator import generate
 from mutants.judging import judged_lanes, plant
 from mutants.mutant import Group, Mutant
+from vkgroup.base.errors import VkgroupError
 from vkgroup.compiler import validate
 from vkgroup.conformance.diagnosis import diagnose
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.subgroup import SubgroupFamily, observed
 from vkgroup.conformance.verdict import verdict_on
 from vkgroup.device import DeviceInfo
-from vkgroup.errors import VkgroupError
-from vkgroup.opening import open_device, select
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
+from vkgroup.workers.opening import open_device, select
 
 HYPOTHESES: dict[str, tuple[str, ...]] = {
     "opcode": ("another_operator", "another_operation", "other_sign"),

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 from mutants.rewriting import Words, boolean_constant, instructions, rewritten
+from vkgroup.base.errors import CompileError, DispatchTimeout, DriverError, OutOfMemory
 from vkgroup.compiler import compile_source
 from vkgroup.dispatch.vulkan import pipeline
-from vkgroup.errors import CompileError, DispatchTimeout, DriverError, OutOfMemory
 
 LOOP, SWITCH, ELECT, ALL, ANY, BALLOT = 246, 251, 333, 334, 335, 339
 """Opcodes of OpLoopMerge, OpSwitch and group operations."""

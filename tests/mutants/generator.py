@@ -11,8 +11,8 @@ from mutants.mutant import Group, Mutant
 from vkgroup.conformance import support
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.cases import subgroup_cases
-from vkgroup.conformance.glsl_types import is_long
 from vkgroup.device import Capabilities
+from vkgroup.programs.glsl_types import is_long
 
 _Named = TypeVar("_Named", Case, Mutant)
 

@@ -10,6 +10,7 @@ from mutants.meaning import equivalence
 from mutants.mutant import Group, Mutant
 from mutants.operators import OPERATORS
 from mutants.site import Site
+from vkgroup.base.errors import DeviceLost, DispatchTimeout, InvalidModule, VkgroupError
 from vkgroup.compiler import validate
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.execute import Executor
@@ -17,8 +18,7 @@ from vkgroup.conformance.instances import Instances
 from vkgroup.conformance.program import Entry, Program
 from vkgroup.conformance.subgroup import SubgroupFamily, observed
 from vkgroup.conformance.verdict import expected_of, verdict_on
-from vkgroup.errors import DeviceLost, DispatchTimeout, InvalidModule, VkgroupError
-from vkgroup.results.record import Result, Status
+from vkgroup.record.record import Result, Status
 from vkgroup.spirv import Module
 
 UNEXPLAINED = "unexplained"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from test_probe_run import PLAYED, PlayedDevice
 
+from vkgroup.base.errors import CompileError, DeviceLost, DriverError
 from vkgroup.cli.main import main
 from vkgroup.device import Capabilities, Subgroup
-from vkgroup.errors import CompileError, DeviceLost, DriverError
 from vkgroup.probe import EXPERIMENTS
 
 

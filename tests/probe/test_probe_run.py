@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vkgroup.base.errors import CompileError, DeviceLost, DispatchTimeout, DriverError, Unsupported, describe
 from vkgroup.device import Capabilities, SizeControl, Subgroup
-from vkgroup.errors import CompileError, DeviceLost, DispatchTimeout, DriverError, Unsupported, describe
 from vkgroup.probe import EXPERIMENTS, Failed, InternalFailure, NotRun, NotSupported, Observed, probe
 
 ALL_OPERATIONS = ("basic", "vote", "arithmetic", "ballot", "shuffle", "shuffle_relative", "clustered", "quad")

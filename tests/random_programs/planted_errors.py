@@ -9,8 +9,8 @@ from mutants.rewriting import Words, rewritten
 from vkgroup.programs.campaign.run import compiled
 from vkgroup.programs.campaign.targets import Driver, Observation
 from vkgroup.programs.nodes import Block, If, Loop, Program, Statement, Switch
-from vkgroup.runner.messages import Failure
 from vkgroup.spirv import Module, grammar
+from vkgroup.workers.messages import Failure
 
 _GROUP_OPERATION = 4
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from vkgroup.compiler import Target, compile_source
+from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.programs.campaign.run import compiled
 from vkgroup.programs.campaign.shader import capacity, inputs, render
 from vkgroup.programs.campaign.targets import observe_reference
@@ -38,7 +39,6 @@ from vkgroup.programs.nodes import (
 from vkgroup.programs.rules import ANY_ACTIVE, value_faults
 from vkgroup.programs.shrinker import shrink
 from vkgroup.programs.values import Values
-from vkgroup.reference.device.capabilities import capabilities_of
 
 SIZE = 8
 EVERYTHING = of_device(capabilities_of(SIZE))

@@ -9,7 +9,6 @@ from mutants.changes import LSB, MSB, SHUFFLE, SHUFFLE_XOR, another_opcode
 from planted_errors import TailDuplicating, another_scan
 
 from vkgroup.device import Capabilities
-from vkgroup.opening import open_device, select
 from vkgroup.programs.campaign.run import Trial, Verdict
 from vkgroup.programs.campaign.targets import Driver
 from vkgroup.programs.expressions import of_device, promise_of
@@ -18,6 +17,7 @@ from vkgroup.programs.nodes import count_statements
 from vkgroup.programs.rules import value_faults
 from vkgroup.programs.shrinker import shrink
 from vkgroup.programs.values import Values
+from vkgroup.workers.opening import open_device, select
 
 pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
 

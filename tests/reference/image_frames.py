@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.sampler import Sampler
 from vkgroup.reference.interpreter.operations.images import IMAGES, ImageMemory
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.lane_set import LaneSet
 from vkgroup.reference.interpreter.values.value import CauseTable, Value, single
-from vkgroup.sampler import Sampler
 from vkgroup.spirv import ScalarType, Type, VectorType
 
 FLOAT, INT, UINT = ScalarType("float", 32), ScalarType("int", 32), ScalarType("uint", 32)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.formats import Format
+from vkgroup.base.formats import Format
+from vkgroup.base.sampler import Sampler
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory, decode
-from vkgroup.sampler import Sampler
 
 _ARITHMETIC = 1e-5
 """Operations outside of shaders are accurate to about one part in 10^5 (Vulkan 1.4, "Floating-Point

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.sampler import Sampler
+from vkgroup.base.sampler import Sampler
 
 
 def wrapped(i: int, size: int, mode: str) -> int | None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import Unsupported
 from vkgroup.compiler import Target, compile_source
-from vkgroup.errors import Unsupported
 from vkgroup.reference import bfloat16
 from vkgroup.reference.interpreter import Memory, Program, execute
 from vkgroup.reference.semantics.cooperative import multiply_add

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import Unsupported
 from vkgroup.compiler import Target, compile_source
-from vkgroup.errors import Unsupported
 from vkgroup.reference.interpreter import Program, execute
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.arrangement import in_quads, shuffled

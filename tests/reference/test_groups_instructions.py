@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from inputs import SIZES, generators, masks_of, operand_of, values_of
 from test_semantics_extended import ballots_of
 
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
 from vkgroup.reference.interpreter.operations.groups.instruction import GROUPS
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.lane_set import Subgroups

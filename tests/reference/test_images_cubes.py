@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from image_frames import number, sample
 
-from vkgroup.formats import FORMATS
+from vkgroup.base.formats import FORMATS
+from vkgroup.base.sampler import Sampler
 from vkgroup.reference.interpreter.operations.images import image_of
-from vkgroup.sampler import Sampler
 
 
 def on_cube(point: tuple[int, ...], sampler: Sampler, texels: np.ndarray) -> np.ndarray:

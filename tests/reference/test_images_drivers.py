@@ -10,13 +10,13 @@ import pytest
 from image_tolerance import filtered_tolerance, stored_tolerance
 
 import vkgroup
+from vkgroup.base.errors import Unsupported
+from vkgroup.base.formats import FORMATS, Format
+from vkgroup.base.sampler import ADDRESS_MODES, Sampler
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.vulkan import VulkanDevice
-from vkgroup.errors import Unsupported
-from vkgroup.formats import FORMATS, Format
 from vkgroup.reference.interpreter.operations.images import image_of
 from vkgroup.reference.interpreter.operations.images.memory import decode
-from vkgroup.sampler import ADDRESS_MODES, Sampler
 
 
 @pytest.fixture(scope="module")

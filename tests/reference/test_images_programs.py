@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vkgroup.base.formats import FORMATS
+from vkgroup.base.sampler import Sampler
 from vkgroup.compiler import compile_source
 from vkgroup.dispatch import Device
-from vkgroup.formats import FORMATS
 from vkgroup.reference.interpreter import Event, Memory, Program, execute
 from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
 from vkgroup.reference.interpreter.values.value import HARD
-from vkgroup.sampler import Sampler
 
 HEAD = """#version 460
 #extension GL_EXT_nonuniform_qualifier : require

@@ -25,12 +25,12 @@ from image_frames import (
     vec,
 )
 
-from vkgroup.choices import COMPARISONS
-from vkgroup.errors import InvalidDispatch
-from vkgroup.formats import FORMATS
+from vkgroup.base.choices import COMPARISONS
+from vkgroup.base.errors import InvalidDispatch
+from vkgroup.base.formats import FORMATS
+from vkgroup.base.sampler import ADDRESS_MODES, Sampler
 from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
 from vkgroup.reference.interpreter.values.value import HARD, Value, single
-from vkgroup.sampler import ADDRESS_MODES, Sampler
 from vkgroup.spirv import ScalarType, VectorType
 
 SHAPES = {"1D": (7,), "2D": (5, 8), "3D": (3, 4, 6)}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from image_frames import IMAGE, INT, LOD, SAMPLE, SAMPLED, UINT, VEC4, frame_of, ivec, number, run, vec
 
-from vkgroup.formats import FORMATS, Format
+from vkgroup.base.formats import FORMATS, Format
 from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of, texel_offset
 from vkgroup.reference.interpreter.values.value import HARD, single
 from vkgroup.spirv import ScalarType, VectorType

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from vkgroup.base.errors import CompileError
 from vkgroup.compiler import Target, compile_source
-from vkgroup.errors import CompileError
 from vkgroup.spec.categories import KHR_CATEGORIES, Category
 from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS, OperandKind
 from vkgroup.spec.types import SCALARS, TYPES

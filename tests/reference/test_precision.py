@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inputs import generators
 
-from vkgroup.errors import InvalidDispatch
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.reference.precision import interval, unit_roundoff
 from vkgroup.reference.registry import reference_of
 from vkgroup.spec.operations import OPERATIONS

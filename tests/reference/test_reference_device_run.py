@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.base.errors import DispatchTimeout, DriverError, OutOfMemory, Unsupported
 from vkgroup.dispatch import Device
-from vkgroup.errors import DispatchTimeout, DriverError, OutOfMemory, Unsupported
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -231,7 +231,7 @@ def test_too_little_memory_for_variables_is_an_error_of_ours(
 
 
 def test_too_little_memory_is_an_error_of_ours(reference: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vkgroup.reference.device import buffer
+    from vkgroup.dispatch.reference import buffer
 
     def refuse(*arguments: Any) -> None:
         raise MemoryError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from vkgroup.base.errors import InvalidModule, Unsupported
 from vkgroup.compiler import compile_source
-from vkgroup.errors import InvalidModule, Unsupported
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.values.value import leaves_of
 from vkgroup.spirv import Module, OpaqueType

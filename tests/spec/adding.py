@@ -99,7 +99,8 @@ def main() -> int:
         stage, pattern = "compute", add_operation(bool(options))
     else:
         stage, pattern = "kernel", add_stage()
-    from vkgroup import conformance, opening
+    from vkgroup import conformance
+    from vkgroup.workers import opening
 
     chosen = conformance.select((pattern,))
     cases = [case for case in chosen if getattr(case, "stage", "") == stage and not case.subgroup_size]

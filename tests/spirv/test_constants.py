@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vkgroup.base.errors import InvalidModule
 from vkgroup.compiler import Target, assemble, compile_source, validate
 from vkgroup.dispatch.specialization import pack_specialization
-from vkgroup.errors import InvalidModule
 from vkgroup.spirv import Module, ScalarType
 from vkgroup.spirv.editor import Editor
 from vkgroup.spirv.interface import LocalSize

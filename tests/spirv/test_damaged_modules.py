@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vkgroup.base.errors import InvalidModule
 from vkgroup.compiler import Target, assemble, compile_source, disassemble, validate
-from vkgroup.errors import InvalidModule
 from vkgroup.spirv import Module
 
 SOURCES = (

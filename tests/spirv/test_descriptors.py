@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from vkgroup.base.errors import InvalidModule
 from vkgroup.compiler import Target, assemble, compile_source, validate
-from vkgroup.errors import InvalidModule
 from vkgroup.spirv import Binding, ImageType, OpaqueType, SampledImageType, StructType
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from legacy_assembly import BALLOT, module
 
+from vkgroup.base.errors import InvalidModule
 from vkgroup.compiler import compile_source, validate
-from vkgroup.errors import InvalidModule
 from vkgroup.spirv import Module
 
 BUILT_INS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.compiler import Target, assemble, compile_source, disassemble, validate
-from vkgroup.errors import InvalidInput
 from vkgroup.spirv import Module, set_local_size
 
 _EMPTY = "layout(binding = 0) buffer B { uint b[]; }; void main() { b[gl_LocalInvocationIndex] = 1u; }"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from legacy_assembly import BALLOT, BOTH, VOTE, mask_module, module
 
+from vkgroup.base.errors import InvalidModule
 from vkgroup.compiler import Target, compile_source, disassemble, validate
-from vkgroup.errors import InvalidModule
 from vkgroup.spirv import Module, grammar, lower_legacy
 
 MASKS = (

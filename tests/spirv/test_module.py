@@ -7,8 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
+from vkgroup.base.errors import InvalidModule
 from vkgroup.compiler import Target, assemble, compile_source
-from vkgroup.errors import InvalidModule
 from vkgroup.spirv import Module, grammar, rename_entry_point
 
 MINIMAL = """

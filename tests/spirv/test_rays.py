@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from vkgroup.base.errors import InvalidModule
 from vkgroup.compiler import compile_source
-from vkgroup.errors import InvalidModule
 from vkgroup.spec.stages import RAY_STAGES
 from vkgroup.spirv import Module
 from vkgroup.spirv.types import OpaqueType, ScalarType, StructType, VectorType

@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
+from vkgroup.base.errors import InvalidModule
 from vkgroup.compiler import Target, assemble, compile_source
-from vkgroup.errors import InvalidModule
 from vkgroup.spirv import Module, ScalarType, SubgroupUse
 
 INT, UINT, FLOAT = ScalarType("int", 32), ScalarType("uint", 32), ScalarType("float", 32)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from vkgroup.base.errors import InvalidModule
 from vkgroup.compiler import assemble, disassemble, validate
-from vkgroup.errors import InvalidModule
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import add_source_extension, source_extensions
 

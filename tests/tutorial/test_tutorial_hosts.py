@@ -11,9 +11,9 @@ from types import ModuleType
 
 import pytest
 
-from vkgroup import resources
+from vkgroup.base import resources
+from vkgroup.base.errors import Unsupported
 from vkgroup.dispatch import Device
-from vkgroup.errors import Unsupported
 
 FOLDER = resources.shaders() / "tutorial"
 HOSTS = sorted(file.stem for file in FOLDER.glob("*.py") if file.stem not in ("host", "__main__"))

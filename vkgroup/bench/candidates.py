@@ -9,12 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from vkgroup.bench.definition import Candidate, Case, Data, Peer, Prepared, Recordable
-from vkgroup.bench.plans import Inputs, PlanCandidate
-from vkgroup.bench.timing import Trial, verify
-from vkgroup.closing import Closing
-from vkgroup.dispatch import Device
-from vkgroup.errors import (
+from vkgroup.base.closing import Closing
+from vkgroup.base.errors import (
     DeviceLost,
     DispatchTimeout,
     InternalError,
@@ -24,6 +20,10 @@ from vkgroup.errors import (
     describe,
     is_device_error,
 )
+from vkgroup.bench.definition import Candidate, Case, Data, Peer, Prepared, Recordable
+from vkgroup.bench.plans import Inputs, PlanCandidate
+from vkgroup.bench.timing import Trial, verify
+from vkgroup.dispatch import Device
 
 Prepare = Callable[[Data], Prepared]
 """Function that prepares a candidate on a set of data."""

@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from vkgroup.base.errors import InvalidInput
+from vkgroup.base.resources import bench
 from vkgroup.bench.definition import Definition, Peer
-from vkgroup.errors import InvalidInput
-from vkgroup.resources import bench
 
 CEILING = "ceiling."
 """Prefix of the names of ceilings; a case's `needs` use the names without it."""

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from vkgroup import choices
+from vkgroup.base import choices
+from vkgroup.base.errors import InvalidInput
+from vkgroup.base.reading import read_text
 from vkgroup.bench.row import Estimate, median_interval
-from vkgroup.errors import InvalidInput
-from vkgroup.reading import read_text
 
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _CONTEXT = ("device", "driver_name", "driver_info", "driver_version", "vkgroup_version", "host_name", "clock")

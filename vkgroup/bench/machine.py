@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from vkgroup.closing import Closing
+from vkgroup.base.closing import Closing
+from vkgroup.base.resources import bench
 from vkgroup.compiler.front_ends import compiler_name
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Device
-from vkgroup.resources import bench
 
 _EVICTING_RATIO = 4
 """Ratio of the data of one round to the cache size from which every run reads from memory."""

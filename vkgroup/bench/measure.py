@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.closing import Closing
+from vkgroup.base.errors import InvalidDispatch, OutOfMemory, Unsupported
 from vkgroup.bench.candidates import Candidates
 from vkgroup.bench.catalogue import CEILING
 from vkgroup.bench.definition import Case, Definition, Peer
 from vkgroup.bench.machine import Cache, Eviction
 from vkgroup.bench.row import Row, Samples, Share, Timed, median_interval, ratio_interval
 from vkgroup.bench.timing import GpuLoad, Timings, Trial, sets_needed, time_rounds
-from vkgroup.closing import Closing
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidDispatch, OutOfMemory, Unsupported
 
 _CPU_SECONDS = 0.02
 """Approximate duration of a ceiling's run on a CPU device; longer if memory must be filled."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.data import RECIPES, Request, recipe_name
-from vkgroup.conformance.glsl_types import to_planes
+from vkgroup.programs.glsl_types import to_planes
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.groups import OPERATORS, identity

@@ -13,15 +13,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.bench import definition, micro_cases, micro_shared
 from vkgroup.bench.definition import Arrays, Data, Prepared
 from vkgroup.bench.micro_cases import Case, all_cases
 from vkgroup.bench.micro_clock import PreparedProgram, Program, clock_name, has_clock, required_size, unit
 from vkgroup.bench.micro_shader import KINDS, Entry, Shape, source
-from vkgroup.conformance.glsl_types import from_planes, planes
 from vkgroup.dispatch import Device, Pipeline
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.pipelines import full_subgroups, subgroup_size
+from vkgroup.programs.glsl_types import from_planes, planes
 from vkgroup.reference.semantics.lanes import Lanes
 
 _MOST_SUBGROUPS = 32

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.base.resources import bench
 from vkgroup.bench.definition import Arrays, Data, Prepared
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Device, Pipeline
 from vkgroup.kernels.pipelines import full_subgroups, subgroup_size
-from vkgroup.resources import bench
 
 _ALL_BITS = 0xFFFFFFFF
 _SAMPLES = 8

@@ -27,8 +27,8 @@ from string import Template
 
 from vkgroup.bench import micro_shared
 from vkgroup.bench.micro_cases import SUBSETS, Case
-from vkgroup.conformance.glsl_types import planes, reader, writer
 from vkgroup.conformance.intrinsics import EXTENSION, intrinsic_of
+from vkgroup.programs.glsl_types import planes, reader, writer
 from vkgroup.spec.categories import Category
 from vkgroup.spec.operations import OperandKind
 from vkgroup.spec.types import GlslType

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vkgroup.base.closing import Closing
 from vkgroup.bench.definition import Arrays, Data
-from vkgroup.closing import Closing
 from vkgroup.device import vk
 from vkgroup.dispatch import Device, Dispatch
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.closing import Closing
+from vkgroup.base.errors import InvalidInput
 from vkgroup.bench.definition import Arrays, Data, Recordable
 from vkgroup.bench.row import TIMESTAMPS
-from vkgroup.closing import Closing
 from vkgroup.dispatch import Buffer, Copy, Device, Fill
-from vkgroup.errors import InvalidInput
 
 FILL_BYTE = 0xA5
 """Byte value that fills outputs before a run whose results are verified."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.bench.catalogue import power_text
 from vkgroup.bench.row import Row, Timed
-from vkgroup.errors import InvalidInput, Unsupported
 
 # Okabe and Ito's color-blind safe palette; a version has the same color in all plots.
 _COLORS = {"subgroup": "#0072B2", "shared": "#D55E00", "cooperative": "#009E73"}

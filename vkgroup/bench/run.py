@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup import choices
+from vkgroup.base import choices
+from vkgroup.base.errors import InvalidInput, OutOfMemory, Unsupported
 from vkgroup.bench import catalogue
 from vkgroup.bench.definition import Definition, Peer
 from vkgroup.bench.machine import Cache, eviction, last_level_cache
@@ -24,7 +25,6 @@ from vkgroup.bench.measure import (
 from vkgroup.bench.row import Row
 from vkgroup.bench.timing import gpu_load
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidInput, OutOfMemory, Unsupported
 
 _RUNS = 40
 """Number of runs of its first variant that must fit into a row's duration on a CPU device."""

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from vkgroup.base.closing import Closing
+from vkgroup.base.resources import bench
 from vkgroup.bench.definition import Data, Prepared
 from vkgroup.bench.host import first_error
 from vkgroup.bench.machine import Eviction
 from vkgroup.bench.row import Samples, is_steady
-from vkgroup.closing import Closing
 from vkgroup.dispatch import Device
-from vkgroup.resources import bench
 
 STEADY_BLOCK, STEADY_BLOCKS, STEADY_TOLERANCE = 5, 3, 0.02
 """Definition of steady: each candidate's medians of the last 3 blocks of 5 rounds are within 2 %."""

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from vkgroup.base.errors import VkgroupError
 from vkgroup.check.compare import Difference
 from vkgroup.check.findings import Configuration
 from vkgroup.check.flow import Flow
 from vkgroup.check.runs import Dispatch, Run
 from vkgroup.check.size_constants import COMPARISONS, Candidate, operand_word
-from vkgroup.errors import VkgroupError
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spirv import Instruction, Module, grammar

@@ -11,6 +11,10 @@ from typing import Any
 
 import numpy.typing as npt
 
+from vkgroup.base.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
+from vkgroup.base.errors import InvalidInput
+from vkgroup.base.phases import DeadlineReached
+from vkgroup.base.reading import printable, read_bytes
 from vkgroup.check.diagnosis import (
     findings_of,
 )
@@ -28,14 +32,10 @@ from vkgroup.check.refusals import require_no_addresses
 from vkgroup.check.report import Report
 from vkgroup.check.runs import Job, bindings_of
 from vkgroup.check.state import CheckState, coverage_of, run_and_compare
-from vkgroup.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.compiler import Target, assemble, compile_file, validate
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.slots import check_kinds
-from vkgroup.errors import InvalidInput
-from vkgroup.phases import DeadlineReached
-from vkgroup.reading import printable, read_bytes
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
 from vkgroup.spec.limits import QUAD_SIZE
@@ -73,7 +73,7 @@ def check(
     Parameters
     ----------
     shader : a module, or the file of one: GLSL, HLSL, ``.spv`` or ``.spvasm``.
-    sizes : subgroup sizes; None for `vkgroup.choices.CHECK_SIZES` and the sizes of `devices`.
+    sizes : subgroup sizes; None for `vkgroup.base.choices.CHECK_SIZES` and the sizes of `devices`.
     groups : workgroup counts in up to three dimensions; None chooses them from the shader.
     inputs : arrays by binding name, number in set 0, or (set, number); the rest is generated. A list of
         arrays is for an array of descriptors.

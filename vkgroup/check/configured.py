@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidInput
+from vkgroup.base.formats import FORMATS, fitting
 from vkgroup.check.fields import Field, fields_of, put, take
 from vkgroup.configuration.fields import Key, key_of, nearest
 from vkgroup.configuration.rules import Source, elements, is_rule, load, make, numbers, parse
-from vkgroup.errors import InvalidInput
-from vkgroup.formats import FORMATS, fitting
 from vkgroup.spirv import Binding, ImageType, Module, PushConstants, SampledImageType, StructType
 
 _ELEMENTS = "@data"  # the name that glslang gives to the array in an HLSL buffer

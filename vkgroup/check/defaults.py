@@ -14,7 +14,7 @@ from vkgroup.check.influence import Source
 from vkgroup.check.inputs import GeneratedNumber
 from vkgroup.check.trial_set import TrialSet
 from vkgroup.check.trials import Trial
-from vkgroup.dispatch.results import Event
+from vkgroup.reference.events import Event
 
 _MOST_TRIALS = 48
 """Maximum number of trials."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from vkgroup.base.errors import DispatchTimeout
 from vkgroup.check.assumptions import Assumption
 from vkgroup.check.compare import Difference
 from vkgroup.check.divergence import Divergence, find_divergence
@@ -14,8 +15,7 @@ from vkgroup.check.further_lines import notes_of_lines
 from vkgroup.check.inputs import Inputs
 from vkgroup.check.runs import Dispatch, Run
 from vkgroup.check.size_constants import Candidate
-from vkgroup.dispatch.results import Event
-from vkgroup.errors import DispatchTimeout
+from vkgroup.reference.events import Event
 
 Differing = Sequence[tuple[Run, Run, Difference]]
 

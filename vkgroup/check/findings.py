@@ -14,7 +14,7 @@ from typing import Any
 
 from vkgroup.check.host import SpecializationValue
 from vkgroup.compiler import disassemble
-from vkgroup.dispatch.results import Invocation
+from vkgroup.reference.events import Invocation
 from vkgroup.spirv import Instruction, Module
 from vkgroup.spirv.lines import LineTable
 from vkgroup.spirv.source_text import Line

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.byte_sizes import size_text
+from vkgroup.base.byte_sizes import size_text
+from vkgroup.base.errors import InvalidDispatch, InvalidInput, Unsupported
+from vkgroup.base.formats import FORMATS, Format, fitting
 from vkgroup.check.fields import Field, Generator, fields_of, partial_count, put
 from vkgroup.check.flow import WHOLE, atomic_members, measured_buffers
 from vkgroup.check.inputs import (
@@ -25,8 +27,6 @@ from vkgroup.check.inputs import (
 )
 from vkgroup.dispatch.blocks import check_array, pack_push, suggestion
 from vkgroup.dispatch.buffer import checked_array
-from vkgroup.errors import InvalidDispatch, InvalidInput, Unsupported
-from vkgroup.formats import FORMATS, Format, fitting
 from vkgroup.spirv import Binding, ImageType, Module, SampledImageType, StructType
 
 _AXES = {"1D": 1, "2D": 2, "3D": 3, "Cube": 2, "Buffer": 1}

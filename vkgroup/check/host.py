@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.check.inputs import SPECIALIZED, GeneratedNumber
-from vkgroup.errors import InvalidInput
 from vkgroup.spirv import EntryPoint, Module
 
 

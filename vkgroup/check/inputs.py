@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.formats import Format
+from vkgroup.base.sampler import Sampler
 from vkgroup.check.fields import Field, take, words_of
-from vkgroup.formats import Format
 from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.value import BEFORE_HARD
-from vkgroup.sampler import Sampler
 from vkgroup.spirv import Binding, ImageType, SampledImageType, StructType
 
 Key = str | int | tuple[int, int]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from vkgroup.base.errors import InvalidInput
+from vkgroup.base.reading import read_text
 from vkgroup.compiler.hlsl_front_ends import stage_of_source
-from vkgroup.errors import InvalidInput
-from vkgroup.reading import read_text
 
 _LANGUAGES = (".glsl", ".hlsl", ".slang")
 

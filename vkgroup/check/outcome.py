@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from vkgroup.base.errors import CompileError, CompilerUnavailable, Unsupported, VkgroupError
 from vkgroup.check.findings import Finding
 from vkgroup.check.report import Report
 from vkgroup.check.report_text import count_of, lines_of
-from vkgroup.errors import CompileError, CompilerUnavailable, Unsupported, VkgroupError
 
 _MOST = 300
 """Maximum count of characters of a reason in a line."""

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from vkgroup import files
+from vkgroup.base import files
 from vkgroup.check.outcome import Outcome, OutcomeKind
 from vkgroup.compiler.cache import key_of, thin_out
 

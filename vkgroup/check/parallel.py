@@ -9,10 +9,10 @@ from dataclasses import replace
 from queue import Empty, Queue
 from typing import Any
 
+from vkgroup.base.errors import VkgroupError, describe
 from vkgroup.check.outcome import Outcome, OutcomeKind
-from vkgroup.errors import VkgroupError, describe
-from vkgroup.runner.messages import Failure, WorkerSetup
-from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
+from vkgroup.workers.messages import Failure, WorkerSetup
+from vkgroup.workers.worker_process import WorkerDied, WorkerProcess
 
 _Answers = Queue[tuple[int, Outcome]]
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidInput, Unsupported
+from vkgroup.base.phases import phase
 from vkgroup.check.findings import Configuration
 from vkgroup.check.flow import used_axes, uses_atomic_results
 from vkgroup.check.generation import make_inputs
@@ -26,10 +28,8 @@ from vkgroup.check.search import Search
 from vkgroup.check.trial_set import differing
 from vkgroup.check.trials import Trial, Trier
 from vkgroup.device.limits import local_size_problems
+from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.dispatch.specialization import notes_of, pack_specialization
-from vkgroup.errors import InvalidInput, Unsupported
-from vkgroup.phases import phase
-from vkgroup.reference.device.capabilities import capabilities_of
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.spirv import EntryPoint, Module
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from vkgroup.base.errors import DispatchTimeout, OutOfMemory
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.fields import partial_count
 from vkgroup.check.findings import Configuration, Kind, SourceLocations
@@ -16,8 +17,7 @@ from vkgroup.check.runs import Run
 from vkgroup.check.search import Search, least_change
 from vkgroup.check.trial_set import differing
 from vkgroup.check.trials import Trial, key_of
-from vkgroup.dispatch.results import Event
-from vkgroup.errors import DispatchTimeout, OutOfMemory
+from vkgroup.reference.events import Event
 from vkgroup.spirv import StructType
 
 _MOST_RERUNS = 4

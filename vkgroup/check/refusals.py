@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
 from vkgroup.spirv import Module, grammar
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vkgroup.base.errors import InternalError, InvalidInput
 from vkgroup.check.findings import Coverage, Finding
 from vkgroup.check.question import Question
-from vkgroup.errors import InternalError, InvalidInput
 
 
 @dataclass(frozen=True)

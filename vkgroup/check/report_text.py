@@ -10,7 +10,7 @@ from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Place
 from vkgroup.check.question import Question
 from vkgroup.check.report import Report
 from vkgroup.check.underline import underlined
-from vkgroup.dispatch.results import FragmentInvocation, Invocation
+from vkgroup.reference.events import FragmentInvocation, Invocation
 
 _COLOURS = {
     Kind.DIFFERS: "bold magenta",

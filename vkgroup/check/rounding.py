@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.formats import Format
 from vkgroup.check.compare import Flags, Tolerance, pairs_of, widen
 from vkgroup.check.runs import Dispatch, Run
-from vkgroup.formats import Format
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.precision import legal_range
 from vkgroup.reference.interpreter.operations.steps import Instrument

@@ -12,14 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.findings import Configuration, Kind
-from vkgroup.check.flow import reads_of
-from vkgroup.check.inputs import Inputs, memory_of
-from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.device.limits import subgroup_size_problems
-from vkgroup.device.requirements import missing
-from vkgroup.dispatch import Device
-from vkgroup.errors import (
+from vkgroup.base.errors import (
     DispatchTimeout,
     NoDevice,
     OutOfMemory,
@@ -28,15 +21,22 @@ from vkgroup.errors import (
     describe,
     is_device_error,
 )
-from vkgroup.opening import open_device
+from vkgroup.check.findings import Configuration, Kind
+from vkgroup.check.flow import reads_of
+from vkgroup.check.inputs import Inputs, memory_of
+from vkgroup.device import Capabilities, DeviceInfo
+from vkgroup.device.limits import subgroup_size_problems
+from vkgroup.device.requirements import missing
+from vkgroup.dispatch import Device
 from vkgroup.reference.interpreter import Cause, Event, Invocation, Outcome, execute
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.arrangement import Arrangement, shuffled
 from vkgroup.reference.interpreter.values.value import BEFORE_HARD
-from vkgroup.runner.messages import Failure
-from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
 from vkgroup.spirv import Module
+from vkgroup.workers.messages import Failure
+from vkgroup.workers.opening import open_device
+from vkgroup.workers.worker_process import WorkerDied, WorkerProcess
 
 Place = tuple[int, int, int]
 """Set, binding and array index of a descriptor."""
@@ -337,7 +337,7 @@ class Compilation:
 
 @dataclass
 class JobSession:
-    """The first message to a worker that runs a job, and its session; see `vkgroup.runner.messages`.
+    """The first message to a worker that runs a job, and its session; see `vkgroup.workers.messages`.
 
     The requests open the device themselves: an unsuitable device is an answer.
     """

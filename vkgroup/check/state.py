@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from vkgroup import phases
+from vkgroup.base import phases
+from vkgroup.base.errors import DispatchTimeout, Unsupported
+from vkgroup.base.phases import DeadlineReached, Owner, phase
 from vkgroup.check.assumptions import Assumption, Experiment, find_assumption
 from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers
 from vkgroup.check.diagnosis import (
@@ -26,8 +28,6 @@ from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import Answer, Dispatch, Job, Run, outputs_of_answer, run_job
 from vkgroup.check.size_constants import find_candidates
 from vkgroup.device import DeviceInfo
-from vkgroup.errors import DispatchTimeout, Unsupported
-from vkgroup.phases import DeadlineReached, Owner, phase
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.spec.limits import QUAD_SIZE

@@ -13,7 +13,7 @@ from vkgroup.check.guesses import Numbers
 from vkgroup.check.influence import Influence, Source
 from vkgroup.check.inputs import GeneratedNumber, NumberKey
 from vkgroup.check.trials import EventKey, Trial, Trier, key_of
-from vkgroup.dispatch.results import Event
+from vkgroup.reference.events import Event
 from vkgroup.spirv import Module
 from vkgroup.spirv.declarations import Declarations
 

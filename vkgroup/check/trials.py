@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from vkgroup.base.errors import DispatchTimeout, InvalidInput, InvalidModule, OutOfMemory
 from vkgroup.check.findings import RACES, Configuration
 from vkgroup.check.guesses import Numbers
 from vkgroup.check.inputs import GeneratedNumber, Inputs, constant_id
 from vkgroup.check.runs import Dispatch, Run
-from vkgroup.dispatch.results import Event
-from vkgroup.errors import DispatchTimeout, InvalidInput, InvalidModule, OutOfMemory
+from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.spirv import ArrayType, StructType
 

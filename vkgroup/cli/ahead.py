@@ -10,7 +10,7 @@ import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from vkgroup.runner import spare
+from vkgroup.workers import spare
 
 if TYPE_CHECKING:
     from vkgroup.device import DeviceInfo
@@ -27,7 +27,7 @@ def begin(arguments: argparse.Namespace) -> None:
     if choice is not None and ("," in choice or choice.strip().lower() == "all"):
         return
     # Imported after the start of the worker, which runs at the same time.
-    from vkgroup import opening
+    from vkgroup.workers import opening
 
     future: Future[DeviceInfo] = Future()
 
@@ -42,10 +42,10 @@ def begin(arguments: argparse.Namespace) -> None:
 
 
 def device(choice: str | None) -> DeviceInfo:
-    """Return the device that `vkgroup.opening.select` chooses, and raise its errors."""
+    """Return the device that `vkgroup.workers.opening.select` chooses, and raise its errors."""
     if (future := _choices.pop(choice, None)) is not None:
         return future.result()
-    from vkgroup import opening
+    from vkgroup.workers import opening
 
     return opening.select(choice)
 

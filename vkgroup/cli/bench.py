@@ -10,6 +10,8 @@ from pathlib import Path
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import vkgroup
+from vkgroup.base.errors import InvalidInput
+from vkgroup.base.phases import Owner, phase
 from vkgroup.bench import catalogue, google, machine, plot
 from vkgroup.bench.definition import Definition
 from vkgroup.bench.machine import last_level_cache
@@ -18,9 +20,7 @@ from vkgroup.cli import bench_tables
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidInput
-from vkgroup.phases import Owner, phase
-from vkgroup.results.history import Recording, recorded
+from vkgroup.outputs.history import Recording, recorded
 
 _WIDTH = 100
 """Width of output that does not go to a terminal, in columns."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vkgroup.cli.console import Console
-from vkgroup.results.causes import Cause
-from vkgroup.results.causes.text import rule_text, truncated, without_rule
+from vkgroup.record.causes import Cause
+from vkgroup.record.causes.text import rule_text, truncated, without_rule
 
 SHOWN = 10
 """Causes of each kind that are printed; all are in summary.json."""

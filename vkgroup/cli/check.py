@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from vkgroup import phases
+from vkgroup.base import phases
+from vkgroup.base.choices import SOURCE_DIALECTS
+from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.check.outcome import of_error, of_late, of_report, worst
 from vkgroup.check.report import Report
 from vkgroup.check.report_text import lines_of
-from vkgroup.choices import SOURCE_DIALECTS
 from vkgroup.cli import deadline, output, pairs, shaders
 from vkgroup.cli.check_command import command_of
 from vkgroup.cli.check_compile import Compilation, compile_all, with_compilation
@@ -25,7 +26,6 @@ from vkgroup.cli.supervisor import late
 from vkgroup.cli.with_file import Settings, settings_of
 from vkgroup.configuration import Arrays, Configuration, write
 from vkgroup.device import DeviceInfo
-from vkgroup.errors import InvalidInput, VkgroupError
 
 _OF_LIBRARIES = (
     ("--jobs", "jobs"),
@@ -159,8 +159,8 @@ def _code(report: Report, strict: bool) -> int:
 def _make_folder(folder: Path, settings: Settings, checked: Checked, devices: list[DeviceInfo]) -> None:
     """Write the reproduction folder of ``--repro``."""
     # Imported here, because only --repro needs the suite.
-    from vkgroup.results.reproduction.findings import Checked as Described
-    from vkgroup.results.reproduction.findings import make_check
+    from vkgroup.outputs.reproduction.findings import Checked as Described
+    from vkgroup.outputs.reproduction.findings import make_check
 
     options = settings.options
     how = Described(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from vkgroup.choices import CHECK_LANES, CHECK_STEP_LIMIT, COMPILERS
+from vkgroup.base.choices import CHECK_LANES, CHECK_STEP_LIMIT, COMPILERS
 from vkgroup.cli.with_file import Settings
 
 _REPEATED = (

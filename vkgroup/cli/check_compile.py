@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from vkgroup.base.errors import InvalidInput, Unsupported, VkgroupError
 from vkgroup.check.findings import Finding, Kind, Place
 from vkgroup.check.report import Report
 from vkgroup.cli.check_one import load
@@ -13,9 +14,8 @@ from vkgroup.cli.with_file import Settings
 from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of
 from vkgroup.device import DeviceInfo
 from vkgroup.device.fetched import labels, newest_names
-from vkgroup.errors import InvalidInput, Unsupported, VkgroupError
-from vkgroup.runner.multi_device import choose
-from vkgroup.runner.pool import default_jobs
+from vkgroup.workers.multi_device import choose
+from vkgroup.workers.pool import default_jobs
 
 _REASON_LINES = 3
 """Lines of an error in the list of devices; a finding has all."""

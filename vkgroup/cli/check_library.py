@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from vkgroup.base.errors import InvalidInput, VkgroupError
+from vkgroup.base.phases import DeadlineReached, status
 from vkgroup.check import outcome_cache
 from vkgroup.check.library import shaders_in
 from vkgroup.check.outcome import Outcome, OutcomeKind, of_error, of_late, of_report, worst
@@ -26,12 +28,10 @@ from vkgroup.cli.signals import keeping
 from vkgroup.cli.supervisor import GRACE_SECONDS
 from vkgroup.cli.with_file import Settings, settings_of
 from vkgroup.device import DeviceInfo
-from vkgroup.errors import InvalidInput, VkgroupError
-from vkgroup.opening import select
-from vkgroup.phases import DeadlineReached, status
-from vkgroup.results.exports.checks import Entry, github, write_gitlab, write_junit
-from vkgroup.runner.pool import default_jobs
+from vkgroup.outputs.exports.checks import Entry, github, write_gitlab, write_junit
 from vkgroup.spirv import Module
+from vkgroup.workers.opening import select
+from vkgroup.workers.pool import default_jobs
 
 _COLOURS = {
     OutcomeKind.CLEAN: "green",

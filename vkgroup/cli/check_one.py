@@ -18,8 +18,8 @@ from vkgroup.cli.with_file import Settings
 from vkgroup.compiler import Target
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
-from vkgroup.opening import select
 from vkgroup.spirv import Module
+from vkgroup.workers.opening import select
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.cli import shaders
 from vkgroup.compiler import GlInterface, disassemble, interface_of
-from vkgroup.errors import InvalidInput
 from vkgroup.spirv import Module
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from vkgroup.choices import COMPILERS
+from vkgroup.base.choices import COMPILERS
+from vkgroup.base.errors import CompilerUnavailable
 from vkgroup.cli.output import megabytes, people, table, write_json
 from vkgroup.cli.progress import show_progress
 from vkgroup.compiler.front_ends import compiler_name
 from vkgroup.compiler.installed import compilers_folder
-from vkgroup.errors import CompilerUnavailable
 
 _LANGUAGES = {
     "glslang": ("vulkan", "GLSL (the default)"),

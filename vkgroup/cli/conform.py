@@ -17,6 +17,7 @@ from queue import Queue
 from rich.progress import Progress
 from rich.text import Text
 
+from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.cli import ahead
 from vkgroup.cli.conform_run import check_files, conclude, default_folder, judge, number_of, progress_view
 from vkgroup.cli.console import Console
@@ -26,12 +27,11 @@ from vkgroup.compiler.front_ends import compiler_of_language
 from vkgroup.conformance import AnyCase, Run, select, select_names
 from vkgroup.conformance.languages import expressible
 from vkgroup.device import DeviceInfo
-from vkgroup.errors import InvalidInput, VkgroupError
-from vkgroup.results.history import Recording
-from vkgroup.results.journal import RESULTS
-from vkgroup.runner import multi_device
-from vkgroup.runner.cluster.offer import need_distributed
-from vkgroup.runner.multi_device import Target
+from vkgroup.outputs.history import Recording
+from vkgroup.record.journal import RESULTS
+from vkgroup.workers import multi_device
+from vkgroup.workers.cluster.offer import need_distributed
+from vkgroup.workers.multi_device import Target
 
 
 def execute_devices(expecting: Expecting, console: Console) -> int:
@@ -49,8 +49,8 @@ def execute_devices(expecting: Expecting, console: Console) -> int:
         return _judge_all(expecting, made, console, apart=True)
     need_distributed()
     # Dask is an optional dependency.
-    from vkgroup.runner.cluster.connecting import connected
-    from vkgroup.runner.cluster.targets import targets
+    from vkgroup.workers.cluster.connecting import connected
+    from vkgroup.workers.cluster.targets import targets
 
     with connected(arguments.cluster, arguments.jobs, arguments.device) as cluster:
         made = targets(cluster, arguments.device)

@@ -12,6 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from vkgroup.base.errors import InternalError, InvalidInput, NoDevice
+from vkgroup.base.reading import require_regular_if_exists
 from vkgroup.cli.causes import print_causes
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting
@@ -19,16 +21,14 @@ from vkgroup.cli.last_lines import REPORT, finish, print_failed_batches, print_n
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
-from vkgroup.errors import InternalError, InvalidInput, NoDevice
-from vkgroup.reading import require_regular_if_exists
-from vkgroup.results.causes import Cause
-from vkgroup.results.exports.baseline import check_baseline
-from vkgroup.results.exports.folder import write_capabilities, write_summary
-from vkgroup.results.exports.junit import write_junit
-from vkgroup.results.history import Recording
-from vkgroup.results.record import TakeResults
-from vkgroup.results.run import CasesWithoutVerdict
-from vkgroup.runner import multi_device
+from vkgroup.outputs.exports.baseline import check_baseline
+from vkgroup.outputs.exports.folder import write_capabilities, write_summary
+from vkgroup.outputs.exports.junit import write_junit
+from vkgroup.outputs.history import Recording
+from vkgroup.record.causes import Cause
+from vkgroup.record.record import TakeResults
+from vkgroup.record.run import CasesWithoutVerdict
+from vkgroup.workers import multi_device
 
 _COLOURS = {
     Status.PASS: "green",

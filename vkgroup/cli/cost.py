@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import vkgroup
-from vkgroup.choices import COMPILERS
+from vkgroup.base.choices import COMPILERS
+from vkgroup.base.errors import InvalidInput, NoDevice, Unsupported
+from vkgroup.base.reading import read_text
 from vkgroup.cli import shaders
 from vkgroup.cli.output import people, table, write_json
 from vkgroup.cli.with_file import Settings, settings_of
@@ -17,9 +19,7 @@ from vkgroup.cost import FIELDS, Cost, Job, Status, costs_on, job_of, labels, re
 from vkgroup.cost.comparing import paired
 from vkgroup.device import DeviceInfo
 from vkgroup.device.fetched import newest_names, representatives
-from vkgroup.errors import InvalidInput, NoDevice, Unsupported
-from vkgroup.reading import read_text
-from vkgroup.runner.multi_device import choose
+from vkgroup.workers.multi_device import choose
 
 _BAD = (Status.REJECTED, Status.CRASH, Status.TIMEOUT)
 """Statuses that are verdicts against a driver."""

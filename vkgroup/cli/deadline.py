@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from vkgroup import phases
+from vkgroup.base import phases
 
 RUN_PART = 5
 """One run may take this part of the time of a command: others are left where one does not end."""

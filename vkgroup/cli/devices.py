@@ -11,7 +11,7 @@ from vkgroup.device import Discovery
 from vkgroup.device.fetched import fetched_gpus, own_drivers
 from vkgroup.drivers import Driver
 from vkgroup.drivers.gpus import Gpu
-from vkgroup.opening import devices as find_devices
+from vkgroup.workers.opening import devices as find_devices
 
 
 def execute(arguments: argparse.Namespace) -> int:

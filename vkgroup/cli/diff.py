@@ -17,9 +17,9 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.diff_statistics import statistics
 from vkgroup.cli.history import Runs, counts, moment
 from vkgroup.cli.output import people, write_json
-from vkgroup.results import diff, history
-from vkgroup.results.diff import CapabilityChange, CaseChange, CaseDifferences, CauseDifferences
-from vkgroup.results.history import RunInfo
+from vkgroup.outputs import diff, history
+from vkgroup.outputs.diff import CapabilityChange, CaseChange, CaseDifferences, CauseDifferences
+from vkgroup.outputs.history import RunInfo
 
 _WIDTH = 120
 """Width of output that does not go to a terminal, in columns."""

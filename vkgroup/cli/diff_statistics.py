@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vkgroup.dispatch.statistics import FIELDS
-from vkgroup.results.statistics import StatisticChange, StatisticDifferences
+from vkgroup.record.statistics import StatisticChange, StatisticDifferences
 
 _UNUSUAL = 0.01
 """Difference between the change of an operation and type and that of all cases from which it is listed."""

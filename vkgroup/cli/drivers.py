@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 
 from vkgroup import drivers
+from vkgroup.base.errors import DriverFetchError
 from vkgroup.cli.output import megabytes, people, table, write_json
 from vkgroup.cli.progress import show_progress
-from vkgroup.errors import DriverFetchError
 
 
 def execute(arguments: argparse.Namespace) -> int:

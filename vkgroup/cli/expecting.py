@@ -12,14 +12,14 @@ from pathlib import Path
 
 from rich.text import Text
 
+from vkgroup.base.errors import VkgroupError
 from vkgroup.cli.console import Console
 from vkgroup.conformance import AnyCase, Run
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
 from vkgroup.conformance.outcomes import AGAIN, RunOutcomes, read_again, write_again
-from vkgroup.errors import VkgroupError
-from vkgroup.results.exports.annotations import github, write_gitlab
-from vkgroup.results.exports.baseline import save_baseline, write_tables
-from vkgroup.results.record import TakeResults
+from vkgroup.outputs.exports.annotations import github, write_gitlab
+from vkgroup.outputs.exports.baseline import save_baseline, write_tables
+from vkgroup.record.record import TakeResults
 
 SHOWN = 20
 """Maximum number of names of a kind that are printed."""

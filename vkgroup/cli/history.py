@@ -9,12 +9,12 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
-from vkgroup.errors import InvalidInput
-from vkgroup.results import history
-from vkgroup.results.exports.folder import export
-from vkgroup.results.history import Kind, RunInfo, RunRecord
+from vkgroup.outputs import history
+from vkgroup.outputs.exports.folder import export
+from vkgroup.outputs.history import Kind, RunInfo, RunRecord
 
 _FILES = (".json", ".jsonl", ".xz", ".db", ".sqlite")
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
+from vkgroup.base.files import write_output
 from vkgroup.cli.console import Console
 from vkgroup.conformance.expectations import Outcome
 from vkgroup.conformance.hangs import ALLOW
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
-from vkgroup.files import write_output
-from vkgroup.results.run import NotRun, Run
+from vkgroup.record.run import NotRun, Run
 
 REPORT = "report.html"
 """The report's file in the run's folder."""
@@ -74,7 +74,7 @@ def finish(outcomes: RunOutcomes, arguments: argparse.Namespace, out: Path, cons
     report: Path | None = arguments.report
     if report is not None:
         # Imported here, because the report needs packages that other runs do not.
-        from vkgroup.results.report import read, write_html
+        from vkgroup.outputs.report import read, write_html
 
         report = out / REPORT if report == Path() else report
         write_html(read([out]), report)

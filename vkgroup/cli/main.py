@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 
-from vkgroup import errors, phases
-from vkgroup.choices import NO_VALIDATE
+from vkgroup.base import errors, phases
+from vkgroup.base.choices import NO_VALIDATE
 from vkgroup.cli import deadline, signals
 from vkgroup.cli.supervisor import late, run_in_child
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from vkgroup.byte_sizes import size_text
+from vkgroup.base.byte_sizes import size_text
 
 ADVICE = "Give a higher limit (--memory) or less work."
 

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
-from vkgroup.errors import InvalidInput
-from vkgroup.files import write_whole
+from vkgroup.base.errors import InvalidInput
+from vkgroup.base.files import write_whole
 
 
 def people(json_file: str | None) -> TextIO:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidInput
+from vkgroup.base.reading import read_array
 from vkgroup.configuration import key_of as key
 from vkgroup.configuration.fields import Key
-from vkgroup.errors import InvalidInput
-from vkgroup.reading import read_array
 
 __all__ = ["Key", "arrays", "constant", "key", "once", "read", "value", "values"]
 

@@ -9,16 +9,16 @@ from pathlib import Path
 from rich.text import Text
 
 import vkgroup
+from vkgroup.base.errors import InternalError
+from vkgroup.base.phases import Owner, phase
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.cli.probe_tables import add_declared, add_title, empty_table, print_opengl
 from vkgroup.device import DeviceInfo
 from vkgroup.device.discovery import normal_choice
 from vkgroup.device.fetched import is_compile_only
-from vkgroup.errors import InternalError
-from vkgroup.opening import select
-from vkgroup.phases import Owner, phase
 from vkgroup.probe import EXPERIMENTS, Failed, InternalFailure, Probe, probe
+from vkgroup.workers.opening import select
 
 _STYLES = {
     "observed": "",
@@ -49,7 +49,7 @@ def execute(arguments: argparse.Namespace) -> int:
         recording = None
         if arguments.db is not None:
             # Imported here, because databases import the suite, which this command does not need otherwise.
-            from vkgroup.results.history import Recording, recorded
+            from vkgroup.outputs.history import Recording, recorded
 
             recording = stack.enter_context(Recording(arguments.db, source))
         device = stack.enter_context(vkgroup.open(arguments.device))
@@ -81,7 +81,7 @@ def _compile_only(option: str | None) -> list[DeviceInfo]:
     if any(letter in choice for letter in ",*?["):
         # Imported here, because one device needs no worker process.
         from vkgroup.cli import probe_gpus
-        from vkgroup.runner.multi_device import is_several
+        from vkgroup.workers.multi_device import is_several
 
         if is_several(choice):
             return probe_gpus.chosen_compile_only(choice)

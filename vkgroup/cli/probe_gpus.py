@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, table, write_json
 from vkgroup.cli.probe_tables import print_declared
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.device.discovery import inspect_in_own_process
 from vkgroup.device.fetched import gpu_of, labels, newest_names
-from vkgroup.errors import InvalidInput
 from vkgroup.probe import Probe
-from vkgroup.runner.multi_device import choose
 from vkgroup.spec.categories import KHR_CATEGORIES
+from vkgroup.workers.multi_device import choose
 
 NOTHING_RAN = "These are declarations of the driver. Nothing was run: the GPU is absent."
 

@@ -6,15 +6,15 @@ import argparse
 import sys
 from typing import Any
 
+from vkgroup.base.errors import InvalidInput, VkgroupError
+from vkgroup.base.phases import Owner, phase
 from vkgroup.cli import deadline
 from vkgroup.device import DeviceInfo
-from vkgroup.errors import InvalidInput, VkgroupError
-from vkgroup.opening import open_device, select
-from vkgroup.phases import Owner, phase
-from vkgroup.results.reproduction import folder as folders
-from vkgroup.results.reproduction.findings import repeat_check
-from vkgroup.results.reproduction.repeat import repeat_case
-from vkgroup.results.reproduction.runs import repeat_run
+from vkgroup.outputs.reproduction import folder as folders
+from vkgroup.outputs.reproduction.findings import repeat_check
+from vkgroup.outputs.reproduction.repeat import repeat_case
+from vkgroup.outputs.reproduction.runs import repeat_run
+from vkgroup.workers.opening import open_device, select
 
 _FOREIGN = (
     "groups",

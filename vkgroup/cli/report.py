@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.history import Runs
-from vkgroup.errors import InvalidInput
-from vkgroup.results.report import read, write_html
+from vkgroup.outputs.report import read, write_html
 
 
 def execute(arguments: argparse.Namespace) -> int:

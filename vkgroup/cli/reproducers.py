@@ -11,9 +11,9 @@ from vkgroup.cli.console import Console
 from vkgroup.conformance import Run
 from vkgroup.conformance.run import Setup
 from vkgroup.device import DeviceInfo
-from vkgroup.results.causes import Cause
-from vkgroup.results.reproduction.automatic import Reproducer, make_reproducers
-from vkgroup.results.reproduction.folder import PROGRAM
+from vkgroup.outputs.reproduction.automatic import Reproducer, make_reproducers
+from vkgroup.outputs.reproduction.folder import PROGRAM
+from vkgroup.record.causes import Cause
 
 
 def write_reproducers(

@@ -7,13 +7,13 @@ import shlex
 import sys
 from pathlib import Path
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.options.runs import add_conform
-from vkgroup.errors import InvalidInput
-from vkgroup.opening import select
-from vkgroup.results.record import AGAINST_THE_DEVICE, Result
-from vkgroup.results.reproduction.cases import make
-from vkgroup.results.reproduction.folder import SHRUNK, read
-from vkgroup.results.reproduction.shrunk import SECONDS
+from vkgroup.outputs.reproduction.cases import make
+from vkgroup.outputs.reproduction.folder import SHRUNK, read
+from vkgroup.outputs.reproduction.shrunk import SECONDS
+from vkgroup.record.record import AGAINST_THE_DEVICE, Result
+from vkgroup.workers.opening import select
 
 _TAKEN = ("repro", "device", "seed", "timeout", "compiler")
 """The options that apply to the folder of a case; all others apply to whole runs."""

@@ -14,17 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 import vkgroup
-from vkgroup.choices import HITS
+from vkgroup.base.choices import HITS
+from vkgroup.base.errors import InvalidInput
+from vkgroup.base.files import write_array
+from vkgroup.base.phases import Owner, phase, update
 from vkgroup.cli import deadline, output, pairs, shaders
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.dispatch import Device, DrawState, HitGroup
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.specialization import notes_of
-from vkgroup.errors import InvalidInput
-from vkgroup.files import write_array
 from vkgroup.gl import Names
-from vkgroup.phases import Owner, phase, update
 from vkgroup.spirv import Module
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class _Work:
         recording = None
         if arguments.repro is not None:
             # Imported here, because only --repro needs the suite.
-            from vkgroup.results.reproduction.runs import Recording
+            from vkgroup.outputs.reproduction.runs import Recording
 
             with phase("writing the reproduction folder"):
                 shader = str(arguments.shader)

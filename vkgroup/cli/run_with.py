@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.check.configured import ConfiguredInputs
 from vkgroup.cli import pairs
 from vkgroup.cli.with_file import Settings, settings_of
-from vkgroup.errors import InvalidInput
 from vkgroup.spirv import Module
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from vkgroup import choices
+from vkgroup.base import choices
 from vkgroup.check.assumed import inputs_of, name_at, push_of
 from vkgroup.check.configured import find_binding
 from vkgroup.cli import pairs, shaders

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.compiler import Target, compile_file, link
 from vkgroup.compiler.request import read
-from vkgroup.errors import InvalidInput
 from vkgroup.spirv import Module, set_local_size
 
 # Types only, because some commands do not need these packages at run time.

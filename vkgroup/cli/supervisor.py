@@ -14,11 +14,11 @@ import sys
 import time
 from dataclasses import dataclass
 
-from vkgroup import phases
+from vkgroup.base import phases
+from vkgroup.base.phases import Owner, Status
+from vkgroup.base.processes import EXTERNAL_SIGNALS
 from vkgroup.cli import deadline, memory
 from vkgroup.cli.signals import ENDING
-from vkgroup.phases import Owner, Status
-from vkgroup.processes import EXTERNAL_SIGNALS
 
 SUPERVISED = ("bench", "check", "compile", "conform", "cost", "probe", "run")
 """Commands that call drivers or compilers."""

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from vkgroup.base.errors import InvalidDispatch, InvalidInput
 from vkgroup.check.configured import ConfiguredInputs, check_push
 from vkgroup.check.preparation import groups_of
 from vkgroup.cli import pairs, shaders
@@ -18,7 +19,6 @@ from vkgroup.configuration.fields import define_text, triple
 from vkgroup.configuration.generated import without_generated
 from vkgroup.configuration.reading import FileConfiguration
 from vkgroup.dispatch.specialization import pack_specialization
-from vkgroup.errors import InvalidDispatch, InvalidInput
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.spirv import Module
 

@@ -6,16 +6,16 @@ import argparse
 import asyncio
 import sys
 
-from vkgroup.runner import multi_device
-from vkgroup.runner.cluster.offer import need_distributed
+from vkgroup.workers import multi_device
+from vkgroup.workers.cluster.offer import need_distributed
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
     need_distributed()
     # Dask is an optional dependency.
-    from vkgroup.runner.cluster.connecting import scheduler_address
-    from vkgroup.runner.cluster.serving import members, reach, serve
+    from vkgroup.workers.cluster.connecting import scheduler_address
+    from vkgroup.workers.cluster.serving import members, reach, serve
 
     address = scheduler_address(arguments.address)
     asyncio.run(reach(address))

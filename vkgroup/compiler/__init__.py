@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vkgroup.choices import COMPILERS, DIALECTS
+    from vkgroup.base.choices import COMPILERS, DIALECTS
     from vkgroup.compiler.front import CompileOptions, compile_file, compile_source, link
     from vkgroup.compiler.gl.interface import GlInterface, interface_of
     from vkgroup.compiler.optimizer import optimize

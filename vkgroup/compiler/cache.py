@@ -16,9 +16,9 @@ from pathlib import Path
 
 import msgspec
 
-from vkgroup import files
+from vkgroup.base import files
+from vkgroup.base.errors import InvalidModule
 from vkgroup.compiler.includes import Dependencies
-from vkgroup.errors import InvalidModule
 from vkgroup.spirv import Module
 
 _MAGIC = b"vkgroup module 1"

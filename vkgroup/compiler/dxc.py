@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from vkgroup.base.errors import CompilerUnavailable
 from vkgroup.compiler.hlsl_front_ends import common_arguments, entry_point_of
 from vkgroup.compiler.includes import Dependencies, Includer, require_unconfined, scan
 from vkgroup.compiler.request import Request, failure, failure_of_log, from_shaderc
-from vkgroup.errors import CompilerUnavailable
 
 PATH_VARIABLE = "VKGROUP_DXC"
 """Environment variable with the path of libdxcompiler."""

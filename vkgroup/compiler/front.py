@@ -9,24 +9,25 @@ from functools import cache
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from vkgroup import resources, spirv
-from vkgroup.choices import DIALECTS, SOURCE_DIALECTS
+from vkgroup import spirv
+from vkgroup.base import resources
+from vkgroup.base.choices import DIALECTS, SOURCE_DIALECTS
+from vkgroup.base.errors import CompileError, Diagnostic, InvalidModule
+from vkgroup.base.phases import phase
+from vkgroup.base.reading import printable
 from vkgroup.compiler import cache as module_cache
 from vkgroup.compiler import hlsl, thread_group
 from vkgroup.compiler.front_ends import front_end
 from vkgroup.compiler.gl.interface import interface_of, with_interface
-from vkgroup.compiler.gl.limits import Limit, limits_of
 from vkgroup.compiler.gl.program import build_program
 from vkgroup.compiler.gl.rules import link_error
+from vkgroup.compiler.gl_limits import Limit, limits_of
 from vkgroup.compiler.hlsl_front_ends import stage_of_source
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.optimizer import ASSEMBLY, LEVELS, WORDS, assemble_source, finish, legalize, read_module
 from vkgroup.compiler.registers import shifted, shifts_of
 from vkgroup.compiler.request import Request, Target, clean, failure, hint_at_opengl, read
 from vkgroup.compiler.tools import tools_version, validates
-from vkgroup.errors import CompileError, Diagnostic, InvalidModule
-from vkgroup.phases import phase
-from vkgroup.reading import printable
 from vkgroup.spec.stages import STAGE_NAMES, STAGES
 from vkgroup.spirv import Module, rename_entry_point
 from vkgroup.spirv.editor import set_source

@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
-from vkgroup.choices import COMPILERS, SOURCE_DIALECTS
+from vkgroup.base.choices import COMPILERS, SOURCE_DIALECTS
+from vkgroup.base.errors import CompileError, Diagnostic
 from vkgroup.compiler.dxc import dxc_identity, dxc_library
 from vkgroup.compiler.glslang import glslang_identity, glslang_name, with_include_directive
 from vkgroup.compiler.includes import Dependencies
@@ -20,7 +21,6 @@ from vkgroup.compiler.optimizer import trim_capabilities
 from vkgroup.compiler.request import DEFAULT_VERSION, Request, find_version
 from vkgroup.compiler.shaderc import compile_by_executable, executable_identity, executable_name
 from vkgroup.compiler.slang import slang_folder, slang_identity, slang_name
-from vkgroup.errors import CompileError, Diagnostic
 from vkgroup.spirv import Module, rename_entry_point
 
 

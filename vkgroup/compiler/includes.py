@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vkgroup.base.errors import CompileError
+from vkgroup.base.reading import is_inside, printable, read_bytes
 from vkgroup.compiler.request import Request, decode, failure
-from vkgroup.errors import CompileError
-from vkgroup.reading import is_inside, printable, read_bytes
 
 #: Maximum depth of inclusion; a deeper one is reported as a cycle without an include guard.
 MAXIMUM_DEPTH = 64

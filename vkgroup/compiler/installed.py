@@ -15,9 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from vkgroup import processes
-from vkgroup.errors import CompilerUnavailable
-from vkgroup.files import cache_folder
+from vkgroup.base import processes
+from vkgroup.base.errors import CompilerUnavailable
+from vkgroup.base.files import cache_folder
 
 METADATA = "compiler.json"
 """Metadata file in a compiler's folder; written last."""

@@ -17,15 +17,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from vkgroup import processes
+from vkgroup.base import processes
+from vkgroup.base.errors import CompilerUnavailable
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.installed import InstalledGlslang
 from vkgroup.compiler.request import Request, failure
-from vkgroup.errors import CompilerUnavailable
 from vkgroup.spirv import Module
 
 if TYPE_CHECKING:
-    from vkgroup.compiler.gl.compilation import Compiled
+    from vkgroup.compiler.gl_compilation import Compiled
 
 WORKER = "vkgroup.compiler.isolated_worker"
 """Python module of the worker process."""
@@ -165,7 +165,7 @@ def compile_isolated(
 
 
 def link_isolated(requests: Sequence[Request]) -> Compiled:
-    """Run `vkgroup.compiler.gl.compilation.compile_for_opengl` in the worker process; errors as above."""
+    """Run `vkgroup.compiler.gl_compilation.compile_for_opengl` in the worker process; errors as above."""
     compiled: Compiled = _server.ask("program", tuple(requests), requests[0].name)
     return compiled
 

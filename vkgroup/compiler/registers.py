@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vkgroup.errors import CompileError
+from vkgroup.base.errors import CompileError
 from vkgroup.spirv import Module, grammar
 from vkgroup.spirv.editor import Editor, Words
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from vkgroup.compiler.gl.limits import Limits
-from vkgroup.errors import CompileError, Diagnostic, InvalidInput
-from vkgroup.reading import read_bytes
+from vkgroup.base.errors import CompileError, Diagnostic, InvalidInput
+from vkgroup.base.reading import read_bytes
+from vkgroup.compiler.gl_limits import Limits
 from vkgroup.spec.stages import Stage
 
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import cffi
 
+from vkgroup.base.errors import CompileError, CompilerUnavailable
+from vkgroup.base.reading import require_regular
 from vkgroup.compiler.includes import Cycle, Dependencies, Includer, Inclusion, require_unconfined, scan
 from vkgroup.compiler.installed import LIBRARY_VARIABLE
 from vkgroup.compiler.request import (
@@ -28,8 +30,6 @@ from vkgroup.compiler.request import (
 )
 from vkgroup.compiler.stack import with_deep_stack
 from vkgroup.compiler.validator import DECLARATIONS, SpirvTools
-from vkgroup.errors import CompileError, CompilerUnavailable
-from vkgroup.reading import require_regular
 
 _SONAMES = (
     "libshaderc_shared.so.1",

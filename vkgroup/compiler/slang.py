@@ -13,12 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from vkgroup.base.errors import CompilerUnavailable, Diagnostic
+from vkgroup.base.reading import is_inside, read_bytes
+from vkgroup.base.wheels import wheel_version
 from vkgroup.compiler.hlsl_front_ends import common_arguments, entry_point_of
 from vkgroup.compiler.includes import Dependencies, digest, outside_of
 from vkgroup.compiler.request import Request, failure, failure_of_log
-from vkgroup.errors import CompilerUnavailable, Diagnostic
-from vkgroup.reading import is_inside, read_bytes
-from vkgroup.wheels import wheel_version
 
 _WHEEL = "slangpy"
 INSTALL = "install it: pip install 'vkgroup[slang]'"

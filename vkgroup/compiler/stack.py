@@ -13,7 +13,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from vkgroup.errors import CompilerUnavailable
+from vkgroup.base.errors import CompilerUnavailable
 
 Result = TypeVar("Result")
 

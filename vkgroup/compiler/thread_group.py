@@ -11,10 +11,10 @@ import os
 import re
 from dataclasses import replace
 
-from vkgroup import resources
+from vkgroup.base import resources
+from vkgroup.base.errors import CompileError
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.request import Request
-from vkgroup.errors import CompileError
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import add_source_extension
 

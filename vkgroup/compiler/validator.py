@@ -13,7 +13,7 @@ from typing import Any
 
 import cffi
 
-from vkgroup.errors import InvalidModule
+from vkgroup.base.errors import InvalidModule
 
 DECLARATIONS = """
 typedef struct { const uint32_t *code; const size_t wordCount; } const_binary;

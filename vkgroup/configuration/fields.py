@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from vkgroup import choices
-from vkgroup.errors import InvalidInput
+from vkgroup.base import choices
+from vkgroup.base.errors import InvalidInput
 from vkgroup.spec.stages import STAGE_NAMES
 
 Key = str | int | tuple[int, int]

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.configuration.fields import Configuration, nearest
-from vkgroup.errors import InvalidInput
 
 SECTIONS = ("inputs", "push", "specialization")
 """The fields that may have generated values."""

@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from vkgroup.base.errors import InvalidInput
+from vkgroup.base.reading import read_text
 from vkgroup.configuration.fields import Configuration, from_data, nearest, resolved
-from vkgroup.errors import InvalidInput
-from vkgroup.reading import read_text
 
 LIST = "configurations"
 """The field of a file that lists several configurations."""

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidInput
+from vkgroup.base.reading import read_array
 from vkgroup.configuration.fields import nearest
-from vkgroup.errors import InvalidInput
-from vkgroup.reading import read_array
 
 RULES = ("random", "arange", "fill", "zeros", "indices_of", "from")
 """The rules; an object with one of these names is a rule."""

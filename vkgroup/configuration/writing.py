@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidInput
+from vkgroup.base.files import write_array, write_whole
 from vkgroup.configuration.fields import Configuration
 from vkgroup.configuration.reading import LIST
-from vkgroup.errors import InvalidInput
-from vkgroup.files import write_array, write_whole
 
 MOST_INLINE = 64
 """Maximum count of numbers that are written as a list."""

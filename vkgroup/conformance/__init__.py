@@ -4,7 +4,7 @@ The suite consists of `families`. Each lists its cases and has functions that pl
 The largest is `subgroup`: `cases` lists its cases, `program` writes a batch's GLSL, `instances` computes
 which invocations were active together, `verdict` compares each lane with `vkgroup.reference`. All families
 use `comparison`, and most use `recording`. `plan` makes batches, `run` executes them on an
-`execute.Executor`, and `vkgroup.runner` isolates crashes of a driver.
+`execute.Executor`, and `vkgroup.workers` isolates crashes of a driver.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from vkgroup.conformance.families import (
 )
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.run import run
-from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status
-from vkgroup.results.run import Run
+from vkgroup.record.record import AGAINST_THE_DEVICE, Result, Status
+from vkgroup.record.run import Run
 
 __all__ = [
     "AGAINST_THE_DEVICE",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vkgroup.conformance.barriers import BARRIERS
+from vkgroup.conformance.hlsl_intrinsics import intrinsic_of
+from vkgroup.conformance.older_ballots import BALLOT, EXAMPLE, FORMS, OLDER
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.spellings.hlsl_intrinsics import intrinsic_of
-from vkgroup.conformance.spellings.older_ballots import BALLOT, EXAMPLE, FORMS, OLDER
 from vkgroup.conformance.stages import FRAMEBUFFER
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.types import GlslType, type_named

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from operator import attrgetter
 
+from vkgroup.base.garbage_collection import paused
 from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.globs import MayBegin, any_name
@@ -18,7 +19,6 @@ from vkgroup.conformance.operands import choices, represents
 from vkgroup.conformance.patterns import PATTERNS, patterns_of
 from vkgroup.conformance.shapes import SHAPES
 from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES
-from vkgroup.garbage_collection import paused
 from vkgroup.spec import stages
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS

@@ -14,7 +14,7 @@ import numpy as np
 
 from vkgroup.conformance.arrays import Array, Flags
 from vkgroup.conformance.evidence import text_of
-from vkgroup.results.record import Result, Status
+from vkgroup.record.record import Result, Status
 
 Index = tuple[int, ...]
 Show = Callable[[Any], str]

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.errors import CompileError, CompilerUnavailable, Unsupported
 from vkgroup.compiler import Target, compile_source
 from vkgroup.compiler.front_ends import compiles
 from vkgroup.conformance.stages import SCENE, Around
 from vkgroup.dispatch import Boxes, Buffer, Device, HitGroup, Instance, Triangles
-from vkgroup.errors import CompileError, CompilerUnavailable, Unsupported
 from vkgroup.spec.stages import STAGE_NAMES, Pipeline
 from vkgroup.spirv import Module
 

@@ -19,12 +19,12 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
+from vkgroup.base.errors import InvalidInput
+from vkgroup.base.reading import require_regular
 from vkgroup.conformance import caselist
 from vkgroup.conformance.caselist import Expressions
 from vkgroup.conformance.families import cases_named
-from vkgroup.errors import InvalidInput
-from vkgroup.reading import require_regular
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 PROMISES = "device.minimum_promises"
 """The name in expectation files for missing required minimums (`Capabilities.minimum_promises`)."""

@@ -8,10 +8,10 @@ from functools import cache, lru_cache
 from importlib import import_module
 from re import compile as compile_pattern
 
+from vkgroup.base.garbage_collection import paused
 from vkgroup.conformance.cases import subgroup_names
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.globs import Globs
-from vkgroup.garbage_collection import paused
 from vkgroup.spec.categories import Category
 
 

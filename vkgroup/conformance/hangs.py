@@ -12,10 +12,10 @@ from functools import partial
 
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.plan import Batch
-from vkgroup.results.causes.axes import axes_of
-from vkgroup.results.causes.findings import Finding, findings_for
-from vkgroup.results.record import Result, Status
-from vkgroup.results.run import NotRun
+from vkgroup.record.causes.axes import axes_of
+from vkgroup.record.causes.findings import Finding, findings_for
+from vkgroup.record.record import Result, Status
+from vkgroup.record.run import NotRun
 
 ALLOW = "--allow-hangs"
 """The option of ``vkgroup conform`` that runs all cases."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from vkgroup.conformance.glsl_types import is_long
+from vkgroup.programs.glsl_types import is_long
 from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS, SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import Operation
 from vkgroup.spec.types import GlslType

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from vkgroup.conformance.barriers import BARRIERS
+from vkgroup.conformance.older_ballots import OLDER
 from vkgroup.conformance.operands import choices
-from vkgroup.conformance.spellings.older_ballots import OLDER
 from vkgroup.conformance.stages import FRAMEBUFFER
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES, OperandKind

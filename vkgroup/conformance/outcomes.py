@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from vkgroup.base.files import write_whole
 from vkgroup.conformance import plan
 from vkgroup.conformance.expectations import PLAIN, PROMISES, Expectations, Expected, Outcome
 from vkgroup.conformance.families import cases_named
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.hangs import is_hang
-from vkgroup.files import write_whole
-from vkgroup.results.causes import Cause
-from vkgroup.results.journal import read_results
-from vkgroup.results.record import Result, Status, TakeResults, format_result
-from vkgroup.results.run import Run
+from vkgroup.record.causes import Cause
+from vkgroup.record.journal import read_results
+from vkgroup.record.record import Result, Status, TakeResults, format_result
+from vkgroup.record.run import Run
 
 AGAIN = "reruns.jsonl"
 """The file in a run's folder with the results of cases that were repeated."""

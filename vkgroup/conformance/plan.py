@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance.barriers import BARRIERS, SEEN_TO_HANG
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.families import family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.device import Capabilities
-from vkgroup.errors import InvalidInput
 
 SEEN = 2
 """A case with at least this `risk` runs alone."""

@@ -27,7 +27,6 @@ from vkgroup.conformance.arguments import Argument, Arguments
 from vkgroup.conformance.arrays import Array, Words
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Memory
 from vkgroup.conformance.case import Case
-from vkgroup.conformance.glsl_types import is_long, planes, putter, reader, to_planes, writer
 from vkgroup.conformance.intrinsics import (
     EXTENSION,
     float_modes,
@@ -38,6 +37,7 @@ from vkgroup.conformance.intrinsics import (
 from vkgroup.conformance.patterns import Pattern, patterns_of
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.stages import Stage, stage_of
+from vkgroup.programs.glsl_types import is_long, planes, putter, reader, to_planes, writer
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES

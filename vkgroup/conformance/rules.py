@@ -14,12 +14,11 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from vkgroup.conformance.barriers import BARRIERS
+from vkgroup.conformance.hlsl_intrinsics import INTRINSICS
+from vkgroup.conformance.older_ballots import OLDER
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.spellings.hlsl_intrinsics import INTRINSICS
-from vkgroup.conformance.spellings.older_ballots import OLDER
 from vkgroup.device import Capabilities
-from vkgroup.results.record import Result, Status
-from vkgroup.runner.messages import NO_ANSWER
+from vkgroup.record.record import Result, Status
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES, Operation
@@ -27,6 +26,7 @@ from vkgroup.spec.rules import SENTENCES, Rule
 from vkgroup.spec.sentences import SENTENCES as BUILT_INS
 from vkgroup.spec.strength import Strength
 from vkgroup.spec.types import LONG_TYPES, TYPES
+from vkgroup.workers.messages import NO_ANSWER
 
 BARRIERS_IN_BRANCHES = (1, 4, 323)
 """First Vulkan version after SPIR-V 1.6, revision 6 (July 2025). It requires barriers of subgroup scope to

@@ -16,6 +16,17 @@ from shlex import quote
 from sys import intern
 from typing import Any
 
+from vkgroup.base.errors import (
+    DeviceLost,
+    DispatchTimeout,
+    InternalError,
+    InvalidInput,
+    NoDevice,
+    Unsupported,
+    VkgroupError,
+    describe,
+    is_device_error,
+)
 from vkgroup.conformance import plan
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor, Transform
@@ -29,25 +40,14 @@ from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.executables import Executable
 from vkgroup.dispatch.vulkan import VulkanDevice
-from vkgroup.errors import (
-    DeviceLost,
-    DispatchTimeout,
-    InternalError,
-    InvalidInput,
-    NoDevice,
-    Unsupported,
-    VkgroupError,
-    describe,
-    is_device_error,
-)
-from vkgroup.opening import open_device
-from vkgroup.results.causes.text import rule_text
-from vkgroup.results.journal import Journal
-from vkgroup.results.record import AGAINST_THE_DEVICE, NoVerdict, Result, Status, TakeResults
-from vkgroup.results.run import CasesWithoutVerdict, Run
-from vkgroup.runner.driver_output import position, printed_since
-from vkgroup.runner.pool import default_jobs
-from vkgroup.runner.scheduler import InProcess, LocalScheduler, Scheduler, pass_on, read_capabilities
+from vkgroup.record.causes.text import rule_text
+from vkgroup.record.journal import Journal
+from vkgroup.record.record import AGAINST_THE_DEVICE, NoVerdict, Result, Status, TakeResults
+from vkgroup.record.run import CasesWithoutVerdict, Run
+from vkgroup.workers.driver_output import position, printed_since
+from vkgroup.workers.opening import open_device
+from vkgroup.workers.pool import default_jobs
+from vkgroup.workers.scheduler import InProcess, LocalScheduler, Scheduler, pass_on, read_capabilities
 
 
 def judge_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
@@ -161,7 +161,7 @@ Judge = Callable[[Executor, Any], Any]
 
 @dataclass(frozen=True)
 class Setup:
-    """The first message to a worker that executes batches; see `vkgroup.runner.messages.WorkerSetup`."""
+    """The first message to a worker that executes batches; see `vkgroup.workers.messages.WorkerSetup`."""
 
     device: DeviceInfo
     seed: int  # seed of all data
@@ -196,7 +196,7 @@ class ExecutorSession:
     judge: Judge
 
     def perform(self, job: Any) -> Any:
-        """Perform a job and return its answer; see `vkgroup.runner.messages.Session`."""
+        """Perform a job and return its answer; see `vkgroup.workers.messages.Session`."""
         return self.judge(self.executor, job)
 
     def close(self) -> None:
@@ -237,7 +237,7 @@ def run(
 
     Parameters
     ----------
-    device : the device, as `vkgroup.opening.select` gives it.
+    device : the device, as `vkgroup.workers.opening.select` gives it.
     filters : globs over case names; all cases if empty. Ignored if `cases` is given.
     cases : the cases to execute, instead of `filters`.
     jobs : worker processes; one per processor by default.
@@ -253,12 +253,13 @@ def run(
     transform : see `vkgroup.conformance.execute.Transform`; must be picklable with `isolate`.
     on_start : called once, before the first results, with the run that will contain them.
     on_results : called with each batch's results as they arrive.
-    scheduler : used instead of workers of this process: for several devices (`vkgroup.runner.scheduler`),
+    scheduler : used instead of workers of this process: for several devices (`vkgroup.workers.scheduler`),
         among them `device`, or for a cluster. `jobs` and `isolate` are then ignored.
     allow_hangs : also run cases that are known to hang the device, and go on after a hang with cases that may
         hang in the same way. Otherwise these cases are in `Run.not_run`.
-    compiler : the compiler of all shaders whose language it supports, one of `vkgroup.choices.COMPILERS`;
-        empty for the default. A shader that it does not compile gives `Status.NOT_SUPPORTED`.
+    compiler : the compiler of all shaders whose language it supports, one of
+        `vkgroup.base.choices.COMPILERS`; empty for the default. A shader that it does not compile gives
+        `Status.NOT_SUPPORTED`.
     statistics : record the compiler's statistics of each case, which is then compiled alone. Only for
         compile-only devices.
 

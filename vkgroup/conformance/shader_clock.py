@@ -28,7 +28,7 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, STAGES
 from vkgroup.device import Capabilities
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 Ticks = NDArray[np.uint64]
 

@@ -16,8 +16,8 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, STAGES
 from vkgroup.device import Capabilities, SmBuiltins
+from vkgroup.record.record import Status
 from vkgroup.reference.semantics.thread_group import is_legal_id_nv
-from vkgroup.results.record import Status
 
 VARIABLES = ("gl_WarpsPerSMNV", "gl_SMCountNV", "gl_WarpIDNV", "gl_SMIDNV")
 """The variables of GL_NV_shader_sm_builtins, in the order of their planes."""

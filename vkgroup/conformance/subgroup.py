@@ -18,13 +18,13 @@ from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor, run_around
 from vkgroup.conformance.globs import MayBegin, any_name
-from vkgroup.conformance.glsl_types import is_long, planes
 from vkgroup.conformance.instances import Instances, read
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.program import SLOT_PLANES, Program, Spelling, build, result_type
 from vkgroup.conformance.stages import FRAMEBUFFER, TICKETS, FramebufferStage, Stage, TicketStage
 from vkgroup.conformance.verdict import verdict_on
 from vkgroup.device import Capabilities
+from vkgroup.programs.glsl_types import is_long, planes
 from vkgroup.spec.categories import Category
 from vkgroup.spirv import Module
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.case import Case
-from vkgroup.conformance.glsl_types import is_long
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.stages import FRAMEBUFFER, GROUP_CELLS, stage_of
 from vkgroup.device import Capabilities
+from vkgroup.programs.glsl_types import is_long
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.limits import QUAD_SIZE

@@ -12,13 +12,13 @@ from vkgroup.conformance import barriers, evidence
 from vkgroup.conformance.arrays import Array, Flags, Words
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Barrier
 from vkgroup.conformance.comparison import Description, Expected, Verdict, legal, verdict_of
-from vkgroup.conformance.glsl_types import from_planes
 from vkgroup.conformance.instances import Instances, hex_of
 from vkgroup.conformance.program import Entry, Program, result_type
+from vkgroup.programs.glsl_types import from_planes
+from vkgroup.record.record import Status
 from vkgroup.reference import precision
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.lanes import Lanes
-from vkgroup.results.record import Status
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES, Operation

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.errors import Unsupported
+from vkgroup.base.formats import FORMATS
 from vkgroup.compiler import compile_source
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.attachments import color_outputs
@@ -21,8 +23,6 @@ from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.slots import slots_of
 from vkgroup.dispatch.stages import Shader
 from vkgroup.dispatch.vertices import match_vertices, pass_through
-from vkgroup.errors import Unsupported
-from vkgroup.formats import FORMATS
 from vkgroup.spirv import EntryPoint, Module, ScalarType, VectorType
 
 STAGES = ("compute", "fragment", "vertex")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vkgroup.base.errors import DriverError, InternalError, NoDevice, Unsupported, describe, is_device_error
 from vkgroup.cost.instructions import count_of, kinds_of
 from vkgroup.cost.jobs import Job
 from vkgroup.cost.record import Cost, Status
@@ -13,12 +14,11 @@ from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.executables import Executable
 from vkgroup.dispatch.statistics import quantities, statistics_of
-from vkgroup.errors import DriverError, InternalError, NoDevice, Unsupported, describe, is_device_error
-from vkgroup.opening import open_device
-from vkgroup.runner.describe import SECONDS
-from vkgroup.runner.driver_output import position, printed_since
-from vkgroup.runner.messages import Failure
-from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
+from vkgroup.workers.describe import SECONDS
+from vkgroup.workers.driver_output import position, printed_since
+from vkgroup.workers.messages import Failure
+from vkgroup.workers.opening import open_device
+from vkgroup.workers.worker_process import WorkerDied, WorkerProcess
 
 EXTENSION = "VK_KHR_pipeline_executable_properties"
 

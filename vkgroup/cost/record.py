@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.device import fetched
-from vkgroup.errors import InvalidInput
 
 
 class Status(StrEnum):

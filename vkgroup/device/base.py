@@ -10,9 +10,9 @@ from itertools import count
 from typing import Any, NoReturn, Protocol
 from weakref import WeakSet, ref
 
-from vkgroup.closing import Closing
+from vkgroup.base.closing import Closing
+from vkgroup.base.errors import DeviceLost, DriverError, InvalidDispatch, Unsupported
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
-from vkgroup.errors import DeviceLost, DriverError, InvalidDispatch, Unsupported
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from vkgroup.base.errors import DeviceLost, DispatchTimeout, InvalidDispatch
 from vkgroup.device import vk
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.instance import Instance
 from vkgroup.device.timeline import Timeline
-from vkgroup.errors import DeviceLost, DispatchTimeout, InvalidDispatch
 
 
 def checked_timeout(timeout: Any) -> float | None:

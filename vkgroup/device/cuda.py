@@ -15,7 +15,7 @@ from ctypes import c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from functools import cache
 from typing import Any
 
-from vkgroup.errors import DriverError, Unsupported
+from vkgroup.base.errors import DriverError, Unsupported
 
 _LIBRARY = "libcuda.so.1"
 _OPAQUE_FD = 1  # CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD

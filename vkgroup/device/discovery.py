@@ -14,15 +14,15 @@ from typing import Any
 
 import msgspec
 
-from vkgroup import processes
+from vkgroup.base import processes
+from vkgroup.base.errors import NoDevice
+from vkgroup.base.files import expanded
 from vkgroup.device import vk
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.fetched import driver_of, is_compile_only, needs_own_process
 from vkgroup.device.launch import Launch, launch
 from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
 from vkgroup.drivers import version_key
-from vkgroup.errors import NoDevice
-from vkgroup.files import expanded
 
 _INSPECT = "vkgroup.device.inspect"
 

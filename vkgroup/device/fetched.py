@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 
 from vkgroup import drivers
+from vkgroup.base.errors import NoDevice
 from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.drivers import Driver
 from vkgroup.drivers.cache import version_key
 from vkgroup.drivers.gpus import Gpu, gpus_of
-from vkgroup.errors import NoDevice
 
 
 def driver_of(choice: str) -> tuple[Driver, Gpu | None]:

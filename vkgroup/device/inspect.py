@@ -17,11 +17,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from vkgroup.base.errors import VkgroupError
 from vkgroup.device.capabilities import DeviceInfo, named_after
 from vkgroup.device.instance import Instance
 from vkgroup.device.manifests import preload, read_manifest
 from vkgroup.device.query import read_capabilities
-from vkgroup.errors import VkgroupError
 
 _ENTRIES = ("vk_icdGetInstanceProcAddr", "vk_icdNegotiateLoaderICDInterfaceVersion")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup import drivers
+from vkgroup.base.errors import NoDevice, Unsupported, ValidationError
 from vkgroup.device import vk
 from vkgroup.device.manifests import missing_companions, preload
-from vkgroup.errors import NoDevice, Unsupported, ValidationError
 
 _PORTABILITY = "VK_KHR_portability_enumeration"
 _PORTABILITY_FLAG = 0x1

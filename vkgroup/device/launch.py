@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from vkgroup import processes
+from vkgroup.base import processes
+from vkgroup.base.errors import NoDevice
 from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.fetched import driver_of
 from vkgroup.drivers import Driver
 from vkgroup.drivers.gpus import Gpu
-from vkgroup.errors import NoDevice
 
 OWN = "VKGROUP_PROCESS_OF"
 """Environment variable with the choice of the device that a process was started for."""

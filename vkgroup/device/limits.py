@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
+from vkgroup.base.errors import Unsupported
 from vkgroup.device.capabilities import Capabilities
-from vkgroup.errors import Unsupported
 from vkgroup.spec.limits import DESCRIPTOR_LIMITS
 from vkgroup.spec.stages import WORKGROUP_STAGES
 from vkgroup.spirv import EntryPoint, Reflection, StageVariable, Value

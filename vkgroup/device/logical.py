@@ -13,6 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import (
+    DeviceLost,
+    DispatchTimeout,
+    DriverError,
+    NoDevice,
+    Unsupported,
+    ValidationError,
+)
 from vkgroup.device import discovery, vk
 from vkgroup.device.capabilities import DeviceInfo, named_after
 from vkgroup.device.instance import Instance, destroy_instances, shared_instance, validation_wanted
@@ -27,7 +35,6 @@ from vkgroup.device.query import (
 )
 from vkgroup.device.sharing import keep_until_exit
 from vkgroup.device.timeline import Timeline
-from vkgroup.errors import DeviceLost, DispatchTimeout, DriverError, NoDevice, Unsupported, ValidationError
 from vkgroup.spec.features import NOT_ENABLED, ROBUSTNESS
 
 _LAST_WAIT, _SHORT_LAST_WAIT = 10.0, 1.0

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from vkgroup import drivers
-from vkgroup.errors import NoDevice
-from vkgroup.files import expanded
-from vkgroup.reading import read_bytes, require_regular
+from vkgroup.base.errors import NoDevice
+from vkgroup.base.files import expanded
+from vkgroup.base.reading import read_bytes, require_regular
 
 _SYSTEM_NAMES = {
     "win32": ("vulkan-1.dll",),

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.closing import Closing
+from vkgroup.base.closing import Closing
+from vkgroup.base.errors import DriverError, OutOfMemory, Unsupported
 from vkgroup.device import vk
 from vkgroup.device.base import MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
@@ -22,7 +23,6 @@ from vkgroup.device.limits import require_buffer_size
 from vkgroup.device.pool import Allocation, Kind, MemoryPool
 from vkgroup.device.sharing import CudaSharing, SharedMemory, reference_lock, sharing_of, wait_for_cuda
 from vkgroup.device.transfers import HostMemory, Transfers
-from vkgroup.errors import DriverError, OutOfMemory, Unsupported
 
 Bytes = npt.NDArray[np.uint8]
 

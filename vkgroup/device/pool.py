@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from vkgroup.base.errors import OutOfMemory
 from vkgroup.device import vk
 from vkgroup.device.base import MemoryStatistics
 from vkgroup.device.core import DeviceCore
 from vkgroup.device.segregated_fit import SegregatedFit
-from vkgroup.errors import OutOfMemory
 
 LARGE = 16 << 20
 """Requests of at least this many bytes have their own blocks."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from vkgroup.base.errors import Unsupported
 from vkgroup.device.capabilities import Capabilities
-from vkgroup.errors import Unsupported
 from vkgroup.spec.capabilities import CAPABILITIES, EXTENSIONS, FLOAT_MODES, MODES, SPIRV_VERSIONS
 from vkgroup.spec.categories import OPERATION_BITS, Category
 from vkgroup.spec.limits import LARGEST_WARP

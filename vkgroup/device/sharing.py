@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 from weakref import ref
 
+from vkgroup.base.errors import Unsupported
 from vkgroup.device import cuda, vk
 from vkgroup.device.core import DeviceCore
 from vkgroup.device.cuda import CudaDevice
-from vkgroup.errors import Unsupported
 
 EXTENSION = "VK_KHR_external_memory_fd"
 _OPAQUE_FD = vk.ffi.integer_const("VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT")

@@ -13,8 +13,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from vkgroup.base.errors import DriverError
 from vkgroup.device import vk
-from vkgroup.errors import DriverError
 
 _POLLS = 1000  # about a millisecond
 _ONE, _NO_FENCE, _SUCCESS = (1,), (vk.NULL,), [0]

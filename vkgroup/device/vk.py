@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from vkgroup.base.errors import DeviceLost, DriverError, NoDevice, OutOfMemory
 from vkgroup.device.manifests import find_loader
-from vkgroup.errors import DeviceLost, DriverError, NoDevice, OutOfMemory
 
 API_VERSION_LIMIT = (1, 4)
 WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF

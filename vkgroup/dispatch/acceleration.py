@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.closing import Closing
+from vkgroup.base.closing import Closing
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.requirements import require
 from vkgroup.dispatch.dlpack import as_host
-from vkgroup.errors import InvalidDispatch, Unsupported
 
 _MOST_INDEX = (1 << 24) - 1
 """Custom indices and offsets of instances have 24 bits (VkAccelerationStructureInstanceKHR)."""

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
+from vkgroup.base.formats import FORMATS, Format, fitting
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.requirements import require
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.dispatch.draw_state import DrawState
 from vkgroup.dispatch.image import Image, named_format
 from vkgroup.dispatch.vertices import MeshGroups, Vertices, by_location
-from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.formats import FORMATS, Format, fitting
 from vkgroup.spirv import ArrayType, EntryPoint
 
 #: Components of the formats that attachments have, by those of an output.

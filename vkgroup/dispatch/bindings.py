@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.closing import Closing
+from vkgroup.base.closing import Closing
+from vkgroup.base.errors import DriverError, InvalidDispatch, Unsupported
+from vkgroup.base.sampler import Sampler
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure, Instance, geometry_of
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.checks import check_value, items_of, split
 from vkgroup.dispatch.dlpack import Borrowed, as_host, on_cuda
 from vkgroup.dispatch.image import Image, choose_format
-from vkgroup.dispatch.results import Event
 from vkgroup.dispatch.slots import Slot, assign
-from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
-from vkgroup.sampler import Sampler
+from vkgroup.reference.events import Event
 
 
 class ArrayBuffer(ABC):

@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.closing import Closing
+from vkgroup.base.closing import Closing
+from vkgroup.base.errors import DriverError, InvalidDispatch, NotShareable, Unsupported
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.dlpack import CPU, CUDA, as_host, capsule_of
-from vkgroup.errors import DriverError, InvalidDispatch, NotShareable, Unsupported
 
 _NO_WAIT = -1
 

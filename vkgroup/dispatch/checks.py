@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
+from vkgroup.base.formats import FORMATS, Format
+from vkgroup.base.sampler import Sampler
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure, geometry_of
 from vkgroup.dispatch.blocks import check_array
 from vkgroup.dispatch.buffer import Buffer, checked_array
 from vkgroup.dispatch.image import Image, Shaped, choose_format
 from vkgroup.dispatch.slots import Slot
-from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.formats import FORMATS, Format
-from vkgroup.sampler import Sampler
 from vkgroup.spirv import ImageType, StructType
 
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vkgroup.base.errors import DriverError, InvalidDispatch
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
-from vkgroup.errors import DriverError, InvalidDispatch
 
 _COMMAND_BYTES = 12
 """Size of VkDispatchIndirectCommand."""

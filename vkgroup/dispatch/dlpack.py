@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.errors import InvalidDispatch, NotShareable
+from vkgroup.base.errors import InvalidDispatch, NotShareable
 
 #: DLDeviceType.
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13

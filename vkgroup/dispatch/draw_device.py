@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch.attachments import color_attachments, depth_attachment
 from vkgroup.dispatch.blocks import checked_mapping
 from vkgroup.dispatch.commands import padded_counts
@@ -17,7 +18,6 @@ from vkgroup.dispatch.resource_device import ResourceDevice, Source
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import check_specialization
 from vkgroup.dispatch.vertices import MeshGroups, Vertices, match_vertices, pass_through
-from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import Module
 
 DEFAULT_STATE = DrawState()

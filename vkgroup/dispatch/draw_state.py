@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.choices import COMPARISONS, SAMPLES
+from vkgroup.base.choices import COMPARISONS, SAMPLES
+from vkgroup.base.errors import InvalidDispatch
+from vkgroup.base.formats import Format
 from vkgroup.dispatch.checks import items_of
 from vkgroup.dispatch.image import Image, choose_format
 from vkgroup.dispatch.slots import Slot, slots_of
-from vkgroup.errors import InvalidDispatch
-from vkgroup.formats import Format
 from vkgroup.spirv import Module
 
 #: VkFrontFace, in the order of its numbers, by our names.
@@ -151,7 +151,7 @@ class DrawState:
         ``"triangles_adjacency"`` and ``"triangle_strip_adjacency"``. None: triangles, or ``"patches"`` where
         there is tessellation.
     patch_vertices : vertices of a patch.
-    depth_compare : one of `vkgroup.choices.COMPARISONS`: which fragments pass the depth test.
+    depth_compare : one of `vkgroup.base.choices.COMPARISONS`: which fragments pass the depth test.
     depth_write : whether fragments that pass replace the depth.
     samples : samples of each pixel: 1, 2, 4, 8 …
     sample_shading : whether the fragment shader runs once for each sample.

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidInput
+from vkgroup.base.sampler import Sampler
 from vkgroup.configuration import Arrays, Configuration, write
 from vkgroup.dispatch.blocks import pack_push, scalar_places
-from vkgroup.errors import InvalidInput
-from vkgroup.sampler import Sampler
 from vkgroup.spirv import ArrayType, Binding, Module, PushConstants, ScalarType, StructType, VectorType
 
 

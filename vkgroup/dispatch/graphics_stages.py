@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.requirements import require
 from vkgroup.dispatch.attachments import Attachment, DrawData, check_size
@@ -16,7 +17,6 @@ from vkgroup.dispatch.draw_state import FRONT_FACES, DrawFormats, DrawState, che
 from vkgroup.dispatch.slots import Slot
 from vkgroup.dispatch.stages import Stages, check_subgroup_size, stage_shader
 from vkgroup.dispatch.vertices import MeshGroups, Vertices, check_interface
-from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import EntryPoint, Module, writes_built_in
 
 _PRIMITIVES = {

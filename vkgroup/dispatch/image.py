@@ -9,12 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.closing import Closing
+from vkgroup.base.closing import Closing
+from vkgroup.base.errors import DriverError, InvalidDispatch, Unsupported
+from vkgroup.base.formats import FORMATS, Format, find, fitting
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.buffer import as_bytes, checked_array
-from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
-from vkgroup.formats import FORMATS, Format, find, fitting
 from vkgroup.spirv import ImageType
 
 #: Axes of an image's array by SPIR-V's dimension, without layers, faces and components.

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.closing import Closing
+from vkgroup.base.closing import Closing
+from vkgroup.base.errors import DriverError, InvalidDispatch
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.requirements import require
 from vkgroup.dispatch.acceleration import AccelerationStructure
@@ -36,7 +37,6 @@ from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import Stages
 from vkgroup.dispatch.submission import Submission
 from vkgroup.dispatch.vertices import MeshGroups, Vertices
-from vkgroup.errors import DriverError, InvalidDispatch
 
 _COMMANDS = {"compute": "dispatch", "graphics": "draw", "ray-tracing": "trace"}
 """The method of `Work` for each kind of pipeline."""

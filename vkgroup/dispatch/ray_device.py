@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch.acceleration import (
     AccelerationStructure,
     Boxes,
@@ -19,7 +20,6 @@ from vkgroup.dispatch.ray_stages import HitGroup, RayStages, require_ray_tracing
 from vkgroup.dispatch.resource_device import ResourceDevice, Source
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import check_specialization
-from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import Module
 
 Part = Triangles | Boxes | Instance | AccelerationStructure

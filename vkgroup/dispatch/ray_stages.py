@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure
 from vkgroup.dispatch.stages import Shader, Stages, check_subgroup_size, stage_shader
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.spirv import ArrayType, Module, ScalarType, StructType, Type, VectorType
 from vkgroup.spirv.constants import Constant
 from vkgroup.spirv.instruction_uses import Trace

@@ -12,7 +12,10 @@ from weakref import ref
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.closing import Closing
+from vkgroup.base.closing import Closing
+from vkgroup.base.errors import InvalidDispatch, NotShareable, OutOfMemory
+from vkgroup.base.phases import Owner, phase
+from vkgroup.base.sampler import Sampler, make_sampler
 from vkgroup.compiler import Target, compile_file, compile_source
 from vkgroup.device.base import DeviceBase, MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
@@ -23,9 +26,6 @@ from vkgroup.dispatch.dlpack import as_host, on_cuda
 from vkgroup.dispatch.image import Image, choose_format, named_format
 from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.stages import Stages
-from vkgroup.errors import InvalidDispatch, NotShareable, OutOfMemory
-from vkgroup.phases import Owner, phase
-from vkgroup.sampler import Sampler, make_sampler
 from vkgroup.spec.stages import STAGES
 from vkgroup.spirv import ImageType, Module
 

@@ -1,96 +1,15 @@
-"""Results of a run: arrays by binding, time, definedness, and events such as races and hangs."""
+"""Results of a run: arrays by binding, time, definedness and events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vkgroup.errors import InvalidDispatch
+from vkgroup.base.errors import InvalidDispatch
+from vkgroup.reference.events import Event
 
 if TYPE_CHECKING:
     from vkgroup.dispatch.exported import RunConfiguration
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """Why a value is undefined, or depends on the order of atomics.
-
-    Attributes
-    ----------
-    kind : such as ``"inactive_lane"``, ``"uninitialised"``, ``"shift"``; ``"order"`` for atomics.
-    position : of the instruction that made it, as `Instruction.position`; -1 where none did.
-    """
-
-    kind: str
-    detail: str
-    position: int
-
-
-REPORTED_ALREADY = frozenset({"race", "bounds"})
-"""Kinds of causes that are events themselves: what follows from them is not reported again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """One invocation of a dispatch: its workgroup, its index in it, its subgroup and its lane."""
-
-    workgroup: tuple[int, int, int]
-    local: tuple[int, int, int]
-    subgroup: int
-    lane: int
-
-
-@dataclass(frozen=True, slots=True)
-class VertexInvocation(Invocation):
-    """One invocation of the vertex stage: its vertex and its instance."""
-
-    vertex: int
-    instance: int
-
-
-@dataclass(frozen=True, slots=True)
-class FragmentInvocation(Invocation):
-    """One invocation of the fragment stage: gl_PrimitiveID, pixel, and sample.
-
-    The sample is -1 where all samples of the pixel are shaded together; a helper was one from the start.
-    """
-
-    primitive: int
-    x: int
-    y: int
-    sample: int
-    is_helper: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One thing that went wrong; the same thing in other invocations is counted, not repeated.
-
-    Attributes
-    ----------
-    kind : ``"undefined"``, ``"race"``, ``"same_value"`` (a race of writes of the same value), ``"barrier"``,
-        ``"hang"`` or ``"bounds"``.
-    message : what happened, in a sentence.
-    position : of the instruction where it shows, as `Instruction.position`; -1 where there is none.
-    invocation : an example; None where it concerns none in particular.
-    other_position, other_invocation : the other side of a race or of a write of the same value.
-    memory : name of the buffer, image or variable; empty where it concerns none.
-    offset : byte in that memory, of the example; -1 where there is none.
-    cause : of an undefined value.
-    count : how often it happened.
-    """
-
-    kind: str
-    message: str
-    position: int
-    invocation: Invocation | None = None
-    other_position: int = -1
-    other_invocation: Invocation | None = None
-    memory: str = ""
-    offset: int = -1
-    cause: Cause | None = None
-    count: int = 1
 
 
 class ByBinding(Mapping[Any, Any]):

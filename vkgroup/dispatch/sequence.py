@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.closing import Closing
+from vkgroup.base.closing import Closing
+from vkgroup.base.errors import DriverError, InvalidDispatch
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.commands import checked_repeat
 from vkgroup.dispatch.pipeline import Work
 from vkgroup.dispatch.submission import Submission
-from vkgroup.errors import DriverError, InvalidDispatch
 
 
 @dataclass(frozen=True)

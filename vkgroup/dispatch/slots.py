@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch.blocks import suggestion
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.spirv import Binding, ImageType, SampledImageType, StructType
 
 Key = str | int | tuple[int, int]

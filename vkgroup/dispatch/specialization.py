@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch.blocks import exact_numbers, stored_dtype, suggestion
-from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import Module
 from vkgroup.spirv.constants import SpecializationConstant
 

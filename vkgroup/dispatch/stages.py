@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from vkgroup.base.errors import InvalidDispatch, InvalidModule, Unsupported
 from vkgroup.compiler import Target, validate
 from vkgroup.device import limits, requirements
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.slots import Slot, slots_of
 from vkgroup.dispatch.specialization import constant_of, pack_specialization
-from vkgroup.errors import InvalidDispatch, InvalidModule, Unsupported
 from vkgroup.spirv import EntryPoint, Member, Module, PushConstants, Value
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.dispatch.draw_state import Attribute
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.spirv import EntryPoint, ScalarType, StageVariable, VectorType
 
 #: Vertices of a triangle that covers the whole image, in clip coordinates.

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from vkgroup.base.files import cache_folder
 from vkgroup.drivers.apt import Progress
 from vkgroup.drivers.build import pack, unpack
 from vkgroup.drivers.cache import (
@@ -22,7 +23,6 @@ from vkgroup.drivers.cache import (
     version_key,
 )
 from vkgroup.drivers.fetch import DriverStatus, fetch, fetch_all, fetch_package, list_drivers, path
-from vkgroup.files import cache_folder
 
 __all__ = [
     "COMPANIONS",

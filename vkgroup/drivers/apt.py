@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
+from vkgroup.base.errors import DriverFetchError
 from vkgroup.drivers.sources import (
     DEBIAN_MIRROR,
     DEBIAN_SECURITY_MIRROR,
@@ -30,7 +31,6 @@ from vkgroup.drivers.sources import (
     system_keyring,
     system_sources,
 )
-from vkgroup.errors import DriverFetchError
 
 Progress = Callable[[str, float], None]
 """Function called with the name of the current step and the completed fraction (0 to 1)."""

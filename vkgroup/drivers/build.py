@@ -19,12 +19,12 @@ from typing import Any
 
 import msgspec
 
-from vkgroup.archives import DamagedArchive, extract_files
+from vkgroup.base.archives import DamagedArchive, extract_files
+from vkgroup.base.errors import DriverFetchError
 from vkgroup.drivers import cache
 from vkgroup.drivers.apt import INSTALL_INSTEAD, Apt, Package, Progress, distribution
 from vkgroup.drivers.cache import LOADER, RUNTIMES, Driver, Family, Runtime, parse_name
 from vkgroup.drivers.unpacked import file_of, libraries_of
-from vkgroup.errors import DriverFetchError
 
 # Loads the libraries named on the command line one by one, in a separate process, because loading a foreign
 # library may have side effects or crash.

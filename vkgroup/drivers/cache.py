@@ -19,9 +19,9 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from vkgroup.errors import DriverFetchError, InvalidInput
-from vkgroup.files import cache_folder
-from vkgroup.reading import require_regular
+from vkgroup.base.errors import DriverFetchError, InvalidInput
+from vkgroup.base.files import cache_folder
+from vkgroup.base.reading import require_regular
 
 _FORMAT = 1
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from vkgroup.base.errors import CompilerUnavailable, DriverFetchError
+from vkgroup.base.files import cache_folder
 from vkgroup.compiler.installed import (
     METADATA,
     InstalledGlslang,
@@ -21,8 +23,6 @@ from vkgroup.compiler.installed import (
 from vkgroup.drivers import cache
 from vkgroup.drivers.apt import INSTALL_INSTEAD, Apt, Progress, distribution
 from vkgroup.drivers.unpacked import file_of
-from vkgroup.errors import CompilerUnavailable, DriverFetchError
-from vkgroup.files import cache_folder
 
 PACKAGES = ("libshaderc1", "glslang-tools", "libc6", "libstdc++6", "libgcc-s1")
 """Packages of Debian unstable, which has the newest glslang; the first one names the compiler."""

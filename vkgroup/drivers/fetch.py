@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from vkgroup.base.errors import DriverFetchError, NoDevice
+from vkgroup.base.files import cache_folder
 from vkgroup.drivers import cache, own_c_library
 from vkgroup.drivers.apt import INSTALL_INSTEAD, Apt, Package, Progress, distribution
 from vkgroup.drivers.build import build, loads
 from vkgroup.drivers.cache import FAMILIES, MESA, Driver, Family, parse_name
-from vkgroup.errors import DriverFetchError, NoDevice
-from vkgroup.files import cache_folder
 
 
 @dataclass(frozen=True)

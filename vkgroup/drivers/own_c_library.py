@@ -13,12 +13,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from vkgroup.base.errors import DriverFetchError
 from vkgroup.drivers import cache
 from vkgroup.drivers.apt import Apt, Package, Progress
 from vkgroup.drivers.build import load_order, manifest_of, read_dynamic
 from vkgroup.drivers.cache import LOADER, Driver, Family
 from vkgroup.drivers.unpacked import file_of, libraries_of
-from vkgroup.errors import DriverFetchError
 
 _SHIMS = "mesa-drm-shim"
 _BASE = ("libc6", "libgcc-s1", "libvulkan1")

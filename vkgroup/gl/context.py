@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device, DrawState, RunResult
 from vkgroup.dispatch.commands import Condition, Indirect
 from vkgroup.dispatch.draw_device import DEFAULT_STATE
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.gl.executable import Executable
 from vkgroup.gl.state import State
 from vkgroup.gl.tokens import InvalidOperation, InvalidValue, Name, check_barriers, is_inverted

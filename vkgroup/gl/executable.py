@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.errors import InvalidDispatch, LinkError
+from vkgroup.base.sampler import Sampler
 from vkgroup.compiler.front import link
 from vkgroup.compiler.gl.interface import GlInterface, Resource, interface_of
 from vkgroup.compiler.request import read
@@ -17,10 +19,8 @@ from vkgroup.device.gl_limits import Limit, gl_values
 from vkgroup.dispatch import Buffer, Device, Image
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.pipeline import Pipeline, Work
-from vkgroup.errors import InvalidDispatch, LinkError
 from vkgroup.gl.tokens import InvalidEnum, InvalidOperation, InvalidValue
 from vkgroup.gl.uniforms import DefaultBlock
-from vkgroup.sampler import Sampler
 from vkgroup.spirv import Module
 
 #: The compiler's name of each kind of resource, by the kind of its binding points.

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.errors import CompileError, InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.errors import CompileError, InvalidDispatch
 from vkgroup.gl.executable import Executable, Source, build
 from vkgroup.gl.tokens import (
     STAGES,

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
+from vkgroup.base.sampler import Sampler
 from vkgroup.device.gl_limits import Limit, gl_limits
 from vkgroup.device.requirements import thread_group_state
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.gl.executable import KINDS, BindingPoints, Executable, Source, check_kind
 from vkgroup.gl.program import Program, ProgramPipeline, require_program
 from vkgroup.gl.tokens import (
@@ -23,7 +24,6 @@ from vkgroup.gl.tokens import (
     Name,
     name_of,
 )
-from vkgroup.sampler import Sampler
 
 
 class State:

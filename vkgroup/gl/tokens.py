@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from vkgroup.errors import InvalidDispatch
+from vkgroup.base.errors import InvalidDispatch
 
 
 class GLError(InvalidDispatch):

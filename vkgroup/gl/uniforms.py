@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.compiler.gl.interface import GlInterface, Uniform, interface_of
 from vkgroup.dispatch.blocks import exact_numbers, suggestion
-from vkgroup.errors import InvalidDispatch
 from vkgroup.gl.tokens import InvalidOperation
 from vkgroup.spirv import Module
 

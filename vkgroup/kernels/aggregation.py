@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result, scalar_of
 from vkgroup.kernels.histogram_keys import greatest_not_above, key_words, keys_of, least_not_below, macros
 from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.dispatch.dlpack import as_host, on_cuda
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.plan import Plan
-from vkgroup.opening import open_device
+from vkgroup.workers.opening import open_device
 
 Given = npt.ArrayLike | Buffer
 Result = npt.NDArray[Any] | Buffer

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.pipelines import choose_full, line, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner

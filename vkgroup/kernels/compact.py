@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result, as_array, scalar_of
 from vkgroup.kernels.calls import call_again, keep_call
 from vkgroup.kernels.pipelines import choose_full, line, parts

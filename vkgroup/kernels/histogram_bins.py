@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.errors import InvalidDispatch
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.kernels.histogram_keys import Keys, greatest_not_above, key_type, keys_of, least_not_below
 
 _U = 2.0**-23

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.device import CooperativeMatrix
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.matmul_stacks import Stack, stack_of
 from vkgroup.kernels.pipelines import choose, parts, require_full, subgroup_size

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from vkgroup.errors import InvalidDispatch
+from vkgroup.base.errors import InvalidDispatch
 
 _LEVELS = 2
 """Axes of a stack that one dispatch handles."""

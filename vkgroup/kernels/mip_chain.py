@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup import resources
+from vkgroup.base import resources
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device, RunResult
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.arguments import Arguments, Given, as_array, check_device, default_device
 from vkgroup.kernels.pipelines import choose_full, line, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner

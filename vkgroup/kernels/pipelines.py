@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-from vkgroup import resources
+from vkgroup.base import resources
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Device, Pipeline
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.spirv import Module
 
 _MOST = 256

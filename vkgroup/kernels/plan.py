@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.closing import Closing
+from vkgroup.base.closing import Closing
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Copy, Device, Dispatch, Fill, Pipeline, Sequence, Submission, Work
 from vkgroup.dispatch.launcher import Clear, Launcher, LauncherStep, Move, Output, Pass
 from vkgroup.dispatch.sequence import Step
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.pipelines import pipelines_of
 from vkgroup.kernels.types import sizes_of
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Device, Pipeline
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.pipelines import choose, full_subgroups, line, parts, possible_groups, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.radix_sort_tuning import CLAIMS, MATCHES, SortTuning, mask_words, sort_tuning

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.pipelines import parts, subgroup_size
 from vkgroup.kernels.tuning import TABLES, Allowed, checked_values, whole
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Device, Pipeline
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.pipelines import choose_full, parts, possible_groups, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce_tuning import (

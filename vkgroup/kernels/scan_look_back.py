@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.pipelines import largest_workgroup, parts, possible_workgroup, subgroup_size
 from vkgroup.kernels.plan import Planner
 from vkgroup.kernels.tuning import Allowed, checked_values

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.histogram_keys import macros
 from vkgroup.kernels.pipelines import choose_full, parts, possible_groups, possible_workgroup, require_full

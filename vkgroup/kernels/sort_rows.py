@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.pipelines import choose, largest_workgroup, line, parts, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.radix_sort import full_version, key_dtype, key_macros, value_dtype

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.histogram_keys import key_type, macros
 from vkgroup.kernels.pipelines import (

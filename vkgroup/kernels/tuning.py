@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.types import is_whole
 
 Values = Mapping[str, Any]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.errors import InvalidDispatch
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.spec.types import SCALARS
 
 GLSL: dict[np.dtype[Any], str] = {

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result, scalar_of
 from vkgroup.kernels.compact import MOST, add_tiles, fitting
 from vkgroup.kernels.histogram_keys import macros as key_macros

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from vkgroup.byte_sizes import size_text
+from vkgroup.base.byte_sizes import size_text
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import Value, gl_limits
 from vkgroup.spec.categories import KHR_CATEGORIES

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vkgroup.base.errors import DeviceLost, DispatchTimeout, Unsupported, describe, is_device_error
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
 from vkgroup.dispatch import Device
-from vkgroup.errors import DeviceLost, DispatchTimeout, Unsupported, describe, is_device_error
 from vkgroup.probe.experiments import EXPERIMENTS, Experiment
 from vkgroup.probe.outcome import Failed, InternalFailure, NotRun, NotSupported, Observed, Outcome
 from vkgroup.probe.subject import NoFullSubgroup, Subject

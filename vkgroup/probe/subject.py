@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup import resources
+from vkgroup.base import resources
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Device
 from vkgroup.probe.layout import Extent, Layout, extents

@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.errors import InvalidDispatch
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.reference.semantics.lanes import Flags, Values, Words, before
 from vkgroup.reference.semantics.partitions import subsets_of
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vkgroup.errors import InvalidModule
+from vkgroup.base.errors import InvalidModule
 from vkgroup.spirv.types import ScalarType
 
 Value = bool | int | float

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from vkgroup.errors import InvalidModule, Unsupported
+from vkgroup.base.errors import InvalidModule, Unsupported
 from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import (
     Constant,

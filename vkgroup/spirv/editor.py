@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from vkgroup.errors import InvalidModule
+from vkgroup.base.errors import InvalidModule
 from vkgroup.spirv.binary import BEFORE_NAMES, HEADER_WORDS, literal, literal_length
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.reflection import Module

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from vkgroup.errors import CompilerUnavailable
-from vkgroup.wheels import prefixes
+from vkgroup.base.errors import CompilerUnavailable
+from vkgroup.base.wheels import prefixes
 
 _GRAMMAR = "include/spirv/unified1/spirv.core.grammar.json"
 

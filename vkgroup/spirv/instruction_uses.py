@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.errors import InvalidModule
+from vkgroup.base.errors import InvalidModule
 from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import Constant
 from vkgroup.spirv.declarations import Declarations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from vkgroup.errors import InvalidModule
+from vkgroup.base.errors import InvalidModule
 from vkgroup.spec.stages import EXECUTION_MODELS
 from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import Constant, Value

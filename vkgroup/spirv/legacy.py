@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from vkgroup.errors import InvalidModule
+from vkgroup.base.errors import InvalidModule
 from vkgroup.spirv.binary import Instruction, text_of
 from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.editor import Editor, Rewrite, Words

@@ -6,7 +6,7 @@ import bisect
 from functools import cached_property
 from pathlib import Path
 
-from vkgroup.reading import is_inside, read_text
+from vkgroup.base.reading import is_inside, read_text
 from vkgroup.spirv.binary import Instruction, text_of
 from vkgroup.spirv.reflection import Module
 from vkgroup.spirv.source_text import NOWHERE, Line, SourceText

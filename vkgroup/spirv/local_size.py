@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vkgroup.errors import InvalidInput
+from vkgroup.base.errors import InvalidInput
 from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.editor import Editor, Words
 from vkgroup.spirv.grammar import grammar

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from vkgroup.errors import InvalidModule
+from vkgroup.base.errors import InvalidModule
 from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import Constant, SpecializationConstant, Value
 from vkgroup.spirv.declarations import Declarations

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import vkgroup
+from vkgroup.base.formats import find
 from vkgroup.compiler import Target, compile_source
 from vkgroup.dispatch import Device
-from vkgroup.formats import find
 from vkgroup.reference.drawing import ColorTarget, Draw, Drawn, VertexData, draw
 from vkgroup.reference.interpreter import Memory, Program
 from vkgroup.reference.interpreter.operations.images import ImageMemory

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from drawn import in_pixels, reference, triangles
 
+from vkgroup.base.errors import Unsupported
 from vkgroup.dispatch import DrawState
-from vkgroup.errors import Unsupported
 from vkgroup.reference.drawing.coverage import COUNTS, covered_quads, sample_locations
 from vkgroup.reference.drawing.shapes import assemble
 

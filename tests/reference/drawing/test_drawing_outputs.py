@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from drawn import reference, triangles
 
-from vkgroup.choices import COMPARISONS
+from vkgroup.base.choices import COMPARISONS
 from vkgroup.dispatch import DrawState
 
 FULL = ((-1, -1), (3, -1), (-1, 3))

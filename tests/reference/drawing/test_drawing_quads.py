@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from drawn import in_pixels, lanes, reference, triangles
 
-from vkgroup.dispatch.results import FragmentInvocation, VertexInvocation
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
+from vkgroup.reference.events import FragmentInvocation, VertexInvocation
 
 SIZES = (4, 8, 32, 128)
 

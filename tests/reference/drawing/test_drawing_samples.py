@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from drawn import in_pixels, reference
 
+from vkgroup.base.errors import Unsupported
 from vkgroup.dispatch import DrawState
-from vkgroup.errors import Unsupported
 from vkgroup.reference.drawing.coverage import sample_locations
 
 ONE = "#version 450\nlayout(location = 0) out float one; void main() { one = 1.0; }"

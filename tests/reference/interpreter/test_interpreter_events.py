@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from interpreting import interpret, kinds, line, program
 
-from vkgroup.errors import DispatchTimeout, Unsupported
+from vkgroup.base.errors import DispatchTimeout, Unsupported
 from vkgroup.reference.interpreter import Event, Memory, execute
 
 DATA = """

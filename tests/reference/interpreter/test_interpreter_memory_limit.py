@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from interpreting import interpret, program
 
-from vkgroup.errors import OutOfMemory
+from vkgroup.base.errors import OutOfMemory
 from vkgroup.reference.interpreter.execution.memory_limit import MEMORY_LIMIT, variable_memory
 
 _WHOLE = """

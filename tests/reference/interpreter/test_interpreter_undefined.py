@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from interpreting import interpret, kinds, program
 
-from vkgroup.formats import FORMATS
+from vkgroup.base.formats import FORMATS
 from vkgroup.reference.interpreter import Memory, execute
 from vkgroup.reference.interpreter.operations.images import image_of
 from vkgroup.reference.interpreter.values.value import HARD

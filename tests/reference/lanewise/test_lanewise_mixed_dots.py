@@ -9,7 +9,7 @@ import pytest
 from by_hand import F16, F32, F64, call, undefined, value, vector
 
 import vkgroup
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
 from vkgroup.reference import bfloat16
 from vkgroup.reference.interpreter.values.value import BFLOAT16, single
 from vkgroup.spirv import ScalarType

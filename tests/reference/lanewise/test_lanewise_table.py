@@ -7,10 +7,10 @@ import json
 import pytest
 from by_hand import F32, make
 
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
+from vkgroup.base.wheels import prefixes
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
 from vkgroup.reference.interpreter.program.site import extended_name
-from vkgroup.wheels import prefixes
 
 CLASSES = ("Arithmetic", "Bit", "Relational_and_Logical", "Conversion", "Composite")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from vkgroup.base.errors import DispatchTimeout, InvalidInput
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.divergence import natural
 from vkgroup.check.findings import Finding, SourceLocations
@@ -28,7 +29,6 @@ from vkgroup.check.runs import bindings_of
 from vkgroup.check.state import coverage_of, run_and_compare
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.specialization import pack_specialization
-from vkgroup.errors import DispatchTimeout, InvalidInput
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.spec.limits import QUAD_SIZE

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import Unsupported
+from vkgroup.base.sampler import Sampler
 from vkgroup.check.compare import Difference, Tolerance, compare, pairs_of, widen
 from vkgroup.check.findings import Configuration
 from vkgroup.check.fragments.drawing import FragmentDraw
@@ -20,9 +22,7 @@ from vkgroup.check.state import CheckState
 from vkgroup.device import Capabilities
 from vkgroup.dispatch.attachments import color_outputs
 from vkgroup.dispatch.device import Device
-from vkgroup.errors import Unsupported
 from vkgroup.reference.interpreter.execution.program import Program
-from vkgroup.sampler import Sampler
 from vkgroup.spirv import EntryPoint, Module
 
 _INTERPOLATION = 2.0**-16

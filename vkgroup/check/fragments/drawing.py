@@ -11,8 +11,8 @@ from vkgroup.check.flow import Flow
 from vkgroup.check.fragments.scene import Scene
 from vkgroup.check.fragments.targets import ATTACHMENTS, color_targets, leveled
 from vkgroup.check.runs import Dispatch, Place, Run
-from vkgroup.dispatch.results import Event, FragmentInvocation, Invocation
 from vkgroup.reference.drawing import Draw, Drawn, draw
+from vkgroup.reference.events import Event, FragmentInvocation, Invocation
 from vkgroup.reference.interpreter import Outcome
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.values.event_log import Trace

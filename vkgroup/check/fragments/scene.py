@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.compiler import compile_source
-from vkgroup.errors import InvalidInput, Unsupported
 from vkgroup.reference.drawing import VertexData
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.spirv import EntryPoint, ScalarType, StageVariable, VectorType

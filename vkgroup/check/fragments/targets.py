@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.formats import Format
 from vkgroup.check.inputs import GIVEN, Input, Inputs
 from vkgroup.dispatch.attachments import ColorOutput, color_outputs
-from vkgroup.formats import Format
 from vkgroup.reference.drawing import ColorTarget
 from vkgroup.reference.interpreter.operations.images import image_of
 from vkgroup.reference.interpreter.operations.images.memory import AXES

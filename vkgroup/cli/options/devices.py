@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from vkgroup import choices
+from vkgroup.base import choices
+from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.options.types import (
     add_db,
     add_device,
@@ -18,7 +19,6 @@ from vkgroup.cli.options.types import (
     positive,
     seconds,
 )
-from vkgroup.errors import InvalidInput
 
 SHELLS = ("bash", "zsh", "fish")
 

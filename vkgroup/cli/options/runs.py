@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vkgroup import choices
+from vkgroup.base import choices
+from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.options.types import (
     add_db,
     add_device,
@@ -17,7 +18,6 @@ from vkgroup.cli.options.types import (
     positive,
     seconds,
 )
-from vkgroup.errors import InvalidInput
 
 # Types only: commands that do not need these packages start without them.
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
-from vkgroup import choices
+from vkgroup.base import choices
 from vkgroup.cli.options.types import (
     add_device,
     add_json,

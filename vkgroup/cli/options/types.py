@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from vkgroup import choices
+from vkgroup.base import choices
 
 
 def add_table(parser: argparse._ActionsContainer, rows: tuple[tuple[Any, ...], ...]) -> None:

@@ -27,7 +27,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.errors import InvalidDispatch, InvalidModule
+from vkgroup.base.errors import InvalidDispatch, InvalidModule
 from vkgroup.spec.types import SCALARS, Scalar
 from vkgroup.spirv import Module
 from vkgroup.spirv.binary import BEFORE_STRINGS, literal, text_of

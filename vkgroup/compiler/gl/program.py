@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from vkgroup.base.errors import CompileError, LinkError
 from vkgroup.compiler.front_ends import front_end
-from vkgroup.compiler.gl.compilation import Compiled
 from vkgroup.compiler.gl.coordinates import sizes_as_inputs
 from vkgroup.compiler.gl.lowering import lower
 from vkgroup.compiler.gl.plan import plan
@@ -20,11 +20,11 @@ from vkgroup.compiler.gl.rules import (
     link_error,
 )
 from vkgroup.compiler.gl.stage import GlStage, PlanError
+from vkgroup.compiler.gl_compilation import Compiled
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.isolated import link_isolated
 from vkgroup.compiler.optimizer import inline
 from vkgroup.compiler.request import Request
-from vkgroup.errors import CompileError, LinkError
 from vkgroup.spirv import Module
 
 

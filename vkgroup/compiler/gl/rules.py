@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from vkgroup.base.errors import CompileError, Diagnostic, LinkError
 from vkgroup.compiler.gl.interface import GlInterface
-from vkgroup.compiler.gl.limits import Limits
-from vkgroup.compiler.gl.source import Facts
-from vkgroup.errors import CompileError, Diagnostic, LinkError
+from vkgroup.compiler.gl_limits import Limits
+from vkgroup.compiler.gl_source import Facts
 from vkgroup.spirv import Module
 
 #: Advice by pattern of glslang's message.

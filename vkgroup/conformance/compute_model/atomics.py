@@ -20,7 +20,7 @@ from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model.work import ModelCase, lacking_invocations, model_case, run, topic
 from vkgroup.conformance.execute import Executor
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 Values = NDArray[Any]
 Fold = Callable[[Values, Values], Values]

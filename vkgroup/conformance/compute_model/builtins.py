@@ -20,7 +20,7 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableFamily
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 # --- variables ----------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import work
 from vkgroup.conformance.compute_model.work import ModelCase, Words, lacking_invocations
 from vkgroup.conformance.execute import Executor
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 LOCAL, GROUPS, ROUNDS = 128, 8, 8
 """Invocations of a workgroup, workgroups, and rounds of a case."""

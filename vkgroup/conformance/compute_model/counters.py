@@ -21,7 +21,7 @@ from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import work
 from vkgroup.conformance.compute_model.work import ModelCase, Words
 from vkgroup.conformance.execute import Executor
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 LOCAL, GROUPS, ROUNDS = 64, 8, 8
 TOTAL = LOCAL * GROUPS

@@ -14,7 +14,7 @@ from vkgroup.conformance.compute_model import work
 from vkgroup.conformance.compute_model.work import ModelCase, Words
 from vkgroup.conformance.execute import Executor
 from vkgroup.device import Capabilities
-from vkgroup.reference.device.capabilities import DRIVER_NAME
+from vkgroup.dispatch.reference.capabilities import DRIVER_NAME
 
 WIDTH, HEIGHT = 32, 24
 ROUNDS = 5

@@ -41,7 +41,7 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableFamily
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Pipeline
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 BARRIERS: dict[str, tuple[str, ...]] = {
     "memoryBarrier": ("shared", "buffer", "image"),

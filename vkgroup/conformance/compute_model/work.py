@@ -22,7 +22,7 @@ from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.dispatch import Pipeline
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 from vkgroup.spirv import Module
 
 Array = NDArray[Any]

@@ -36,7 +36,7 @@ from vkgroup.conformance.cooperative_matrix.program import (
     written,
 )
 from vkgroup.device import Capabilities
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 # --- arithmetic ---------------------------------------------------------------------------------------
 

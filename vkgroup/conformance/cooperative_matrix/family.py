@@ -28,7 +28,7 @@ from vkgroup.conformance.cooperative_matrix.transfers import LOAD_TOPIC, STORE_T
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableFamily
 from vkgroup.device import Capabilities, CooperativeMatrix
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 from vkgroup.spirv import Module, grammar
 from vkgroup.spirv.editor import Editor, Words
 

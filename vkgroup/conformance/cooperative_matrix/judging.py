@@ -12,8 +12,8 @@ from vkgroup.conformance.arrays import Flags
 from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.cooperative_matrix.case import Array
 from vkgroup.conformance.cooperative_matrix.program import POISON, Judge, Matrix, Outputs
+from vkgroup.record.record import Status
 from vkgroup.reference.interpreter.operations.precision import legal_range
-from vkgroup.results.record import Status
 from vkgroup.spirv import ScalarType
 
 _SHOWN = 3

@@ -22,8 +22,8 @@ from vkgroup.conformance.cooperative_matrix.case import (
 from vkgroup.conformance.cooperative_matrix.judging import exactly
 from vkgroup.conformance.cooperative_matrix.program import Builder, Judge, Matrix, Outputs, Topic
 from vkgroup.device import Capabilities
+from vkgroup.record.record import Status
 from vkgroup.reference.semantics.cooperative import Product, multiply_add
-from vkgroup.results.record import Status
 
 _LAYOUTS = {"r": "row", "c": "column"}
 _ORDERS = tuple(a + b + c for a in "rc" for b in "rc" for c in "rc")

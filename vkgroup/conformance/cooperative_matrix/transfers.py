@@ -12,7 +12,7 @@ from vkgroup.conformance.cooperative_matrix import program
 from vkgroup.conformance.cooperative_matrix.case import COMPONENTS, USES, MatrixCase, Shape, matrix_case
 from vkgroup.conformance.cooperative_matrix.judging import exactly
 from vkgroup.conformance.cooperative_matrix.program import Builder, Judge, Matrix, Outputs, Placement, Topic
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 MEMORIES = {
     "buffer": "a storage buffer",

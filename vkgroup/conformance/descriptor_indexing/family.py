@@ -31,7 +31,7 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 from vkgroup.spec.categories import Category
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import Editor

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.base.sampler import Sampler
 from vkgroup.conformance.arrays import Words
-from vkgroup.sampler import Sampler
 
 WIDTH, HEIGHT = 32, 16
 INVOCATIONS = WIDTH * HEIGHT

@@ -17,7 +17,7 @@ from vkgroup.conformance.fragment.scenes import GRID, Scene
 from vkgroup.conformance.instances import hex_of, lane_faults, unpack
 from vkgroup.conformance.recording import Recorder
 from vkgroup.dispatch import DrawState
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 from vkgroup.spirv import Module
 
 RECORD = 7

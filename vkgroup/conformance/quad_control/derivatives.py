@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.base.sampler import Sampler
 from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import Flags, Indices, poisoned
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, compare
@@ -21,7 +22,6 @@ from vkgroup.conformance.intrinsics import EXTENSION
 from vkgroup.conformance.quad_control.values import LEVELS, SIDE, derivative_group, derivatives, image_levels
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
-from vkgroup.sampler import Sampler
 from vkgroup.spec.categories import Category
 from vkgroup.spec.limits import QUAD_SIZE
 

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from vkgroup.base.sampler import Sampler
 from vkgroup.conformance import support
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.cases import REQUIRED_SIZES, STAGES
@@ -29,7 +30,6 @@ from vkgroup.conformance.quad_control.values import image_levels, maximal_reconv
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
-from vkgroup.sampler import Sampler
 from vkgroup.spec.categories import Category
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spec.stages import QUAD_STAGES

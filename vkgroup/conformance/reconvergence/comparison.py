@@ -15,7 +15,7 @@ from vkgroup.conformance.instances import hex_of, unpack
 from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
 from vkgroup.programs.nodes import Program
 from vkgroup.programs.simulator import Event, Layout, Simulator, to_flags
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]

@@ -24,7 +24,7 @@ from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import Program, Promise
 from vkgroup.programs.observations import LOCAL_SIZES, Observations
 from vkgroup.programs.simulator import linear
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from vkgroup.conformance.recording import Recorder
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.programs.nodes import Promise
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 Words = NDArray[np.uint32]
 Indices = NDArray[np.int64]

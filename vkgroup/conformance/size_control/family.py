@@ -16,8 +16,8 @@ from vkgroup.conformance.size_control.stages import STAGES, verdict_of_dispatche
 from vkgroup.conformance.stages import FRAMEBUFFER
 from vkgroup.conformance.support import lacking_stages
 from vkgroup.device import Capabilities
-from vkgroup.reference.device.capabilities import DRIVER_NAME
-from vkgroup.results.record import Status
+from vkgroup.dispatch.reference.capabilities import DRIVER_NAME
+from vkgroup.record.record import Status
 from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
 
 

@@ -15,7 +15,7 @@ from vkgroup.conformance.evidence import MOST_LANES, Fault
 from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.size_control.case import SizeAxes
 from vkgroup.device import Capabilities
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 
 WORDS = 12
 """Words of a record: size; lane; whether all active invocations have that size; number of the stage; the

@@ -33,7 +33,7 @@ from vkgroup.conformance.stages import RAY_INTERFACES, Around
 from vkgroup.conformance.support import STAGE_FEATURES
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Buffer, Dispatch, DrawState
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 from vkgroup.spec.stages import PRIMITIVE_STAGES, RAY_STAGES, STAGE_NAMES
 
 Shape = tuple[int, int, int]

@@ -14,16 +14,16 @@ from vkgroup.conformance import support
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.globs import MayBegin, any_name
-from vkgroup.conformance.operands import choices
-from vkgroup.conformance.patterns import Pattern, patterns_of
-from vkgroup.conformance.program import Program, Spelling
-from vkgroup.conformance.spellings.hlsl_intrinsics import (
+from vkgroup.conformance.hlsl_intrinsics import (
     GLSL_OF,
     INTRINSICS,
     Intrinsic,
     intrinsic_of,
     row_numbers,
 )
+from vkgroup.conformance.operands import choices
+from vkgroup.conformance.patterns import Pattern, patterns_of
+from vkgroup.conformance.program import Program, Spelling
 from vkgroup.conformance.stages import Stage, WorkgroupStage
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.device import Capabilities

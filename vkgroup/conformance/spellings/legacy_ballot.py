@@ -28,13 +28,13 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.intrinsics import instruction
+from vkgroup.conformance.older_ballots import BALLOT, EXAMPLE, FORMS, OLDER, VOTE, Older
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.program import Program, Spelling
-from vkgroup.conformance.spellings.older_ballots import BALLOT, EXAMPLE, FORMS, OLDER, VOTE, Older
 from vkgroup.conformance.stages import Stage
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.device import Capabilities
-from vkgroup.results.record import Status
+from vkgroup.record.record import Status
 from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
 from vkgroup.spec.stages import WORKGROUP_STAGES
 from vkgroup.spirv import Module

@@ -37,9 +37,9 @@ from vkgroup.conformance.thread_group.program import (
     run,
 )
 from vkgroup.device import Capabilities, SmBuiltins
+from vkgroup.record.record import Status
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.thread_group import PIXELS, is_legal_id_nv
-from vkgroup.results.record import Status
 from vkgroup.spec.limits import LARGEST_WARP, QUAD_SIZE
 from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
 from vkgroup.spec.types import TYPES

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.closing import Closing
+from vkgroup.base.closing import Closing
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.bindings import keys_of

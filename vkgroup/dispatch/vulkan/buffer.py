@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import DriverError, InvalidDispatch, NotShareable, Unsupported
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, MemoryDevice
@@ -25,7 +26,6 @@ from vkgroup.dispatch.dlpack import (
     place_of,
 )
 from vkgroup.dispatch.slots import Slot
-from vkgroup.errors import DriverError, InvalidDispatch, NotShareable, Unsupported
 
 _WRITTEN_DIRECTLY = 64 << 10
 """Bytes of an array that the host copies to the GPU's memory, which is faster than to submit a transfer."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.base.errors import DriverError
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.memory_sets import MemorySets
-from vkgroup.errors import DriverError
 
 TOTAL = np.dtype(np.uint32)
 """Type of the number of elements."""

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import Unsupported
+from vkgroup.base.sampler import Sampler
 from vkgroup.device import vk
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
@@ -18,8 +20,6 @@ from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
 from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.image import VulkanImage, format_features
-from vkgroup.errors import Unsupported
-from vkgroup.sampler import Sampler
 
 
 def create_sampler(device: LogicalDevice, state: Sampler) -> Any:

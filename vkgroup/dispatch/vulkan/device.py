@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import Unsupported
 from vkgroup.compiler import Target, compile_source
 from vkgroup.device import vk
 from vkgroup.device.capabilities import Capabilities
@@ -37,7 +38,6 @@ from vkgroup.dispatch.vulkan.execution import require_execution
 from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.launcher import VulkanLauncher
 from vkgroup.dispatch.vulkan.pipeline import Timer, VulkanPipeline, VulkanWork, memory_of
-from vkgroup.errors import Unsupported
 
 
 class VulkanSequence(Sequence):

@@ -6,12 +6,12 @@ import threading
 
 import numpy as np
 
+from vkgroup.base.errors import NoDevice
 from vkgroup.compiler import Target, compile_source
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.dispatch.stages import ComputeStages
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
-from vkgroup.errors import NoDevice
 
 _SOURCE = """#version 450
 

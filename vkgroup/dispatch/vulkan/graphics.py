@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.choices import COMPARISONS
+from vkgroup.base.choices import COMPARISONS
+from vkgroup.base.formats import Format
 from vkgroup.device import vk
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
@@ -21,7 +22,6 @@ from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.vertices import MeshGroups
 from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.stage_info import stage_info
-from vkgroup.formats import Format
 
 _ALL_CHANNELS = 0xF
 

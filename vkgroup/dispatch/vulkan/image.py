@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import Unsupported
+from vkgroup.base.formats import Format
 from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
@@ -16,8 +18,6 @@ from vkgroup.device.memory import DeviceBuffer, allocate
 from vkgroup.device.transfers import TRANSFER_TIMEOUT
 from vkgroup.dispatch.attachments import ImageSource
 from vkgroup.dispatch.image import AXES, Image
-from vkgroup.errors import Unsupported
-from vkgroup.formats import Format
 
 LARGEST_IDLE = 4 << 20
 """Bytes of the texels of the largest image that is kept."""

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vkgroup.base.errors import DriverError
 from vkgroup.device import vk
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
@@ -17,7 +18,6 @@ from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.counted import TOTAL, CountedBuffer
 from vkgroup.dispatch.vulkan.memory_sets import MemorySets, Place, close_all, copied, fill
 from vkgroup.dispatch.vulkan.recording import Parts, RecordedPass, Recording
-from vkgroup.errors import DriverError
 
 _MOST_RECORDINGS = 32
 """Recordings of one launcher. If all are in flight, a further call waits for the oldest."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from vkgroup.base.phases import Owner, phase
 from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import checked_timeout
@@ -42,7 +43,6 @@ from vkgroup.dispatch.vulkan.graphics import (
 )
 from vkgroup.dispatch.vulkan.image import PooledImages, VulkanImage
 from vkgroup.dispatch.vulkan.stage_info import create_compute_pipeline
-from vkgroup.phases import Owner, phase
 from vkgroup.spec.stages import STAGE_BITS
 
 Recorder = Callable[[Any], None]

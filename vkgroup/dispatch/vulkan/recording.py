@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vkgroup.base.errors import DriverError
 from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
@@ -13,7 +14,6 @@ from vkgroup.dispatch.blocks import pack_push
 from vkgroup.dispatch.launcher import Pass
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot, assign
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
-from vkgroup.errors import DriverError
 
 _KINDS = ("storage_buffer", "uniform_buffer")
 

@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from vkgroup.errors import VkgroupError
-from vkgroup.opening import select
+from vkgroup.base.errors import VkgroupError
 from vkgroup.programs.campaign.run import AGAINST_THE_DEVICE, UNREMARKABLE, Outcome, Settings, run
 from vkgroup.programs.nodes import Promise
+from vkgroup.workers.opening import select
 
 _DESCRIPTION = "Run random programs on a device; compare it with the reference or with another device."
 

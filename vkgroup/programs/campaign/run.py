@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.base.reading import require_regular_if_exists
 from vkgroup.compiler import Target, compile_source
-from vkgroup.conformance.glsl_types import from_planes, planes
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.programs.campaign.shader import HEAD, render
 from vkgroup.programs.campaign.targets import Driver, Observation, assignment, observe_reference
 from vkgroup.programs.expressions import of_device, promise_of
 from vkgroup.programs.generator import generate
+from vkgroup.programs.glsl_types import from_planes, planes
 from vkgroup.programs.nodes import (
     Operate,
     Program,
@@ -37,12 +38,11 @@ from vkgroup.programs.nodes import (
 from vkgroup.programs.rules import value_faults
 from vkgroup.programs.shrinker import shrink
 from vkgroup.programs.values import LOCAL_SIZES, Values
-from vkgroup.reading import require_regular_if_exists
 from vkgroup.reference.dtypes import dtype_of
-from vkgroup.runner.messages import Failure
-from vkgroup.runner.scheduler import read_capabilities
 from vkgroup.spec.types import TYPES, GlslType
 from vkgroup.spirv import Module
+from vkgroup.workers.messages import Failure
+from vkgroup.workers.scheduler import read_capabilities
 
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]

@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.glsl_types import planes, writer
 from vkgroup.programs import nodes
 from vkgroup.programs.generator import random_words
 from vkgroup.programs.glsl import MODES, Writer
+from vkgroup.programs.glsl_types import planes, writer
 from vkgroup.programs.nodes import called_functions, nodes_of, recorded_type
 from vkgroup.spec.categories import Category
 from vkgroup.spec.operations import OPERATIONS

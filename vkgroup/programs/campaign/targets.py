@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.base.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
-from vkgroup.dispatch.results import Event
-from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
-from vkgroup.opening import open_device
 from vkgroup.programs.campaign.shader import HEAD, capacity, inputs
 from vkgroup.programs.nodes import Program
 from vkgroup.reference import interpreter
+from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.value import HARD
-from vkgroup.runner.messages import Failure
-from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
 from vkgroup.spirv import Module
+from vkgroup.workers.messages import Failure
+from vkgroup.workers.opening import open_device
+from vkgroup.workers.worker_process import WorkerDied, WorkerProcess
 
 Words = NDArray[np.uint32]
 Transform = Callable[[bytes], bytes]
@@ -53,7 +53,7 @@ class Task:
 
 @dataclass(frozen=True)
 class TaskSetup:
-    """The first message to a worker that runs tasks; see `vkgroup.runner.messages.WorkerSetup`."""
+    """The first message to a worker that runs tasks; see `vkgroup.workers.messages.WorkerSetup`."""
 
     device: DeviceInfo
     timeout: float
@@ -65,7 +65,7 @@ class TaskSetup:
 
 @dataclass(frozen=True)
 class TaskSession:
-    """An open device that runs tasks; see `vkgroup.runner.messages.Session`."""
+    """An open device that runs tasks; see `vkgroup.workers.messages.Session`."""
 
     device: Device
     timeout: float

@@ -45,7 +45,7 @@ class DepthTarget:
     """The depth attachment."""
 
     image: ImageMemory  # of format D32f or D16, with as many samples as the draw has
-    compare: str = "less"  # comparison of new and stored depth, as in `vkgroup.choices.COMPARISONS`
+    compare: str = "less"  # comparison of new and stored depth, as in `vkgroup.base.choices.COMPARISONS`
     write: bool = True  # whether depths that pass are stored
 
 

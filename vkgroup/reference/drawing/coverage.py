@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
 from vkgroup.reference.drawing.shapes import SUBPIXELS
 
 Integers = npt.NDArray[np.int64]

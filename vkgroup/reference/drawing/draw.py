@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.results import Event, FragmentInvocation
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
 from vkgroup.reference.drawing.attachments import ColorTarget, DepthTarget
 from vkgroup.reference.drawing.coverage import sample_locations
 from vkgroup.reference.drawing.fragment_stage import FragmentStage, Outputs
@@ -26,6 +25,7 @@ from vkgroup.reference.drawing.vertices import (
     shade,
     translated,
 )
+from vkgroup.reference.events import Event, FragmentInvocation
 from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, Execution
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.memory import Memory

@@ -16,10 +16,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.results import FragmentInvocation
 from vkgroup.reference.drawing.coverage import covered_quads
 from vkgroup.reference.drawing.interpolation import At, Interpolation, Shapes
 from vkgroup.reference.drawing.shapes import Shape
+from vkgroup.reference.events import FragmentInvocation
 from vkgroup.reference.interpreter.execution.execute import SLICE
 from vkgroup.reference.interpreter.values.arrangement import Placement
 from vkgroup.reference.interpreter.values.value import (

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
 
 Float64 = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.results import Cause, VertexInvocation
+from vkgroup.reference.events import Cause, VertexInvocation
 from vkgroup.reference.interpreter.execution.execute import SLICE, Execution
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.program.interface import (

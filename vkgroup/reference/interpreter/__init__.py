@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkgroup.dispatch.results import Cause, Event, Invocation
+from vkgroup.reference.events import Cause, Event, Invocation
 from vkgroup.reference.interpreter.execution.execute import Outcome, execute
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.memory import Memory

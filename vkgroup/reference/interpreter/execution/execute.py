@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.results import Event
-from vkgroup.errors import OutOfMemory, Unsupported
+from vkgroup.base.errors import OutOfMemory, Unsupported
+from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.execution.initial_values import initialise
 from vkgroup.reference.interpreter.execution.machine import Machine
 from vkgroup.reference.interpreter.execution.memory_limit import variable_memory

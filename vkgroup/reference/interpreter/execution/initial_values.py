@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
 from vkgroup.reference.interpreter.operations.accessor import Slice
 from vkgroup.reference.interpreter.operations.state import SliceState
 from vkgroup.reference.interpreter.program.form import ProgramForm

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from vkgroup.errors import DispatchTimeout
+from vkgroup.base.errors import DispatchTimeout
 from vkgroup.reference.interpreter.execution.program import Code, Program
 from vkgroup.reference.interpreter.execution.scheduler import Scheduler
 from vkgroup.reference.interpreter.operations.accessor import Flags

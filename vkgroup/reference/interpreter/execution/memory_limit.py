@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from vkgroup.byte_sizes import size_text
-from vkgroup.errors import OutOfMemory
+from vkgroup.base.byte_sizes import size_text
+from vkgroup.base.errors import OutOfMemory
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.values.value import Leaf
 

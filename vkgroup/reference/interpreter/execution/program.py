@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vkgroup.errors import InvalidModule, OutOfMemory
+from vkgroup.base.errors import InvalidModule, OutOfMemory
 from vkgroup.reference.interpreter.execution.initial_values import check_built_in
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
 from vkgroup.reference.interpreter.operations.state import Step

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
 from vkgroup.reference.interpreter.operations.images import texel_offset
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
 from vkgroup.reference.interpreter.operations.load_store import loader, storer

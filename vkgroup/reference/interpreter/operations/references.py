@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
 from vkgroup.reference.interpreter.operations.accessor import Flags
 from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
 from vkgroup.reference.interpreter.operations.state import Frame

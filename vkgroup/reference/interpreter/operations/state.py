@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.dispatch.results import Cause
-from vkgroup.errors import InvalidDispatch
+from vkgroup.base.errors import InvalidDispatch
+from vkgroup.reference.events import Cause
 from vkgroup.reference.interpreter.operations.accessor import Accessor, Slice
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.operations.memory_order import Order

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
 from vkgroup.reference.interpreter.operations.atomics import ATOMICS, atomic
 from vkgroup.reference.interpreter.operations.cooperative_matrices import COOPERATIVE_MATRICES
 from vkgroup.reference.interpreter.operations.core import CORE

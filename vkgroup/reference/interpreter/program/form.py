@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from vkgroup.errors import InvalidModule, Unsupported
+from vkgroup.base.errors import InvalidModule, Unsupported
 from vkgroup.reference.interpreter.program.flow import Liveness, find_liveness, post_dominators
 from vkgroup.reference.interpreter.program.inline import Inliner
 from vkgroup.reference.interpreter.program.layout import smallest

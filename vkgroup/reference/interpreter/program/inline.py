@@ -7,7 +7,7 @@ at the lowest segment always run next.
 
 from __future__ import annotations
 
-from vkgroup.errors import InvalidModule, Unsupported
+from vkgroup.base.errors import InvalidModule, Unsupported
 from vkgroup.reference.interpreter.program.flow import Block, Function, switch_targets
 from vkgroup.reference.interpreter.program.module_facts import ModuleFacts
 from vkgroup.reference.interpreter.program.segments import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.errors import InvalidModule, Unsupported
+from vkgroup.base.errors import InvalidModule, Unsupported
 from vkgroup.reference.interpreter.program.flow import read_functions
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import CauseTable, Value, held, single, undefined, zeros

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from vkgroup.errors import InvalidModule
+from vkgroup.base.errors import InvalidModule
 from vkgroup.reference.interpreter.program.layout import LaidOutType, element_of, member_of
 from vkgroup.reference.interpreter.values.value import leaves_of, member_leaves
 from vkgroup.spirv import (

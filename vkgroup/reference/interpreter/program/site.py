@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
-from vkgroup.dispatch.results import Cause
+from vkgroup.base.wheels import prefixes
+from vkgroup.reference.events import Cause
 from vkgroup.reference.interpreter.values.value import CauseTable, Value
 from vkgroup.spirv import Instruction, Type, grammar
-from vkgroup.wheels import prefixes
 
 
 @dataclass(frozen=True, slots=True)

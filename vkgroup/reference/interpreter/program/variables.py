@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vkgroup.dispatch.results import Cause
-from vkgroup.errors import InvalidModule, Unsupported
+from vkgroup.base.errors import InvalidModule, Unsupported
+from vkgroup.reference.events import Cause
 from vkgroup.reference.interpreter.program.interface import Port, ports_of
 from vkgroup.reference.interpreter.program.layout import LaidOutType, lay_out, smallest
 from vkgroup.reference.interpreter.program.module_facts import ModuleFacts

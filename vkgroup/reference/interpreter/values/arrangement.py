@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.results import Invocation
-from vkgroup.errors import InvalidDispatch
+from vkgroup.base.errors import InvalidDispatch
+from vkgroup.reference.events import Invocation
 
 Groups = tuple[int, int, int]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.results import REPORTED_ALREADY, Event, Invocation
+from vkgroup.reference.events import REPORTED_ALREADY, Event, Invocation
 from vkgroup.reference.interpreter.values.arrangement import Groups
 from vkgroup.reference.interpreter.values.value import CauseTable, Value
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.results import Cause
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
+from vkgroup.reference.events import Cause
 from vkgroup.spirv import (
     ArrayType,
     CooperativeMatrixType,

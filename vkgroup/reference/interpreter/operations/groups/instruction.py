@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
 from vkgroup.reference.interpreter.operations.groups.explain import Use, explain
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.lane_set import Subgroups

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.formats import Format
+from vkgroup.base.formats import Format
+from vkgroup.base.sampler import Sampler
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory, load_texels
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import Causes, Data, combine, marked
-from vkgroup.sampler import Sampler
 
 _FAR = 2.0**40
 _REPETITIONS = ("repeat", "mirrored_repeat")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vkgroup.base.sampler import Sampler
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import Data, Value, joined, overall_cause, select, tainted
-from vkgroup.sampler import Sampler
 
 #: Name, bit of the mask, and number of operands, in the order of the operands.
 _WITH_OPERANDS = (

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from vkgroup.base.sampler import Sampler
 from vkgroup.reference.interpreter.operations.derivatives import (
     COLUMNS,
     ROWS,
@@ -40,7 +41,6 @@ from vkgroup.reference.interpreter.values.value import (
     reduce_cause,
     single,
 )
-from vkgroup.sampler import Sampler
 
 
 class ImplicitGradient:

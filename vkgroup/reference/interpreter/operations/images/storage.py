@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from vkgroup.base.sampler import Sampler
 from vkgroup.reference.interpreter.operations.images.memory import (
     ImageMemory,
     load_texels,
@@ -37,7 +38,6 @@ from vkgroup.reference.interpreter.values.value import (
     select,
     single,
 )
-from vkgroup.sampler import Sampler
 from vkgroup.spirv import ScalarType, VectorType
 
 

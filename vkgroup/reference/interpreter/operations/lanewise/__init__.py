@@ -8,7 +8,7 @@ Functions let NumPy divide by zero and overflow; the caller enters ``numpy.errst
 
 from __future__ import annotations
 
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
 from vkgroup.reference.interpreter.operations.lanewise.arithmetic import ARITHMETIC
 from vkgroup.reference.interpreter.operations.lanewise.bits import BITS
 from vkgroup.reference.interpreter.operations.lanewise.comparison import COMPARISONS

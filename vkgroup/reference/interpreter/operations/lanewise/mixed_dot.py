@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vkgroup.errors import Unsupported
+from vkgroup.base.errors import Unsupported
 from vkgroup.reference import bfloat16
 from vkgroup.reference.interpreter.operations.lanewise.elementwise import Factory, Function
 from vkgroup.reference.interpreter.program.site import Site

@@ -1,0 +1,235 @@
+"""Reproducers of new causes: the search for the smallest case, parts of stages, and the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mutants.driver_errors import wrong_vote
+
+import vkgroup
+from vkgroup.cli.main import main
+from vkgroup.conformance import Result, Status, select
+from vkgroup.conformance.case import Case
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.families import family_of
+from vkgroup.conformance.parts import parts_of
+from vkgroup.conformance.run import Setup, run
+from vkgroup.conformance.subgroup import SubgroupFamily
+from vkgroup.outputs.reproduction import automatic, smallest
+from vkgroup.outputs.reproduction.automatic import Reproducer, make_reproducers
+from vkgroup.outputs.reproduction.folder import read
+from vkgroup.outputs.reproduction.smallest import simpler
+from vkgroup.record.causes import find_causes
+from vkgroup.record.causes import findings as findings_module
+from vkgroup.record.causes.axes import complexity
+from vkgroup.record.causes.findings import Finding
+from vkgroup.workers.opening import open_device
+from vkgroup.workers.opening import select as select_device
+
+NESTED = "vote.compute.subgroupAll.bool.nested.exact"
+
+DRIVER = ("SwiftShader", "SwiftShader driver")
+
+
+def reproducers(results: Sequence[Result], out: Path) -> list[Reproducer]:
+    """Return the reproducers of results on SwiftShader without known errors."""
+    device = select_device("swiftshader")
+    with open_device(device) as opened:
+        capabilities = opened.capabilities
+    causes = find_causes(results, *DRIVER, findings=[])
+    return make_reproducers(causes, results, Setup(device, 0, 20.0, wrong_vote), capabilities, out)
+
+
+def case_named(name: str) -> Case:
+    (case,) = select((name,))
+    assert isinstance(case, Case)
+    return case
+
+
+@pytest.fixture(scope="module")
+def made(
+    swiftshader: vkgroup.drivers.Driver, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Reproducer, Path]:
+    out = tmp_path_factory.mktemp("run")
+    device = select_device("swiftshader")
+    failed = run(device, filters=(NESTED,), transform=wrong_vote, jobs=1)
+    (reproducer,) = reproducers(failed.results, out)
+    return reproducer, out
+
+
+def test_the_smallest_case_and_the_fewest_invocations_are_found(made: tuple[Reproducer, Path]) -> None:
+    """One invocation cannot show that All is Any; two can."""
+    reproducer, out = made
+    assert reproducer.remark == ""
+    assert reproducer.case == "vote.compute.subgroupAll.bool.all.exact"
+    assert reproducer.folder == out / "reproducers" / reproducer.cause.id
+    record = read(reproducer.folder)
+    assert record["result"]["status"] == "Fail"
+    assert record["lanes"]["layout"]["invocations"] == 2
+    assert record["cause"]["first"] == NESTED
+    active = np.load(reproducer.folder / record["lanes"]["files"]["active"])
+    wrong = np.load(reproducer.folder / record["lanes"]["files"]["wrong"])
+    assert active.sum() == 2
+    assert wrong.any()
+
+
+def test_the_readme_has_the_cause_and_lists_the_c_program(made: tuple[Reproducer, Path]) -> None:
+    folder = made[0].folder
+    assert folder is not None
+    text = (folder / "README.md").read_text()
+    assert "subgroupAny is computed: 1 of 1 cases" in text
+    assert f"The run failed in `{NESTED}`; this case is simpler and fails likewise." in text
+    assert "1 workgroup of 2 invocations" in text
+    for path in folder.rglob("*"):
+        if path.is_file() and path.name != "README.md":
+            assert f"`{path.relative_to(folder)}`" in text
+
+
+def test_the_folder_of_a_part_is_repeated_by_vkgroup(
+    made: tuple[Reproducer, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(made[0].folder), "--device", "swiftshader"]) == 1
+    assert "By the expected values of the folder: 2 of 2 lanes are wrong." in capsys.readouterr().out
+    assert main(["run", str(made[0].folder), "--device", "reference:16"]) == 0
+    assert "By the rules of the suite" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "vote.compute.subgroupAll.bool.data_mask.exact",
+        "shuffle.compute.subgroupShuffle.uvec3.loop.exact.last",
+        "arithmetic.compute.subgroupInclusiveAdd.float.partial.rounding",
+        "ballot.fragment.subgroupBallotExclusiveBitCount.uvec4.partial.exact",
+        "vote.fragment.subgroupAllEqual.int.discard.exact",
+        "arithmetic.vertex.subgroupAdd.int.data_mask.exact",
+        "vote.vertex.subgroupAny.bool.nested.exact",
+    ],
+)
+@pytest.mark.usefixtures("swiftshader")
+def test_parts_of_stages_read_the_data_of_the_whole_stage(name: str) -> None:
+    """SwiftShader is right in every part, and the lanes that a part has in common have equal inputs."""
+    case = case_named(name)
+    family = family_of(case)
+    assert isinstance(family, SubgroupFamily)
+    with open_device(select_device("swiftshader")) as device:
+        executor = Executor(device, seed=0)
+        whole = family.judge(executor, [case])[0].lanes
+        assert whole.entry.case == case
+        stages = list(parts_of(case, 4, [(1, 8), (3, 0)]))
+        passed = 0
+        for stage in stages:
+            verdict = family.judge(executor, [case], stage)[0]
+            if verdict.detail == "no invocation executed the operation, where some had to":
+                continue  # the invocations that are left are not selected by the pattern
+            assert verdict.status in (Status.PASS, Status.UNDEFINED), (stage, verdict.detail)
+            passed += verdict.status is Status.PASS
+            assert verdict.lanes.instances.recorded.sum() < whole.instances.recorded.sum()
+            assert verdict.lanes.entry.feed is not None
+            np.testing.assert_array_equal(verdict.lanes.entry.feed.values, whole.entry.feed.values)
+            if verdict.lanes.entry.argument is not None and verdict.lanes.entry.argument.table is not None:
+                np.testing.assert_array_equal(verdict.lanes.entry.argument.table, whole.entry.argument.table)
+        assert passed >= 2
+        executor.close()
+
+
+def test_simpler_cases_differ_in_one_axis_and_come_in_order() -> None:
+    case = case_named("vote.fragment.subgroupAllEqual.ivec3.nested.exact")
+    names = [other.name for other in simpler(case, select(("vote.*.subgroupAllEqual.*",)))]
+    assert "vote.compute.subgroupAllEqual.ivec3.nested.exact" in names
+    assert "vote.fragment.subgroupAllEqual.ivec3.all.exact" in names
+    assert "vote.fragment.subgroupAllEqual.int.nested.exact" in names
+    assert "vote.compute.subgroupAllEqual.ivec3.all.exact" not in names
+    assert "vote.fragment.subgroupAllEqual.ivec4.nested.exact" not in names
+    assert [complexity(name) for name in names] == sorted(map(complexity, names))
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        Result(NESTED, Status.TIMEOUT, detail="no answer in 20 s"),
+        Result(NESTED, Status.CRASH, detail="VK_ERROR_DEVICE_LOST"),
+    ],
+)
+@pytest.mark.usefixtures("swiftshader")
+def test_a_case_that_hung_is_not_executed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: Result
+) -> None:
+    monkeypatch.setattr(smallest.Trials, "run", lambda *_: pytest.fail("a case was executed"))
+    (reproducer,) = reproducers([result], tmp_path)
+    assert reproducer.folder is None
+    assert "may" in reproducer.remark
+    assert "device again" in reproducer.remark
+    assert not (tmp_path / "reproducers").exists()
+
+
+@pytest.mark.usefixtures("swiftshader")
+def test_cases_that_are_known_to_hang_are_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search takes the simplest case that may not hang."""
+    finding = Finding("It hangs", "SwiftShader", ("1",), "", filter=("vote.*.all.*",), hangs=True)
+    monkeypatch.setattr(smallest, "findings_for", lambda *_: [finding])
+    tried: list[str] = []
+    honest = smallest.Trials.run
+
+    def noted(trials: smallest.Trials, trial: smallest.Trial) -> smallest.Tried | None:
+        tried.append(trial.case.name)
+        return honest(trials, trial)
+
+    monkeypatch.setattr(smallest.Trials, "run", noted)
+    failed = run(select_device("swiftshader"), filters=(NESTED,), transform=wrong_vote, jobs=1)
+    (reproducer,) = reproducers(failed.results, tmp_path)
+    assert reproducer.case == "vote.compute.subgroupAll.bool.odd.exact"
+    assert NESTED in tried
+    assert not [name for name in tried if ".all." in name]
+
+
+@pytest.mark.usefixtures("swiftshader")
+def test_what_fails_while_a_folder_is_made_is_a_remark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space is left")
+
+    monkeypatch.setattr(automatic, "make_smallest", full)
+    failed = run(select_device("swiftshader"), filters=(NESTED,), transform=wrong_vote, jobs=1)
+    (reproducer,) = reproducers(failed.results, tmp_path)
+    assert reproducer.folder is None
+    assert reproducer.remark == "OSError: no space is left"
+
+
+@pytest.mark.usefixtures("swiftshader")
+def test_a_failure_that_does_not_occur_alone_is_recorded_with_a_remark(tmp_path: Path) -> None:
+    failed = run(select_device("swiftshader"), filters=(NESTED,), transform=wrong_vote, jobs=1)
+    other = replace(failed.results[0], case="vote.compute.subgroupAny.bool.nested.exact")
+    (reproducer,) = reproducers([other], tmp_path)
+    assert reproducer.folder is not None
+    assert "it does not fail in this way when it runs alone" in reproducer.remark
+    assert read(reproducer.folder)["result"]["status"] == "Pass"
+
+
+@pytest.mark.parametrize("option", [[], ["--no-repro"]])
+@pytest.mark.usefixtures("swiftshader")
+def test_the_command_names_the_reproducer_of_a_new_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: list[str]
+) -> None:
+    """Without the list of known errors, SwiftShader's is new."""
+    monkeypatch.setattr(findings_module, "all_findings", lambda: ())
+    name = "vote.compute.subgroupAllEqual.vec2.all.exact"
+    out = tmp_path / "run"
+    arguments = ["conform", "--device", "swiftshader", "--filter", name, "--out", str(out), "--jobs", "1"]
+    assert main([*arguments, *option]) == 1
+    text = capsys.readouterr().out
+    if option:
+        assert "Reproducer" not in text
+        assert not (out / "reproducers").exists()
+        return
+    (folder,) = (out / "reproducers").iterdir()
+    assert f"Reproducer: {folder} (cause 1, {name})" in text
+    assert f"cc {folder / 'repro.c'} -lvulkan && ./a.out" in text
+    assert text.index("new cause") < text.index("Reproducer: ")
+    assert json.loads((folder / "repro.json").read_text())["lanes"]["layout"]["invocations"] == 2

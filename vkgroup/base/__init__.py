@@ -1,0 +1,1 @@
+"""Errors, files, processes, phases, formats: modules that know nothing of shaders."""

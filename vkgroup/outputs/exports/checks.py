@@ -1,0 +1,154 @@
+"""Checks of many shaders as JUnit XML, and findings as annotations for GitHub and GitLab."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from vkgroup.base.files import write_output
+from vkgroup.check.outcome import Outcome, OutcomeKind
+from vkgroup.outputs.exports.annotations import (
+    GITLAB,
+    MOST,
+    escaped,
+    escaped_property,
+    in_repository,
+    quality_entry,
+)
+from vkgroup.outputs.exports.junit import clean
+
+_SUITE = "vkgroup check"
+_LISTED = 5
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One configuration: its name, its shader and its outcome."""
+
+    name: str
+    shader: str
+    outcome: Outcome
+
+
+@dataclass
+class _Annotation:
+    """A finding, or an error, and the configurations that have it."""
+
+    kind: str
+    message: str
+    file: str
+    line: int
+    configurations: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The message with the configurations."""
+        names = self.configurations
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        return f"{self.message}\nconfigurations: {', '.join(names[:_LISTED])}{more}"
+
+
+def write_junit(entries: Sequence[Entry], path: Path) -> None:
+    """Write the outcomes as JUnit XML: findings fail, shaders not covered are skipped, others are errors."""
+    suites = ElementTree.Element("testsuites", name=_SUITE)
+    suite = ElementTree.SubElement(suites, "testsuite", name=_SUITE)
+    for entry in entries:
+        outcome = entry.outcome
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=clean(entry.shader), name=clean(entry.name),
+            time=f"{outcome.seconds:.6f}",
+        )  # fmt: skip
+        tag = _TAGS.get(outcome.kind, "error")
+        if tag:
+            element = ElementTree.SubElement(case, tag, message=clean(outcome.summary))
+            element.text = clean("\n".join(outcome.text) or outcome.summary)
+    counted = {"tests": "testcase", "failures": "*/failure", "errors": "*/error", "skipped": "*/skipped"}
+    counts = {key: str(len(suite.findall(found))) for key, found in counted.items()}
+    suite.attrib.update(counts)
+    suites.attrib.update(counts)
+    ElementTree.indent(suites)
+    text = ElementTree.tostring(suites, "unicode")
+    write_output(path, f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n')
+
+
+_TAGS = {
+    OutcomeKind.CLEAN: "",
+    OutcomeKind.QUESTIONS: "",
+    OutcomeKind.WEAK: "",
+    OutcomeKind.FINDINGS: "failure",
+    OutcomeKind.NOT_COVERED: "skipped",
+}
+"""The element of JUnit XML for an outcome; the others are errors."""
+
+
+def github(entries: Sequence[Entry]) -> list[str]:
+    """Return GitHub's workflow commands: one error for each finding, however many configurations have it.
+
+    The last command counts the findings that exceed GitHub's limit.
+    """
+    commands = [_command(entry) for entry in _annotations(entries)]
+    if len(commands) <= MOST:
+        return commands
+    more = len(commands) - MOST + 1
+    return [*commands[: MOST - 1], f"::error title={more} more::{escaped('see the output of vkgroup check')}"]
+
+
+def _command(entry: _Annotation) -> str:
+    fields = {
+        "title": f"vkgroup check: {entry.kind}",
+        "file": in_repository(Path(entry.file), "GITHUB_WORKSPACE"),
+    }
+    if entry.line:
+        fields["line"] = str(entry.line)
+    listed = ",".join(f"{name}={escaped_property(value)}" for name, value in fields.items())
+    return f"::error {listed}::{escaped(entry.text)}"
+
+
+def write_gitlab(entries: Sequence[Entry], folder: Path) -> Path:
+    """Write GitLab's code quality report into a folder, with one entry for each finding; return its path."""
+    report = [
+        quality_entry(
+            entry.kind,
+            entry.text,
+            "major",
+            (in_repository(Path(entry.file), "CI_PROJECT_DIR"), max(1, entry.line)),
+            f"{entry.kind} {entry.file} {entry.line} {entry.message}",
+        )
+        for entry in _annotations(entries)
+    ]
+    path = folder / GITLAB
+    write_output(path, json.dumps(report, indent=1) + "\n")
+    return path
+
+
+def _annotations(entries: Sequence[Entry]) -> list[_Annotation]:
+    """Return the findings and errors, each once with all configurations that have it."""
+    found: dict[tuple[Any, ...], _Annotation] = {}
+    for entry in entries:
+        for kind, message, file, line in _problems(entry):
+            key = (kind, message, file, line)
+            found.setdefault(key, _Annotation(*key)).configurations.append(entry.name)
+    return list(found.values())
+
+
+def _problems(entry: Entry) -> list[tuple[str, str, str, int]]:
+    """Return kind, message, file and line of what is wrong with a configuration."""
+    outcome = entry.outcome
+    if outcome.kind in (
+        OutcomeKind.CLEAN,
+        OutcomeKind.QUESTIONS,
+        OutcomeKind.WEAK,
+        OutcomeKind.NOT_COVERED,
+    ):
+        return []
+    findings = (outcome.report or {}).get("findings", [])
+    if outcome.kind != OutcomeKind.FINDINGS or not findings:
+        return [(outcome.kind.value, outcome.summary, entry.shader, 0)]
+    return [
+        (finding["kind"], finding["message"], finding["place"]["file"], finding["place"]["line"])
+        for finding in findings
+    ]

@@ -1,0 +1,8 @@
+"""The HTML report: capabilities, failures, benchmark times and changes of runs in one file."""
+
+from __future__ import annotations
+
+from vkgroup.outputs.report.inputs import Inputs, read
+from vkgroup.outputs.report.page import html_of, write_html
+
+__all__ = ["Inputs", "html_of", "read", "write_html"]

@@ -1,0 +1,211 @@
+"""Expected values of each lane, as arrays: written from a verdict, and compared when a case is repeated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.conformance.barriers import BARRIERS
+from vkgroup.conformance.comparison import Expected, legal
+from vkgroup.conformance.instances import MaskFault, hex_of
+from vkgroup.conformance.program import result_type
+from vkgroup.conformance.verdict import JudgedLanes
+from vkgroup.outputs.reproduction.values import Array, Files, Json, load
+from vkgroup.programs.glsl_types import from_planes
+from vkgroup.reference.registry import specification_of
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import BUILTIN_VARIABLES
+from vkgroup.spec.types import type_named
+
+Flags = npt.NDArray[np.bool_]
+
+_SHOWN_SUBGROUPS = 2
+"""Maximum number of subgroups with wrong lanes in a table."""
+
+
+def write(files: Files, evidence: JudgedLanes, steps: list[Json]) -> Json:
+    """Write the inputs, the legal results and the recorded results of each lane.
+
+    `steps`: the steps of the case; if an output of one of them was compared, it can be compared again.
+
+    Returns the names of the arrays, each (subgroups, lanes, …), and how they are compared.
+    """
+    found, entry, expected = evidence.instances, evidence.entry, evidence.expected
+    arrays: dict[str, Array] = {
+        "subgroup": np.column_stack([found.slot, found.group, found.subgroup]),
+        "number": found.number,
+        "mask": found.mask,
+        "active": found.active,
+        "recorded": found.recorded,
+        "invocation": found.member,
+        "defined": np.broadcast_to(expected.defined, evidence.got.shape),
+        "least": np.broadcast_to(expected.low, evidence.got.shape),
+        "got": evidence.got,
+        "wrong": evidence.wrong,
+    }
+    if expected.high is not expected.low:
+        arrays["greatest"] = np.broadcast_to(expected.high, evidence.got.shape)
+    if entry.feed is not None:
+        arrays["input"] = entry.feed.values[found.place]
+    if entry.argument is not None:
+        arrays["operand"] = np.asarray(entry.argument.of_lanes(found.place, found.active))
+    at = _places(evidence)
+    source = _source(evidence, steps, files.folder) if at is not None else None
+    if at is not None and source is not None:
+        arrays["at"] = at
+    return {
+        "type": result_type(entry.case).name,
+        "bits": expected.bits,
+        "source": source,
+        "record_words": evidence.program.entries[0].at,
+        "layout": {
+            "stage": evidence.program.stage.name,
+            "invocations": evidence.program.invocations,
+            "record_planes": evidence.program.stage.record_planes,
+            "slots": evidence.program.pattern.slots,
+            "result_at": entry.at,
+            "input_type": entry.case.type if entry.feed is not None else "",
+            "where": [evidence.where(row) for row in range(len(found.slot))],
+        },
+        "files": {name: files.save(f"expected/lanes-{name}", array) for name, array in arrays.items()},
+    }
+
+
+def write_masks(fault: MaskFault, steps: list[Json], folder: Path) -> Json:
+    """Return the layout of the outputs in which an active mask is wrong; None if they are in no buffer.
+
+    A mask is right if it names exactly the lanes that recorded it, so there are no expected values.
+    """
+    program = fault.program
+    if program is None:
+        return None
+    stage = program.stage
+    for number, step in enumerate(steps):
+        for place, output in enumerate(step["outputs"]):
+            if load(folder, output["file"]).size == program.output_words:
+                return {
+                    "source": {"step": number, "output": place},
+                    "layout": {
+                        "stage": stage.name,
+                        "size": fault.size,
+                        "invocations": program.invocations,
+                        "record_planes": stage.record_planes,
+                        "slots": program.pattern.slots,
+                        "group": stage.group_places if stage.name == "compute" else program.invocations,
+                        "demotes": program.pattern.demotes,
+                    },
+                }
+    return None
+
+
+def specification(evidence: JudgedLanes) -> str:
+    """Return the sentence of the specification that defines the operation; "" if there is none."""
+    name = evidence.entry.case.operation
+    known = name in SUBGROUP_OPERATIONS or name in BUILTIN_VARIABLES
+    return specification_of(name) if known else ""
+
+
+def _places(evidence: JudgedLanes) -> Array | None:
+    """Return the words in the outputs that hold each lane's value, (rows, size, planes).
+
+    None for barriers, whose legal values depend on the recorded flags.
+    """
+    entry, found, n = evidence.entry, evidence.instances, evidence.program.invocations
+    if entry.case.operation in BARRIERS:
+        return None
+    plane = found.slot[:, None, None] * entry.planes + np.arange(entry.planes)
+    return np.asarray(entry.at + plane * n + found.member[..., None])
+
+
+def _source(evidence: JudgedLanes, steps: list[Json], folder: Path) -> Json | None:
+    """Return the step and output with the compared words; None if they come from several outputs."""
+    for number, step in enumerate(steps):
+        for place, output in enumerate(step["outputs"]):
+            held = load(folder, output["file"])
+            if held.dtype == np.uint32 and np.array_equal(held.reshape(-1), evidence.outputs):
+                return {"step": number, "output": place}
+    return None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Result of a comparison with the expected values."""
+
+    wrong: int  # number of wrong lanes
+    compared: int  # number of lanes with a defined value
+
+
+def judge(folder: Path, lanes: Json, before: Array, outputs: Array) -> Judged | None:
+    """Compare outputs with the expected values of a folder.
+
+    Returns None if the invocations formed different subgroups, or different lanes were active: then the
+    expected values do not apply.
+    """
+    record = lanes["record_words"]
+    words, then = outputs.reshape(-1), before.reshape(-1)
+    if words.shape != then.shape or not np.array_equal(words[:record], then[:record]):
+        return None
+    arrays = {name: load(folder, file) for name, file in lanes["files"].items()}
+    at, defined = arrays["at"], arrays["defined"]
+    values, sound = from_planes(words[at].reshape(-1, at.shape[-1]).T, type_named(lanes["type"]))
+    least = arrays["least"]
+    expected = Expected(least, arrays.get("greatest", least), defined, lanes["bits"])
+    wrong: Flags = ~legal(values.reshape(least.shape), expected) | ~sound.reshape(least.shape)
+    wrong &= defined & arrays["recorded"][..., None]
+    compared = int((np.all(defined, axis=-1) & arrays["recorded"]).sum())
+    return Judged(int(np.any(wrong, axis=-1).sum()), compared)
+
+
+def table(folder: Path, lanes: Json) -> list[str]:
+    """Return Markdown tables of the first subgroups with wrong lanes; of the first one if the case passed."""
+    arrays = {name: load(folder, file) for name, file in lanes["files"].items()}
+    wrong = np.any(arrays["wrong"], axis=-1)
+    rows = np.flatnonzero(wrong.any(axis=1))[:_SHOWN_SUBGROUPS]
+    lines: list[str] = []
+    for row in rows if len(rows) else range(min(1, len(wrong))):
+        slot, group, subgroup = arrays["subgroup"][row]
+        lines += [
+            f"Row {row} of the arrays: group {group}, subgroup {subgroup}, place {slot} in the shader, active"
+            f" mask `{hex_of(arrays['mask'][row])}`.",
+            "",
+            "| lane | active | input | operand | expected | got | |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        for lane in range(wrong.shape[1]):
+            lines.append(_line(arrays, int(row), lane, bool(wrong[row, lane])))
+        lines.append("")
+    return lines
+
+
+def _line(arrays: dict[str, Array], row: int, lane: int, wrong: bool) -> str:
+    """Return the table row of one lane."""
+
+    def cell(name: str) -> str:
+        return shown(arrays[name][row, lane]) if name in arrays else ""
+
+    active, recorded = arrays["active"][row, lane], arrays["recorded"][row, lane]
+    expected = ""
+    if recorded:
+        expected = "undefined" if not arrays["defined"][row, lane].all() else cell("least")
+        if "greatest" in arrays and expected not in ("undefined", cell("greatest")):
+            expected += f" … {cell('greatest')}"
+    cells = [
+        str(lane),
+        "yes" if active else "no",
+        cell("input"),
+        cell("operand"),
+        expected,
+        cell("got") if recorded else "",
+        "**wrong**" if wrong else "",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def shown(value: Any) -> str:
+    """Return a value for people: a number, or several in brackets."""
+    items = [repr(item.item()) for item in np.asarray(value).reshape(-1)]
+    return items[0] if len(items) == 1 else f"({', '.join(items)})"

@@ -1,4 +1,0 @@
-"""Reference device: the implementation of `vkgroup.dispatch` in NumPy, without Vulkan.
-
-Import it from `vkgroup.reference.device.device`, the only module here that needs the interpreter.
-"""

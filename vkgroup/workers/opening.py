@@ -1,0 +1,141 @@
+"""Listing and opening of devices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from vkgroup.base import phases
+from vkgroup.base.errors import InvalidInput, NoDevice
+from vkgroup.device import discovery, logical
+from vkgroup.device.capabilities import DeviceInfo
+from vkgroup.device.discovery import Discovery, IcdReport
+from vkgroup.device.launch import require_own_process
+from vkgroup.dispatch import Device
+from vkgroup.dispatch.reference.capabilities import DEFAULT_SIZE, info_of
+from vkgroup.dispatch.vulkan import VulkanDevice
+
+REFERENCE = "reference"
+"""The choice of the reference device; a subgroup size may follow a colon."""
+
+
+def devices(timeout: float = discovery.TIMEOUT) -> Discovery:
+    """Return all devices: Vulkan devices, as `vkgroup.device.discover`, and last the reference device.
+
+    Parameters
+    ----------
+    timeout : seconds that one driver may take.
+    """
+    try:
+        discovered = discovery.discover(timeout)
+    except NoDevice as error:
+        discovered = Discovery("", (), str(error))
+    reference = IcdReport("", REFERENCE, "", "ok", "", (info_of(),))
+    return replace(discovered, icds=(*discovered.icds, reference))
+
+
+def select(choice: str | int | None = None) -> DeviceInfo:
+    """Choose a device.
+
+    Parameters
+    ----------
+    choice : as for `open_device`.
+
+    Raises
+    ------
+    NoDevice, InvalidInput, Unsupported
+        As `open_device` does.
+    """
+    choice = discovery.normal_choice(choice)
+    size = _reference_size(choice)
+    return discovery.select(choice, devices) if size is None else info_of(size)
+
+
+def open_device(
+    choice: DeviceInfo | str | int | None = None,
+    *,
+    validation: bool | None = None,
+    robust: bool = True,
+    subgroup_size: int | None = None,
+    isolated: bool = False,
+) -> Device:
+    """Open a device.
+
+    Parameters
+    ----------
+    choice : an index in `vkgroup.devices()`, part of a device's or driver's name, ``"gpu"``,
+        ``"lavapipe"``, ``"swiftshader"``, an ICD's JSON file, ``"reference"`` (the device made of NumPy,
+        which needs no Vulkan) or ``"reference:64"`` (the same, with subgroups of 64), or a `DeviceInfo`.
+        None takes `VKGROUP_DEVICE`, else a GPU, else lavapipe, else SwiftShader, else the reference device.
+    validation : whether errors of the Khronos validation layer become exceptions; None uses
+        `VKGROUP_VALIDATION`. The reference device needs no layer.
+    robust : whether accesses are kept inside their buffers if the device can do that; otherwise a shader that
+        accesses memory outside a buffer may end the process. The reference device always keeps them inside.
+    subgroup_size : the subgroup size of the reference device (32 unless given, a power of two up to 128); of
+        a Vulkan device, the size that pipelines require unless they are given another.
+    isolated : whether a worker process loads the driver. A crash of the driver is then `DriverCrash`, a hang
+        ends at the time limit, and drivers with their own C library can be opened. Such a device has `run`,
+        `prepare`, `draw` and `trace` with arrays; buffers and other objects raise `Unsupported`.
+
+    Raises
+    ------
+    NoDevice
+        No device matches; the message says what was searched, where, and how to install one.
+    Unsupported
+        The device lacks Vulkan 1.1 or the subgroup size, or the validation layer is not installed.
+    InvalidInput
+        The subgroup size in the choice is not a number, or differs from `subgroup_size`.
+    """
+    if isolated:
+        options = {"validation": validation, "robust": robust, "subgroup_size": subgroup_size}
+        return _open_isolated(choice, options)
+    if not isinstance(choice, DeviceInfo):
+        choice = discovery.normal_choice(choice)
+        named = _reference_size(choice, subgroup_size)
+        if named is not None:
+            return _open_reference(named)
+        if not (isinstance(choice, str) and discovery.direct_manifest(choice)):
+            choice = discovery.select(choice, devices)
+    if isinstance(choice, DeviceInfo) and choice.is_reference:
+        return _open_reference(choice.subgroup_size if subgroup_size is None else subgroup_size)
+    if isinstance(choice, DeviceInfo) and choice.own_process:
+        require_own_process(choice)
+    name = choice.name if isinstance(choice, DeviceInfo) else str(choice)
+    phases.update(device=name)
+    with phases.phase("opening the device", phases.Owner.DRIVER):
+        opened = logical.open_device(choice, validate=validation, robust=robust)
+        of = opened.capabilities
+        phases.update(device=f"{of.name} ({of.driver_name} {of.driver_info})".replace(" )", ")"))
+        return VulkanDevice(opened, subgroup_size)
+
+
+def _open_isolated(choice: DeviceInfo | str | int | None, options: dict[str, Any]) -> Device:
+    # Imported here, because other devices need no worker processes.
+    from vkgroup.workers.isolation import IsolatedDevice
+
+    if not isinstance(choice, DeviceInfo):
+        choice = discovery.normal_choice(choice)
+        size = _reference_size(choice, options["subgroup_size"])
+        choice = select(choice) if size is None else info_of(size)
+    return IsolatedDevice(choice, open_device, options)
+
+
+def _open_reference(subgroup_size: int) -> Device:
+    # Imported here, because loading the interpreter takes longer than opening a driver.
+    from vkgroup.dispatch.reference.device import ReferenceDevice
+
+    return ReferenceDevice(subgroup_size)
+
+
+def _reference_size(choice: str | int | None, wanted: int | None = None) -> int | None:
+    """Return the subgroup size of the reference device in a choice; None if it names another device."""
+    word, colon, size = choice.lower().partition(":") if isinstance(choice, str) else ("", "", "")
+    if word != REFERENCE:
+        return None
+    if not colon:
+        return DEFAULT_SIZE if wanted is None else wanted
+    if not size.isdecimal():
+        raise InvalidInput(f"{choice!r}: a subgroup size follows the colon, as in {REFERENCE}:64.")
+    if wanted not in (None, int(size)):
+        raise InvalidInput(f"{choice!r} and a subgroup size of {wanted} contradict each other.")
+    return int(size)
