@@ -13,9 +13,9 @@ import vkgroup
 
 PACKAGE = Path(vkgroup.__file__).parent
 
-#: The folders of the package, lowest first, each with the most lines of Python that it may have. Whoever needs
-#: more changes the number in the same commit and says why there. ``__init__`` stands for the public names:
-#: the modules of the package's own folder, except ``__main__``.
+#: The folders of the package, lowest first, each with the most lines of Python that it may have. Whoever
+#: needs more changes the number in the same commit and says why there. ``__init__`` stands for the public
+#: names: the modules of the package's own folder, except ``__main__``.
 LAYERS = {
     "spec": 1_970,
     "base": 1_210,
@@ -191,12 +191,12 @@ def test_no_module_imports_from_above() -> None:
 def test_the_modules_imported_by_a_string_are_listed() -> None:
     texts = sources()
     modules = frozenset(texts)
-    assert BY_STRING == {
+    assert {
         f"{module} -> {name}"
         for module, text in texts.items()
         for name in strings_of(text, modules)
         if module != "vkgroup"
-    }
+    } == BY_STRING
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

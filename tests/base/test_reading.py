@@ -22,8 +22,8 @@ SECONDS = 60
 
 OWN_FILES = {
     "bench/machine.py": "files of the kernel in /sys",
-    "bootstrap/environment.py": "vkgroup's own environment",
-    "bootstrap/making.py": "vkgroup's own project file",
+    "drivers/bootstrap/environment.py": "vkgroup's own environment",
+    "drivers/bootstrap/making.py": "vkgroup's own project file",
     "check/outcome_cache.py": "cache",
     "cli/memory.py": "files of the kernel in /proc and /sys",
     "compiler/cache.py": "cache",
@@ -34,22 +34,22 @@ OWN_FILES = {
     "conformance/caselist.py": "package data",
     "drivers/build.py": "unpacked packages, and drivers that vkgroup builds",
     "drivers/cache.py": "cache",
-    "peak_memory.py": "a file of the kernel in /proc",
-    "reading.py": "the helper functions",
+    "base/peak_memory.py": "a file of the kernel in /proc",
+    "base/reading.py": "the helper functions",
     "reference/interpreter/program/site.py": "package data",
-    "results/causes/findings.py": "package data",
-    "results/report/page.py": "package data",
-    "results/reproduction/standalone/program.py": "package data",
-    "runner/cluster/offer.py": "package data",
+    "record/causes/findings.py": "package data",
+    "outputs/report/page.py": "package data",
+    "outputs/reproduction/standalone/program.py": "package data",
+    "workers/cluster/offer.py": "package data",
     "spirv/grammar.py": "package data",
 }
 """Modules that read only vkgroup's own files without `vkgroup.base.reading`, each with what it reads."""
 
 
 OPENERS = {
-    "archives.py": "an archive, after `require_regular`",
-    "bootstrap/bundle.py": "a file of a bundle, after `require_regular`",
-    "bootstrap/making.py": "files of a bundle that is made",
+    "base/archives.py": "an archive, after `require_regular`",
+    "drivers/bootstrap/bundle.py": "a file of a bundle, after `require_regular`",
+    "drivers/bootstrap/making.py": "files of a bundle that is made",
     "cli/main.py": "the null device",
     "cli/memory.py": "files of the kernel in /proc",
     "compiler/cache.py": "cache",
@@ -59,14 +59,14 @@ OPENERS = {
     "drivers/cache.py": "cache; libraries of a bundle, after `require_regular`",
     "drivers/compilers.py": "files of unpacked packages, which `file_of` checks",
     "drivers/own_c_library.py": "files of unpacked packages, which `file_of` checks",
-    "files.py": "output files",
-    "processes.py": "a pipe between processes",
+    "base/files.py": "output files",
+    "base/processes.py": "a pipe between processes",
     "programs/campaign/run.py": "output files, after `require_regular_if_exists`",
-    "reading.py": "the helper functions",
-    "results/history/connection.py": "a database, after `require_regular_if_exists`",
-    "results/history/files.py": "a database, after `require_regular`",
-    "results/journal.py": "results, after `require_regular_if_exists`",
-    "runner/driver_output.py": "a file of this process",
+    "base/reading.py": "the helper functions",
+    "outputs/history/connection.py": "a database, after `require_regular_if_exists`",
+    "outputs/history/files.py": "a database, after `require_regular`",
+    "record/journal.py": "results, after `require_regular_if_exists`",
+    "workers/driver_output.py": "a file of this process",
 }
 """Modules that open or copy files in other ways, each with what it opens."""
 

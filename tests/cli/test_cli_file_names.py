@@ -11,7 +11,7 @@ import pytest
 
 from vkgroup.cli.main import main
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "results/report"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "outputs/report"))
 import sample_runs as made
 
 NAME = os.fsdecode(b"bad\xff")

@@ -23,9 +23,11 @@ DISPATCH = [str(SHADER), "--groups", "1", "--in", "values=VALUES.npy", "--out", 
 #: Modules that are slow to import or need another package; `vkgroup.X` includes its modules.
 TOOLS = {
     f"vkgroup.{name}"
-    for name in ("conformance", "check", "probe", "bench", "programs", "runner", "results.exports")
-} | {f"vkgroup.outputs.{name}" for name in ("diff", "report", "reproduction")}
-RUNTIME = {f"vkgroup.{name}" for name in ("spirv", "compiler", "device", "dispatch", "opening", "reference")}
+    for name in ("conformance", "check", "probe", "bench", "programs", "workers.pool", "workers.scheduler")
+} | {f"vkgroup.outputs.{name}" for name in ("diff", "exports", "report", "reproduction")}
+RUNTIME = {
+    f"vkgroup.{name}" for name in ("spirv", "compiler", "device", "dispatch", "workers.opening", "reference")
+}
 OTHERS = {"numpy", "vulkan", "cffi", "rich", "matplotlib", "shtab", "vkgroup.gl", "vkgroup.kernels"}
 EVERYTHING = TOOLS | RUNTIME | OTHERS
 
@@ -64,7 +66,8 @@ def test_help_needs_nothing(words: list[str]) -> None:
         (["bench", "--compare", str(RECORDED), str(RECORDED)], {"numpy", "rich", "vkgroup.bench"}),
         (
             ["check", str(SHADER), "--device", "none", "--subgroup-size", "4"],
-            RUNTIME | {"numpy", "cffi", "rich", "vkgroup.check", "vkgroup.workers"},
+            RUNTIME
+            | {"numpy", "cffi", "rich", "vkgroup.check", "vkgroup.workers.pool", "vkgroup.workers.scheduler"},
         ),
         (["probe", "--device", "reference"], RUNTIME | {"numpy", "cffi", "rich", "vkgroup.probe"}),
         (

@@ -28,7 +28,7 @@ def test_tests_and_modules_of_a_promise_exist(row: str) -> None:
     files = re.findall(r"`(tests/[\w/.]+)`", tests)
     assert names or files or "the same" in tests
     assert set(names) <= DEFINED
-    modules = re.findall(r"`((?:vkgroup|check|runner|results)/[\w/.]+)`", mechanism)
+    modules = re.findall(r"`((?:vkgroup|check|outputs|record|workers)/[\w/.]+)`", mechanism)
     paths = [ROOT / file for file in files]
     paths += [ROOT / "vkgroup" / module.removeprefix("vkgroup/") for module in modules]
     assert not [path for path in paths if not path.exists()]

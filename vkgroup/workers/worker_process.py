@@ -70,7 +70,7 @@ def _is_complete(stack: str) -> bool:
 
 
 def _is_main(thread: str) -> bool:
-    return "runner/worker.py" in thread and " in serve\n" in thread
+    return "workers/worker.py" in thread and " in serve\n" in thread
 
 
 def own_code(stack: str) -> str:
