@@ -61,7 +61,6 @@ OPENERS = {
     "drivers/own_c_library.py": "files of unpacked packages, which `file_of` checks",
     "files.py": "output files",
     "processes.py": "a pipe between processes",
-    "programs/campaign/run.py": "output files, after `require_regular_if_exists`",
     "reading.py": "the helper functions",
     "results/history/connection.py": "a database, after `require_regular_if_exists`",
     "results/history/files.py": "a database, after `require_regular`",
