@@ -29,7 +29,7 @@ LAYERS = {
     "dispatch": 10_790,
     "record": 1_640,
     "workers": 3_000,
-    "programs": 3_870,
+    "programs": 3_020,
     "conformance": 20_370,
     "check": 7_250,
     "probe": 2_130,

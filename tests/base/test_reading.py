@@ -61,7 +61,6 @@ OPENERS = {
     "drivers/own_c_library.py": "files of unpacked packages, which `file_of` checks",
     "base/files.py": "output files",
     "base/processes.py": "a pipe between processes",
-    "programs/campaign/run.py": "output files, after `require_regular_if_exists`",
     "base/reading.py": "the helper functions",
     "outputs/history/connection.py": "a database, after `require_regular_if_exists`",
     "outputs/history/files.py": "a database, after `require_regular`",

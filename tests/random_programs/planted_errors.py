@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from campaigns.random_programs.run import compiled
+from campaigns.random_programs.targets import Driver, Observation
 from mutants.rewriting import Words, rewritten
 
-from vkgroup.programs.campaign.run import compiled
-from vkgroup.programs.campaign.targets import Driver, Observation
 from vkgroup.programs.nodes import Block, If, Loop, Program, Statement, Switch
 from vkgroup.spirv import Module, grammar
 from vkgroup.workers.messages import Failure

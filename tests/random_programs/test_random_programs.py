@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from campaigns.random_programs.run import compiled
+from campaigns.random_programs.shader import capacity, inputs, render
+from campaigns.random_programs.targets import observe_reference
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.dispatch.reference.capabilities import capabilities_of
-from vkgroup.programs.campaign.run import compiled
-from vkgroup.programs.campaign.shader import capacity, inputs, render
-from vkgroup.programs.campaign.targets import observe_reference
 from vkgroup.programs.expressions import of_device
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import (
@@ -167,7 +167,7 @@ def test_a_shrunk_program_fails_and_keeps_the_rules() -> None:
 
 def test_an_output_folder_that_cannot_be_created_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    command = [sys.executable, "-m", "vkgroup.programs.campaign", "--device", "reference:4", "--count", "1"]
+    command = [sys.executable, "-m", "campaigns.random_programs", "--device", "reference:4", "--count", "1"]
     done = subprocess.run(
         [*command, "--out", str(tmp_path / "file" / "inside")], capture_output=True, text=True, check=False
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from campaigns.random_programs.run import Trial, Verdict
+from campaigns.random_programs.targets import Driver
 from mutants.changes import LSB, MSB, SHUFFLE, SHUFFLE_XOR, another_opcode
 from planted_errors import TailDuplicating, another_scan
 
 from vkgroup.device import Capabilities
-from vkgroup.programs.campaign.run import Trial, Verdict
-from vkgroup.programs.campaign.targets import Driver
 from vkgroup.programs.expressions import of_device, promise_of
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import count_statements

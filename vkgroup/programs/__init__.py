@@ -2,5 +2,5 @@
 
 A profile decides what a program records. `observations` makes programs that record which invocations are
 active together; `simulator` computes what they must record. `values` makes programs that record the results
-of subgroup operations; `campaign` runs them on a device and on the reference interpreter.
+of subgroup operations.
 """

@@ -1,7 +1,7 @@
 """Counts why NVK rejects shaders: the compiler's message, and whether its scheduler mixed sums of 64 bits.
 
-``python tests/fuzz/nak_causes.py --device nvk:gk104 --robust FOLDER`` compiles compute shaders (``.comp`` or
-``.spv``), such as those that ``python -m vkgroup.programs.campaign`` left in FOLDER, and counts the causes.
+``python nak_causes.py --device nvk:gk104 --robust FOLDER`` compiles compute shaders (``.comp`` or
+``.spv``), such as those that ``python -m campaigns.random_programs`` left in FOLDER, and counts the causes.
 
 GPUs before Volta add 64-bit integers with two instructions, and the second reads the carry flag that the
 first writes. There is one flag: see the finding nvk-add-int64.
@@ -16,7 +16,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from gpu_process import run_code
 
 PASS = "NAK IR after "

@@ -1,6 +1,6 @@
 """Command lines as processes: random combinations of commands, options and values.
 
-``python tests/fuzz/command_lines.py --runs 1000 --seed 0 --json bench/results/fuzz.json``
+``python tests/campaigns/fuzz/command_lines.py --runs 1000 --seed 0 --json bench/results/fuzz.json``
 
 Each runs in a copy of a folder with valid and damaged files, as an ordinary user where this process is root,
 and some are interrupted. A traceback, another exit code than the documented ones, an error without a message,
@@ -292,7 +292,7 @@ def campaign(
 def _record(seed: int, runs: list[Run], seconds: float, outside: list[str]) -> dict[str, Any]:
     late = [run.seconds - run.deadline for run in runs if run.deadline is not None]
     return {
-        "what": "tests/fuzz/command_lines.py: random command lines as processes",
+        "what": "tests/campaigns/fuzz/command_lines.py: random command lines as processes",
         "seed": seed,
         "as": "ordinary user" if os.getuid() == 0 else "the user of the tests",
         "limit_seconds": LIMIT,

@@ -1,6 +1,6 @@
 """Texts of other programs in reports with charts, opened in Chromium: nothing executes and no page is blank.
 
-``python tests/fuzz/report_payloads.py --payloads 500 --seed 0 --json bench/results/fuzz.json``
+``python tests/campaigns/fuzz/report_payloads.py --payloads 500 --seed 0 --json bench/results/fuzz.json``
 
 Each payload is in every text of a run, a benchmark and a check: names, details, devices, drivers, notes,
 findings and shader lines. Several payloads share a report, in runs of their own. A script that runs, a
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "results" / "report"))
+sys.path.insert(0, str(HERE.parents[1] / "outputs" / "report"))
 
 import fuzz_record  # noqa: E402
 from browser import open_browser  # noqa: E402
@@ -211,7 +211,7 @@ def campaign(count: int, seed: int, folder: Path) -> Iterator[dict[str, Any]]:
                 findings.append({"payloads": [ascii(text) for text in some], "problems": found[:10]})
                 print(findings[-1], flush=True)
             yield {
-                "what": "tests/fuzz/report_payloads.py: texts in reports with charts, in Chromium",
+                "what": "tests/campaigns/fuzz/report_payloads.py: texts in reports with charts, in Chromium",
                 "seed": seed,
                 "seconds": round(time.monotonic() - started, 1),
                 "payloads": start + len(some),

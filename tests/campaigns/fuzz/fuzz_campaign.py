@@ -1,6 +1,6 @@
 """Fuzzing campaign: inputs for every target in a supervised worker process.
 
-``python tests/fuzz/fuzz_campaign.py --inputs 100000 --seed 0 --json bench/results/fuzz.json``
+``python tests/campaigns/fuzz/fuzz_campaign.py --inputs 100000 --seed 0 --json bench/results/fuzz.json``
 
 A batch of inputs is made by Hypothesis from its seed, and the same seed makes the same inputs. A worker says
 which input it is at in a file, so that the campaign knows what killed or hung it. What is found is made
@@ -222,7 +222,7 @@ def record_of(names: Sequence[str], inputs: int, seed: int, limit: float) -> dic
                     flush=True,
                 )
     return {
-        "what": "tests/fuzz/fuzz_campaign.py: damaged and random files, read by vkgroup",
+        "what": "tests/campaigns/fuzz/fuzz_campaign.py: damaged and random files, read by vkgroup",
         "seed": seed,
         "limit_seconds": limit,
         "machine": platform.machine(),

@@ -1,4 +1,4 @@
-"""Command python -m vkgroup.programs.campaign: compare a device with the reference, or another device."""
+"""Command ``python -m campaigns.random_programs``: compare a device with the reference or another one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from campaigns.random_programs.run import AGAINST_THE_DEVICE, UNREMARKABLE, Outcome, Settings, run
 from vkgroup.base.errors import VkgroupError
-from vkgroup.programs.campaign.run import AGAINST_THE_DEVICE, UNREMARKABLE, Outcome, Settings, run
 from vkgroup.programs.nodes import Promise
 from vkgroup.workers.opening import select
 
@@ -15,7 +15,7 @@ _DESCRIPTION = "Run random programs on a device; compare it with the reference o
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m vkgroup.programs.campaign", description=_DESCRIPTION)
+    parser = argparse.ArgumentParser(prog="python -m campaigns.random_programs", description=_DESCRIPTION)
     parser.add_argument("--device", metavar="D", help="device to test (default: the best one)")
     parser.add_argument("--against", metavar="D", help="second device (default: the reference)")
     parser.add_argument("--count", metavar="N", type=int, default=100, help="programs (default: 100)")

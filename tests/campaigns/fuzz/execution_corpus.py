@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from campaigns.random_programs.shader import render
 from fuzz_corpora import ROOT
 
 from vkgroup.base.errors import VkgroupError
@@ -23,7 +24,6 @@ from vkgroup.compiler.optimizer import inline
 from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.program import build
 from vkgroup.dispatch.reference.capabilities import capabilities_of
-from vkgroup.programs.campaign.shader import render
 from vkgroup.programs.expressions import of_device
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import Promise

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from campaigns.random_programs.shader import HEAD, capacity, inputs
 from vkgroup.base.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
-from vkgroup.programs.campaign.shader import HEAD, capacity, inputs
 from vkgroup.programs.nodes import Program
 from vkgroup.reference import interpreter
 from vkgroup.reference.events import Event

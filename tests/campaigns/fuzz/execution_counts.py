@@ -148,8 +148,8 @@ def record_of(campaigns: Iterable[Counts]) -> dict[str, Any]:
                 for outcome, number in numbers.items():
                     known[outcome] = known.get(outcome, 0) + number
     return {
-        "what": "tests/fuzz/execution_campaign.py: valid mutated modules, executed on the reference device"
-        " and on drivers",
+        "what": "tests/campaigns/fuzz/execution_campaign.py: valid mutated modules, executed on the reference"
+        " device and on drivers",
         "modules": sum(campaign.modules for campaign in campaigns),
         "seconds": round(sum(campaign.seconds for campaign in campaigns), 1),
         "slowest": max((campaign.slowest for campaign in campaigns), default=0.0),

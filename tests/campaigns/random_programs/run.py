@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from campaigns.random_programs.shader import HEAD, render
+from campaigns.random_programs.targets import Driver, Observation, assignment, observe_reference
 from vkgroup.base.reading import require_regular_if_exists
 from vkgroup.compiler import Target, compile_source
 from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.programs.campaign.shader import HEAD, render
-from vkgroup.programs.campaign.targets import Driver, Observation, assignment, observe_reference
 from vkgroup.programs.expressions import of_device, promise_of
 from vkgroup.programs.generator import generate
 from vkgroup.programs.glsl_types import from_planes, planes

@@ -18,7 +18,7 @@ from vkgroup.compiler.includes import Dependencies
 from vkgroup.drivers import cache as driver_cache
 from vkgroup.spirv import Module
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 _MOST_BYTES = 20_000
 
 

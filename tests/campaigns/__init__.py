@@ -1,0 +1,1 @@
+"""Programs that search for errors for hours; pytest does not collect them."""
