@@ -14,7 +14,7 @@ PYTHON = $(shell for name in python3.13 python3.12 python3.11 python3; do \
 	  if $$name -c '$(SUITABLE)' 2>/dev/null; then echo $$name; break; fi; done)
 SETUP = $(if $(PYTHON),$(PYTHON),$(error vkgroup needs Python 3.11 or newer: install it \
 	  (Debian, Ubuntu: sudo apt-get install python3), or name it: make PYTHON=/path/to/python3)) \
-	  -m vkgroup.drivers.bootstrap
+	  -m vkgroup.bootstrap
 ARGS =
 DRIVERS =
 OFFLINE =
@@ -49,7 +49,7 @@ site:
 
 bundle:
 	$(SETUP) --no-driver
-	.venv/bin/python -m vkgroup.drivers.bootstrap.making bundle $(DRIVERS)
+	.venv/bin/python -m vkgroup.bootstrap.making bundle $(DRIVERS)
 
 clean:
 	rm -rf .venv bundle dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

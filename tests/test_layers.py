@@ -24,7 +24,8 @@ LAYERS = {
     "reference": 13_960,
     "configuration": 810,
     "compiler": 6_800,
-    "drivers": 2_540,
+    "drivers": 1_970,
+    "bootstrap": 580,
     "device": 5_570,
     "dispatch": 10_790,
     "record": 1_640,
@@ -39,7 +40,7 @@ LAYERS = {
     "gl": 1_570,
     "outputs": 8_980,
     "__init__": 170,
-    "testing": 460,
+    "testing": 490,
     "cli": 6_390,
     "__main__": 30,
 }
@@ -47,6 +48,7 @@ LAYERS = {
 #: Modules that are imported by a string, as "importer -> imported". All go down; the workers open devices and
 #: perform jobs of the layers above them, whose functions a message names ("module:function").
 BY_STRING = {
+    "vkgroup.bootstrap.__main__ -> vkgroup.bootstrap.receiving",
     "vkgroup.cli.ahead -> vkgroup.conformance.run",
     "vkgroup.cli.main -> vkgroup.cli.ahead",
     "vkgroup.cli.main -> vkgroup.cli.conform",
@@ -56,7 +58,6 @@ BY_STRING = {
     "vkgroup.compiler.installed -> vkgroup.compiler.shaderc",
     "vkgroup.compiler.isolated -> vkgroup.compiler.isolated_worker",
     "vkgroup.device.discovery -> vkgroup.device.inspect",
-    "vkgroup.drivers.bootstrap.__main__ -> vkgroup.drivers.bootstrap.receiving",
     "vkgroup.outputs.report.plotter -> vkgroup.outputs.report.plotter",
     "vkgroup.workers.spare -> vkgroup.workers.worker",
 }

@@ -22,8 +22,8 @@ SECONDS = 60
 
 OWN_FILES = {
     "bench/machine.py": "files of the kernel in /sys",
-    "drivers/bootstrap/environment.py": "vkgroup's own environment",
-    "drivers/bootstrap/making.py": "vkgroup's own project file",
+    "bootstrap/environment.py": "vkgroup's own environment",
+    "bootstrap/making.py": "vkgroup's own project file",
     "check/outcome_cache.py": "cache",
     "cli/memory.py": "files of the kernel in /proc and /sys",
     "compiler/cache.py": "cache",
@@ -48,8 +48,8 @@ OWN_FILES = {
 
 OPENERS = {
     "base/archives.py": "an archive, after `require_regular`",
-    "drivers/bootstrap/bundle.py": "a file of a bundle, after `require_regular`",
-    "drivers/bootstrap/making.py": "files of a bundle that is made",
+    "bootstrap/bundle.py": "a file of a bundle, after `require_regular`",
+    "bootstrap/making.py": "files of a bundle that is made",
     "cli/main.py": "the null device",
     "cli/memory.py": "files of the kernel in /proc",
     "compiler/cache.py": "cache",

@@ -136,7 +136,7 @@ def test_part_of_the_name_chooses_it(swiftshader: Driver) -> None:
 def test_the_set_up_goes_on_to_fetch_a_driver_unless_it_was_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from vkgroup.drivers.bootstrap.__main__ import _OPEN_A_DEVICE
+    from vkgroup.bootstrap.__main__ import _OPEN_A_DEVICE
 
     def opens() -> bool:
         return subprocess.run([sys.executable, "-c", _OPEN_A_DEVICE], timeout=60).returncode == 0

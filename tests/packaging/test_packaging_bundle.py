@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from vkgroup import drivers
+from vkgroup.bootstrap import bundle, making
+from vkgroup.bootstrap.environment import SetupError
+from vkgroup.bootstrap.receiving import receive
 from vkgroup.drivers import cache
-from vkgroup.drivers.bootstrap import bundle, making
-from vkgroup.drivers.bootstrap.environment import SetupError
-from vkgroup.drivers.bootstrap.receiving import receive
 
 _CONTENT = {
     "small/__init__.py": b"ANSWER = 42\n",

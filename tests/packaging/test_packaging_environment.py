@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.drivers.bootstrap import environment
-from vkgroup.drivers.bootstrap.environment import Environment, SetupError
+from vkgroup.bootstrap import environment
+from vkgroup.bootstrap.environment import Environment, SetupError
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -130,7 +130,7 @@ def test_a_failing_installation_is_not_taken_for_ready(clone: Environment) -> No
 def test_the_bootstrap_needs_nothing_but_the_standard_library() -> None:
     command = [sys.executable, "-I", "-S", "-c"]
     code = f"import sys; sys.path.insert(0, {str(_ROOT)!r})\n"
-    code += "from vkgroup.drivers.bootstrap.__main__ import main; main(['-h'])"
+    code += "from vkgroup.bootstrap.__main__ import main; main(['-h'])"
     done = subprocess.run([*command, code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "--offline" in done.stdout

@@ -95,7 +95,7 @@ def test_the_source_distribution_can_be_built_and_tested(built: Path) -> None:
     with tarfile.open(source) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"pyproject.toml", "LICENSE", "README.md", "Makefile", "tests/conftest.py"} <= names
-    assert "vkgroup/drivers/bootstrap/__main__.py" in names
+    assert "vkgroup/bootstrap/__main__.py" in names
 
 
 def test_the_installed_package_finds_its_shaders(installed: Path) -> None:

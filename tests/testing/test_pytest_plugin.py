@@ -18,7 +18,7 @@ from vkgroup.base.processes import environment
 
 pytest_plugins = ["pytester"]
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs/example-project"
 PLUGIN = ("-p", "vkgroup.testing.plugin", "-p", "no:cacheprovider")
 
@@ -60,7 +60,7 @@ def test_the_plugin_loads_nothing_before_a_test_asks() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "[] ['vkgroup', 'vkgroup.testing.plugin']"
+    assert done.stdout.strip() == "[] ['vkgroup', 'vkgroup.testing', 'vkgroup.testing.plugin']"
 
 
 @pytest.mark.usefixtures("swiftshader")

@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 from vkgroup import drivers
 from vkgroup.base.archives import DamagedArchive, extract_files
 from vkgroup.base.errors import DriverFetchError, InvalidInput
+from vkgroup.bootstrap import bundle
+from vkgroup.bootstrap.environment import SetupError
 from vkgroup.cli.cost import _read as read_costs
 from vkgroup.configuration import read as read_configurations
 from vkgroup.drivers.apt import extract
-from vkgroup.drivers.bootstrap import bundle
-from vkgroup.drivers.bootstrap.environment import SetupError
 from vkgroup.drivers.build import load_order, manifest_of
 from vkgroup.drivers.unpacked import file_of, libraries_of
 

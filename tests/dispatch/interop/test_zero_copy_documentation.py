@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "zero-copy.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "zero-copy.md"
 
 
 def test_the_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:

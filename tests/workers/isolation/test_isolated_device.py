@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from isolation.planted_openers import BUG, CRASH, HANG, KILL, UNREADABLE, planted
 from mutants import driver_errors
 from process_states import alive
+from workers.isolation.planted_openers import BUG, CRASH, HANG, KILL, UNREADABLE, planted
 
 import vkgroup
 from vkgroup import HitGroup

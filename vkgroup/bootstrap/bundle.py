@@ -9,7 +9,7 @@
                        libraries that NVIDIA's driver opens without a display
     drivers/           the requested software drivers
 
-`vkgroup.drivers.bootstrap.making` creates bundles. This module uses only the standard library.
+`vkgroup.bootstrap.making` creates bundles. This module uses only the standard library.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 
 from vkgroup.base.archives import DamagedArchive, extract_files
 from vkgroup.base.reading import is_inside, read_text, require_regular
-from vkgroup.drivers.bootstrap.environment import SetupError
+from vkgroup.bootstrap.environment import SetupError
 
 FORMAT = 1
 MANIFEST = "manifest.json"

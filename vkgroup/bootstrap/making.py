@@ -1,4 +1,4 @@
-"""Creation of a bundle, with network: ``python -m vkgroup.drivers.bootstrap.making FOLDER [DRIVER…]``.
+"""Creation of a bundle, with network: ``python -m vkgroup.bootstrap.making FOLDER [DRIVER…]``.
 
 The wheels are stored uncompressed in one compressed archive, because they have much common content (NumPy's
 BLAS for each Python, glslang's libraries under three names). This reduces 80 MB of compressed wheels to 21
@@ -23,8 +23,8 @@ from pathlib import Path
 
 from vkgroup import drivers
 from vkgroup.base.errors import DriverFetchError, VkgroupError
-from vkgroup.drivers.bootstrap.bundle import DRIVERS, FORMAT, MANIFEST, WHEELS, sha256
-from vkgroup.drivers.bootstrap.environment import SetupError, say
+from vkgroup.bootstrap.bundle import DRIVERS, FORMAT, MANIFEST, WHEELS, sha256
+from vkgroup.bootstrap.environment import SetupError, say
 
 PYTHONS = ("3.11", "3.12", "3.13")
 SIZE_LIMIT = 100_000_000
@@ -154,7 +154,7 @@ def main(arguments: Sequence[str]) -> int:
     """Create the bundle of the command line; return the exit code."""
     folder = Path(arguments[0])
     try:
-        size = make(Path(__file__).resolve().parents[3], folder, arguments[1:])
+        size = make(Path(__file__).resolve().parents[2], folder, arguments[1:])
     except VkgroupError as error:
         print(f"vkgroup: {error}", file=sys.stderr)
         return 3

@@ -1,4 +1,4 @@
-"""``python3 -m vkgroup.drivers.bootstrap``: set up a new clone, with or without network."""
+"""``python3 -m vkgroup.bootstrap``: set up a new clone, with or without network."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vkgroup.base.errors import VkgroupError
-from vkgroup.drivers.bootstrap import bundle
-from vkgroup.drivers.bootstrap.environment import Environment, SetupError, say
+from vkgroup.bootstrap import bundle
+from vkgroup.bootstrap.environment import Environment, SetupError, say
 
-_ROOT = Path(__file__).resolve().parents[3]
+_ROOT = Path(__file__).resolve().parents[2]
 # The reference device always opens. A driver is fetched if no other device opens, unless the reference device
 # was requested.
 _OPEN_A_DEVICE = (
@@ -24,7 +24,7 @@ _OPEN_A_DEVICE = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the set-up; return the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python3 -m vkgroup.drivers.bootstrap",
+        prog="python3 -m vkgroup.bootstrap",
         description="Create .venv in this clone; if no Vulkan device opens, fetch a software driver.",
     )
     parser.add_argument(
@@ -72,7 +72,7 @@ def _set_up_offline(folder: Path) -> None:
     if not environment.is_ready():
         with bundle.unpacked_wheels(folder) as wheels:
             environment.prepare(wheels=wheels)
-    if not _runs(environment, "vkgroup.drivers.bootstrap.receiving", str(folder)):
+    if not _runs(environment, "vkgroup.bootstrap.receiving", str(folder)):
         raise SetupError("the set-up failed; the message above says why")
 
 

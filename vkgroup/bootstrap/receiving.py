@@ -1,4 +1,4 @@
-"""Install a bundle into the user's cache: ``python -m vkgroup.drivers.bootstrap.receiving FOLDER``."""
+"""Install a bundle into the user's cache: ``python -m vkgroup.bootstrap.receiving FOLDER``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 from vkgroup import drivers
 from vkgroup.base.errors import NoDevice, VkgroupError
-from vkgroup.drivers.bootstrap.bundle import DRIVERS, LIBRARIES
-from vkgroup.drivers.bootstrap.environment import SetupError, say
+from vkgroup.bootstrap.bundle import DRIVERS, LIBRARIES
+from vkgroup.bootstrap.environment import SetupError, say
 
 
 def receive(folder: Path) -> None:
