@@ -39,7 +39,7 @@ LAYERS = {
     "bench": 4_120,
     "gl": 1_570,
     "outputs": 8_980,
-    "__init__": 170,
+    "__init__": 180,
     "testing": 490,
     "cli": 6_390,
     "__main__": 30,

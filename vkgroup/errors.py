@@ -23,6 +23,8 @@ from vkgroup.base.errors import (
     Unsupported,
     ValidationError,
     VkgroupError,
+    describe,
+    is_device_error,
 )
 
 __all__ = [
@@ -46,4 +48,6 @@ __all__ = [
     "Unsupported",
     "ValidationError",
     "VkgroupError",
+    "describe",
+    "is_device_error",
 ]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from vkgroup.dispatch.interop import cupy_allocator, torch_pool
+from vkgroup.dispatch.interop import SharedAllocator, cupy_allocator, library, torch_pool
 
-__all__ = ["cupy_allocator", "torch_pool"]
+__all__ = ["SharedAllocator", "cupy_allocator", "library", "torch_pool"]
