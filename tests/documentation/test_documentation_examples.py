@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,17 @@ from vkgroup.cli.main import main
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs/examples"
 PAGE = (ROOT / "docs/guides/runtime.md").read_text("utf-8")
+
+
+def test_pages_have_the_files_that_they_show() -> None:
+    command = [sys.executable, "tests/documentation/included.py", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_page_has_a_directive_of_snippets() -> None:
+    for path in (ROOT / "docs").rglob("*.md"):
+        assert not re.search("-{2}8 *<", path.read_text("utf-8")), path
 
 
 def test_there_are_ten_and_all_are_in_the_page() -> None:

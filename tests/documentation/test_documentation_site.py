@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import subprocess
@@ -63,6 +64,14 @@ def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
         found = _Fetched()
         found.feed(page.read_text("utf-8"))
         assert found.places == [], page
+
+
+def test_no_page_and_no_search_result_has_a_directive_of_snippets(site: Path) -> None:
+    built = [*site.rglob("*.html"), site / "search/search_index.json"]
+    for path in built:
+        text = html.unescape(re.sub("<[^>]+>", "", path.read_text("utf-8")))
+        assert not re.search("-{2}8 *<", text), path
+        assert "[[[cog" not in text, path
 
 
 class _Fetched(HTMLParser):

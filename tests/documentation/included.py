@@ -1,0 +1,36 @@
+"""Puts the files that pages show into the pages: ``python tests/documentation/included.py [--check]``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from cogapp import Cog
+
+ROOT = Path(__file__).parents[2]
+HERE = "import sys; sys.path.insert(0, 'tests/documentation'); from included import include"
+
+
+def include(path: str, language: str, command: str = "") -> None:
+    """Write a file as a block of code, below the command that prints it."""
+    text = (ROOT / path).read_text("utf-8").rstrip("\n")
+    above = f"$ {command}\n" if command else ""
+    print(f"\n```{language}\n{above}{text}\n```\n")
+
+
+def pages() -> list[str]:
+    """Return the pages that have text made by cog."""
+    found = sorted((ROOT / "docs").rglob("*.md"))
+    return [str(path.relative_to(ROOT)) for path in found if "[[[cog" in path.read_text("utf-8")]
+
+
+def main(*options: str) -> int:
+    """Write the pages again, or with ``--check`` return an error if one differs."""
+    os.chdir(ROOT)
+    given = ["--check"] if "--check" in options else ["-r"]
+    return int(Cog().main(["cog", *given, "-P", "-p", HERE, *pages()]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
