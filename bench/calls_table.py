@@ -1,6 +1,6 @@
 """Tables of the times of calls, from results of `bench/calls.py` on several machines.
 
-    python bench/calls_table.py bench/results/nvidia-h200/calls*.json > tables.md
+    python bench/calls_table.py bench/results/*/calls.json > tables.md
 
 Each number is a range over the machines: the least and the greatest median.
 """
