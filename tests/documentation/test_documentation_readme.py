@@ -1,4 +1,4 @@
-"""The README: its length, its example of Python, and the commands with the output that it shows."""
+"""The README and its Python example; commands on pages, with the output that they show."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ MORE = "…"
 """Stands for output that the README leaves out."""
 
 
-def _sessions() -> dict[str, str]:
-    """Return the commands of vkgroup in the README with the output that it shows."""
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+def _sessions(page: str) -> dict[str, str]:
+    """Return the commands of vkgroup on a page with the output that it shows."""
+    text = (ROOT / page).read_text("utf-8")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     pattern = re.compile(r"^\$ (vkgroup .*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
     return {command: output for _, block in blocks for command, output in pattern.findall(block)}
 
@@ -41,8 +42,17 @@ def test_the_python_example_prints_what_it_says(
     assert capsys.readouterr().out == expected[1] + "\n"
 
 
-@pytest.mark.parametrize(("name", "code"), [("probe", 0), ("check", 1), ("run", 0)])
-def test_a_command_prints_what_the_readme_shows(
+@pytest.mark.parametrize(
+    ("page", "name", "code"),
+    [
+        ("README.md", "probe", 0),
+        ("README.md", "check", 1),
+        ("README.md", "run", 0),
+        ("docs/guides/judging.md", "conform", 1),
+    ],
+)
+def test_a_command_prints_what_the_page_shows(
+    page: str,
     name: str,
     code: int,
     swiftshader: Driver,
@@ -56,7 +66,7 @@ def test_a_command_prints_what_the_readme_shows(
         (tmp_path / folder).symlink_to(ROOT / folder)
     np.save("values.npy", np.arange(2048, dtype=np.uint32))
     monkeypatch.setenv("COLUMNS", "100")
-    ((command, shown),) = (session for session in _sessions().items() if session[0].split()[1] == name)
+    ((command, shown),) = (session for session in _sessions(page).items() if session[0].split()[1] == name)
     assert main(shlex.split(command)[1:]) == code
     output = capsys.readouterr()
     printed = "\n".join(line.rstrip() for line in (output.out + output.err).splitlines())
