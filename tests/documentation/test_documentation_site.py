@@ -15,6 +15,8 @@ import pytest
 from vkgroup.cli.main import COMMANDS, parser
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests/outputs/report"))
+from browser import open_browser  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +74,25 @@ def test_no_page_and_no_search_result_has_a_directive_of_snippets(site: Path) ->
         text = html.unescape(re.sub("<[^>]+>", "", path.read_text("utf-8")))
         assert not re.search("-{2}8 *<", text), path
         assert "[[[cog" not in text, path
+
+
+@pytest.mark.slow
+def test_search_and_menu_work_when_the_site_is_opened_from_its_folder(site: Path) -> None:
+    with open_browser() as browser:
+        page = browser.new_page(viewport={"width": 1300, "height": 900})
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto((site / "index.html").as_uri())
+        page.click("input.md-search__input")
+        page.keyboard.type("reconvergence")
+        results = page.locator("a.md-search-result__link")
+        results.first.wait_for(timeout=20_000)
+        results.first.click()
+        page.wait_for_url(re.compile("reconvergence.*[.]html"))
+        page.locator("a.md-tabs__link", has_text="Python").click()
+        page.wait_for_url(re.compile("runtime[.]html$"))
+        assert "Ten examples" in page.locator("nav.md-nav--primary").inner_text()
+    assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
 class _Fetched(HTMLParser):
