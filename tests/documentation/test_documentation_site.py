@@ -55,7 +55,7 @@ def test_every_option_of_every_command_is_there(site: Path) -> None:
 
 
 def test_the_api_pages_have_what_docstrings_say(site: Path) -> None:
-    text = re.sub("<[^>]+>", "", (site / "api/devices.html").read_text("utf-8"))
+    text = re.sub("<[^>]+>", "", (site / "api/runtime.html").read_text("utf-8"))
     assert "Run a compute shader on arrays, and return what it wrote." in text
     assert "Draw with" in text
     assert "whether errors of the Khronos validation layer become exceptions" in text

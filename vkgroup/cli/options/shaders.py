@@ -291,8 +291,8 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "B is a binding's name, its number in set 0, or SET.NUMBER. Exit codes: 0 no finding or only weak"
-        " ones, 1 findings, 2 wrong usage or input, 3 missing capability. Findings: docs/check.md. Inputs and"
-        " comparison: docs/check-comparison.md. Fields of the JSON: docs/check-json.md."
+        " ones, 1 findings, 2 wrong usage or input, 3 missing capability. Findings: docs/shaders/check.md."
+        " Inputs and comparison: docs/check-comparison.md. Fields of the JSON: docs/check-json.md."
     )
     _add_shader(parser, may_be_configured=True)
     _add_configuration(parser)
@@ -378,7 +378,8 @@ def _add_library(parser: argparse.ArgumentParser) -> None:
 def _add_guarantees(parser: argparse.ArgumentParser) -> None:
     """Declare the options that say what the host of the shader guarantees."""
     host = parser.add_argument_group(
-        "guarantees of the host", "What the program that runs the shader guarantees; see docs/check.md."
+        "guarantees of the host",
+        "What the program that runs the shader guarantees; see docs/shaders/check.md.",
     )
     host.add_argument(
         "--full-subgroups",
