@@ -19,7 +19,7 @@ PACKAGE = Path(vkgroup.__file__).parent
 #: names: the modules of the package's own folder, except ``__main__``.
 LAYERS = {
     "spec": 1_970,
-    "base": 1_210,
+    "base": 1_240,
     "spirv": 3_460,
     "reference": 13_960,
     "configuration": 810,
@@ -27,7 +27,7 @@ LAYERS = {
     "drivers": 1_970,
     "bootstrap": 580,
     "device": 5_570,
-    "dispatch": 10_790,
+    "dispatch": 10_770,
     "record": 1_640,
     "workers": 3_000,
     "programs": 3_020,
@@ -45,18 +45,28 @@ LAYERS = {
     "__main__": 30,
 }
 
-#: Modules that are imported by a string, as "importer -> imported". All go down; the workers open devices and
-#: perform jobs of the layers above them, whose functions a message names ("module:function").
+#: Modules that are imported by a string, as "importer -> imported"; a folder if the rest of the name is
+#: computed. All go down or stay in their folder. Workers also import the modules of the setups and jobs that
+#: they unpickle, which are of layers above them.
 BY_STRING = {
     "vkgroup.bootstrap.__main__ -> vkgroup.bootstrap.receiving",
     "vkgroup.cli.ahead -> vkgroup.conformance.run",
+    "vkgroup.cli.main -> vkgroup.cli",
     "vkgroup.cli.main -> vkgroup.cli.ahead",
     "vkgroup.cli.main -> vkgroup.cli.conform",
+    "vkgroup.cli.main -> vkgroup.cli.options",
     "vkgroup.cli.main -> vkgroup.device.fetched",
     "vkgroup.cli.main -> vkgroup.device.launch",
     "vkgroup.cli.with_file -> vkgroup.cli.options.shaders",
+    "vkgroup.compiler -> vkgroup.base.choices",
+    "vkgroup.compiler -> vkgroup.compiler.front",
+    "vkgroup.compiler -> vkgroup.compiler.gl.interface",
+    "vkgroup.compiler -> vkgroup.compiler.optimizer",
+    "vkgroup.compiler -> vkgroup.compiler.request",
+    "vkgroup.compiler -> vkgroup.compiler.tools",
     "vkgroup.compiler.installed -> vkgroup.compiler.shaderc",
     "vkgroup.compiler.isolated -> vkgroup.compiler.isolated_worker",
+    "vkgroup.conformance.families -> vkgroup.conformance",
     "vkgroup.device.discovery -> vkgroup.device.inspect",
     "vkgroup.outputs.report.plotter -> vkgroup.outputs.report.plotter",
     "vkgroup.workers.spare -> vkgroup.workers.worker",
@@ -84,10 +94,13 @@ def imports_of(source: str, modules: frozenset[str]) -> Iterator[str]:
 
 
 def strings_of(source: str, modules: frozenset[str]) -> Iterator[str]:
-    """Yield the modules whose whole names are string literals of a source, with or without a function."""
+    """Yield the modules that string literals of a source name, with or without a function.
+
+    Of a name whose end is computed (``f"vkgroup.cli.{command}"``) the folder is yielded.
+    """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            name = node.value.partition(":")[0]
+            name = node.value.partition(":")[0].removesuffix(".")
             if name in modules and name != "vkgroup":
                 yield name
 
@@ -261,6 +274,7 @@ def test_a_circle_of_sub_folders_is_seen() -> None:
         "if TYPE_CHECKING:\n    from vkgroup.conformance.run import run",
         'import_module("vkgroup.conformance.run")',
         'setup = "vkgroup.conformance.run:run"',
+        'import_module(f"vkgroup.conformance.{name}")',
     ],
 )
 def test_an_import_from_above_is_seen(source: str) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from pkgutil import walk_packages
 
 import pytest
 
+import vkgroup
 from vkgroup.base import errors as base_errors
 
 
@@ -20,6 +22,15 @@ def test_every_error_has_its_public_name() -> None:
     }
     assert own == set(public.__all__)
     assert all(getattr(public, name) is getattr(base_errors, name) for name in own)
+
+
+PACKAGES = [module.name for module in walk_packages(vkgroup.__path__, "vkgroup.") if module.ispkg]
+
+
+@pytest.mark.parametrize("name", ["vkgroup", *PACKAGES])
+def test_every_name_of_a_package_is_there(name: str) -> None:
+    package = importlib.import_module(name)
+    assert [public for public in getattr(package, "__all__", ()) if not hasattr(package, public)] == []
 
 
 @pytest.mark.parametrize(

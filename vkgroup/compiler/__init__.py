@@ -33,16 +33,16 @@ __all__ = [
 ]
 
 _MODULES = {
-    "choices": "COMPILERS DIALECTS",
-    "compiler.front": "CompileOptions compile_file compile_source link",
-    "compiler.gl.interface": "GlInterface interface_of",
-    "compiler.optimizer": "optimize",
-    "compiler.request": "Target",
-    "compiler.tools": "assemble disassemble validate",
+    "vkgroup.base.choices": "COMPILERS DIALECTS",
+    "vkgroup.compiler.front": "CompileOptions compile_file compile_source link",
+    "vkgroup.compiler.gl.interface": "GlInterface interface_of",
+    "vkgroup.compiler.optimizer": "optimize",
+    "vkgroup.compiler.request": "Target",
+    "vkgroup.compiler.tools": "assemble disassemble validate",
 }
 
 #: Module of each public name.
-_PUBLIC = {name: f"vkgroup.{module}" for module, names in _MODULES.items() for name in names.split()}
+_PUBLIC = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
