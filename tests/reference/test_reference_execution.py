@@ -20,10 +20,15 @@ SUM = ROOT / "shaders/tutorial/sum.comp"
 HEAD = "#version 460\n#extension GL_KHR_shader_subgroup_shuffle : require\n"
 
 
-def module_of(body: str, head: str = "layout(local_size_x = 8) in;") -> vkgroup.Module:
-    """Return the module of a shader that writes to `data` at binding 0."""
-    source = f"layout(std430, binding = 0) buffer Data {{ uint data[]; }};\nvoid main() {{ {body} }}"
-    return vkgroup.compile(f"{HEAD}{head}\n{source}", stage="comp")
+def source_of(body: str, head: str = "layout(local_size_x = 8) in;") -> str:
+    """Return the source of a shader that writes to `data` at binding 0."""
+    buffer = "layout(std430, binding = 0) buffer Data { uint data[]; };"
+    return f"{HEAD}{head}\n{buffer}\nvoid main() {{ {body} }}"
+
+
+def module_of(*parts: str) -> vkgroup.Module:
+    """Return the module of `source_of`."""
+    return vkgroup.compile(source_of(*parts), stage="comp")
 
 
 def test_the_example_of_the_page_needs_only_the_layers_up_to_reference(tmp_path: Path) -> None:
@@ -119,12 +124,12 @@ IMAGE = """#version 460
 layout(local_size_x = 1) in;
 layout(rgba8, binding = 2) uniform image2D picture;
 void main() { imageStore(picture, ivec2(0), vec4(1)); }"""
-PUSH = module_of(
+PUSH = source_of(
     "data[0] = wanted.y;",
     "layout(local_size_x = 1) in; layout(push_constant) uniform Push { layout(offset = 16) uvec2 wanted; };",
 )
 DATA = {(0, 0): np.zeros(8, np.uint32)}
-STORE = module_of("data[0] = 1;")
+STORE = source_of("data[0] = 1;")
 
 
 @pytest.mark.parametrize(
@@ -143,13 +148,15 @@ STORE = module_of("data[0] = 1;")
         (InvalidDispatch, ["tuple"], (STORE, 1, {(0, 0): (1, 2)}), {}),
         (InvalidDispatch, ["24", "16"], (PUSH, 1, DATA), {"push": bytes(16)}),
         (InvalidDispatch, ["3"], (STORE, 1, DATA), {"subgroup_size": 3}),
-        (Unsupported, ["storage_image", "picture"], (vkgroup.compile(IMAGE, stage="comp"), 1, {}), {}),
+        (Unsupported, ["storage_image", "picture"], (IMAGE, 1, {}), {}),
     ],
 )
 def test_wrong_input_is_refused(
     error: type[VkgroupError], named: list[str], arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> None:
+    words, *others = arguments
+    module = vkgroup.compile(words, stage="comp") if isinstance(words, str) else words
     with pytest.raises(error) as caught:
-        run(*arguments, **options)
+        run(module, *others, **options)
     message = str(caught.value)
     assert [word for word in named if word not in message] == []

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vkgroup.base.errors import DriverError, InvalidDispatch
+from vkgroup.base.workgroups import padded_counts
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
 
@@ -105,16 +106,6 @@ def checked_repeat(repeat: Any) -> int:
     if not isinstance(repeat, int | np.integer) or not 1 <= repeat <= _MOST_REPEATS:
         raise InvalidDispatch(f"repeat must be a number from 1 to {_MOST_REPEATS}; {repeat!r} was given.")
     return int(repeat)
-
-
-def padded_counts(groups: Any) -> tuple[Any, Any, Any]:
-    """Return one to three numbers of workgroups as three, without checking the numbers."""
-    several = isinstance(groups, Sequence) or (isinstance(groups, np.ndarray) and groups.ndim > 0)
-    given: tuple[Any, ...] = tuple(groups) if several else (groups,)
-    if not 1 <= len(given) <= 3:
-        raise InvalidDispatch(f"groups are one to three numbers; {groups!r} was given.")
-    x, y, z = (*given, 1, 1)[:3]
-    return x, y, z
 
 
 def checked_counts(groups: int | Sequence[int], limits: Groups) -> Groups:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
+from vkgroup.base.workgroups import padded_counts
 from vkgroup.dispatch.attachments import color_attachments, depth_attachment
 from vkgroup.dispatch.blocks import checked_mapping
-from vkgroup.dispatch.commands import padded_counts
 from vkgroup.dispatch.draw_state import DrawFormats, DrawState, inputs_of, size_of
 from vkgroup.dispatch.graphics_stages import GraphicsStages, check_made_of, check_state, stages_of
 from vkgroup.dispatch.pipeline import Pipeline, PipelineCache, key_of_values

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch, InvalidModule, Unsupported
+from vkgroup.base.workgroups import padded_counts
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, execute
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.memory import Memory
-from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spirv import Binding, Module
 
 Place = tuple[int, int]
@@ -24,8 +24,8 @@ _BUFFERS = ("storage_buffer", "uniform_buffer")
 
 
 @dataclass(frozen=True)
-class Execution:
-    """What a dispatch left behind.
+class ExecutionResult:
+    """Arrays, definedness and events after a dispatch.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ def run(
     races: bool = False,
     step_limit: int = STEP_LIMIT,
     timeout: float | None = None,
-) -> Execution:
+) -> ExecutionResult:
     """Execute a compute shader on copies of arrays; the arrays given do not change.
 
     The module is not validated: of an invalid one the result means nothing, or an error says so.
@@ -103,37 +103,34 @@ def run(
     _require_buffers(declared, arrays)
     _require_push(module, push)
     program = Program(module, entry_point, specialization)
-    given = {place: value if isinstance(value, list) else [value] for place, value in arrays.items()}
-    checked = {
-        place: [_array(value, _label(declared[place])) for value in values] for place, values in given.items()
-    }
-    memories = {
-        place: [Memory(_bytes(array), _label(declared[place])) for array in values]
-        for place, values in checked.items()
+    bound = {
+        place: [_bound(array, declared[place]) for array in (value if isinstance(value, list) else [value])]
+        for place, value in arrays.items()
     }
     outcome = execute(
         program,
         counts,
-        memories,
+        {place: [memory for _, memory in buffers] for place, buffers in bound.items()},
         push=push,
         subgroup_size=subgroup_size,
         races=races,
         step_limit=step_limit,
         deadline=timeout,
     )
-    results: dict[Place, Any] = {}
+
+    contents: dict[Place, Any] = {}
     defined: dict[Place, Any] = {}
     ordered: dict[Place, Any] = {}
-    for place, values in checked.items():
-        pairs = list(zip(values, memories[place], strict=True))
-        columns = (
-            [memory.data.view(array.dtype).reshape(array.shape) for array, memory in pairs],
-            [_below(memory, array, HARD) for array, memory in pairs],
-            [_below(memory, array, 1) for array, memory in pairs],
-        )
-        for mapping, column in zip((results, defined, ordered), columns, strict=True):
-            mapping[place] = column if isinstance(arrays[place], list) else column[0]
-    return Execution(results, defined, ordered, outcome.events)
+    for place, buffers in bound.items():
+        contents[place] = [memory.data.view(array.dtype).reshape(array.shape) for array, memory in buffers]
+        defined[place] = [memory.defined_elements(array.shape, array.itemsize) for array, memory in buffers]
+        ordered[place] = [
+            memory.defined_elements(array.shape, array.itemsize, ordered=True) for array, memory in buffers
+        ]
+        if not isinstance(arrays[place], list):
+            for results in (contents, defined, ordered):
+                (results[place],) = results[place]
+    return ExecutionResult(contents, defined, ordered, outcome.events)
 
 
 def _module(words: npt.ArrayLike | bytes | Module) -> Module:
@@ -154,14 +151,12 @@ def _module(words: npt.ArrayLike | bytes | Module) -> Module:
 
 
 def _counts(groups: int | Sequence[int]) -> tuple[int, int, int]:
-    """Return the number of workgroups in x, y and z."""
-    counts = list(groups) if isinstance(groups, Sequence | np.ndarray) else [groups]
-    if not 1 <= len(counts) <= 3 or any(
-        isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0 for count in counts
-    ):
-        raise InvalidDispatch(f"`groups` is one to three whole numbers, 0 or more; {groups!r} was given.")
-    x, y, z = (int(count) for count in (*counts, 1, 1)[:3])
-    return x, y, z
+    """Return the numbers of workgroups in x, y and z."""
+    x, y, z = padded_counts(groups)
+    for count in (x, y, z):
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
+            raise InvalidDispatch(f"groups are whole numbers from 0 on; {groups!r} was given.")
+    return int(x), int(y), int(z)
 
 
 def _require_buffers(declared: Mapping[Place, Binding], arrays: Mapping[Place, Any]) -> None:
@@ -204,26 +199,14 @@ def _require_push(module: Module, push: bytes) -> None:
         )
 
 
-def _array(value: Any, label: str) -> npt.NDArray[Any]:
-    """Return a value as a contiguous array; refuse what is no array of numbers."""
+def _bound(value: Any, binding: Binding) -> tuple[npt.NDArray[Any], Memory]:
+    """Return an array, and a memory with a copy of its bytes; refuse what is no array of numbers."""
+    label = _label(binding)
     if isinstance(value, np.ma.MaskedArray):
         raise InvalidDispatch(f"{label}: a masked array would lose its mask. Give its data.")
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "biufcV" or value.dtype.hasobject:
         raise InvalidDispatch(f"{label} takes a NumPy array of numbers; a {type(value).__name__} was given.")
-    return np.ascontiguousarray(value).reshape(value.shape)
-
-
-def _bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Return a copy of an array's bytes."""
-    return np.frombuffer(bytearray(array.tobytes()), np.uint8)
-
-
-def _below(memory: Memory, array: npt.NDArray[Any], limit: int) -> npt.NDArray[np.bool_]:
-    """Return for each element whether the causes of all of its bytes are below a number."""
-    if memory.causes is None or not array.size:
-        return np.ones(array.shape, np.bool_)
-    per_byte = np.repeat(memory.causes < limit, memory.granule)[: memory.nbytes]
-    return np.asarray(per_byte.reshape(*array.shape, array.dtype.itemsize).all(axis=-1))
+    return value, Memory(np.ascontiguousarray(value).reshape(-1).view(np.uint8).copy(), label)
 
 
 def _label(binding: Binding) -> str:

@@ -1,4 +1,7 @@
-"""Command ``python -m campaigns.random_programs``: compare a device with the reference or another one."""
+"""Random programs on a device, compared with the reference or with another device.
+
+``PYTHONPATH=tests python -m campaigns.random_programs --device D --count N``
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,6 @@ from vkgroup.programs.nodes import Program
 from vkgroup.reference import interpreter
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.operations.memory import Memory
-from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spirv import Module
 from vkgroup.workers.messages import Failure
 from vkgroup.workers.opening import open_device
@@ -169,9 +168,7 @@ def observe_reference(
         assignment=lanes,
         step_limit=STEP_LIMIT,
     )
-    undefined = np.zeros(words, np.bool_)
-    if outputs.causes is not None:
-        undefined |= (outputs.causes.reshape(words, -1) >= HARD).any(axis=1)
+    undefined = ~outputs.defined_elements((words,), 4)
     # Recording an undefined value is allowed; a decision that depends on one is a fault.
     events = [event for event in outcome.events if not _is_record(event)]
     complaint = f"{events[0].kind}: {events[0].message}" if events else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +27,6 @@ from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter import Program, execute
 from vkgroup.reference.interpreter.operations.images import ImageMemory
 from vkgroup.reference.interpreter.operations.memory import Memory
-from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spec.limits import QUAD_SIZE
 
 
@@ -63,19 +61,10 @@ def _as_texels(slot: Slot, resource: ReferenceBuffer | CopiedArray, memory: Memo
 
 
 def _defined(entry: ArrayBuffer | Image, ordered: bool) -> npt.NDArray[np.bool_]:
-    """Return which elements of a bound array or image are defined, in its shape.
-
-    `ordered`: whether elements that depend on the order of atomics count as not defined.
-    """
+    """Return which elements of a bound array or image are defined; see `Memory.defined_elements`."""
     assert isinstance(entry, CopiedArray | ReferenceImage)
-    memory = entry.memory
-    assert memory is not None
-    if memory.causes is None:
-        return np.ones(entry.shape, np.bool_)
-    known = memory.causes == 0 if ordered else memory.causes < HARD
-    itemsize = entry.dtype.itemsize
-    per_byte = np.repeat(known, memory.granule)[: math.prod(entry.shape) * itemsize]
-    return np.asarray(per_byte.reshape(*entry.shape, itemsize).all(axis=-1))
+    assert entry.memory is not None
+    return entry.memory.defined_elements(entry.shape, entry.dtype.itemsize, ordered=ordered)
 
 
 def _clear(attachment: Attachment, image: Image, farthest: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,18 @@ class Memory:
             usable = self.data.size // dtype.itemsize * dtype.itemsize
             view = self._views[dtype] = self.data[:usable].view(dtype)
         return view
+
+    def defined_elements(self, shape: tuple[int, ...], itemsize: int, *, ordered: bool = False) -> Flags:
+        """Return which elements of an array that begins at the first byte are defined, in its shape.
+
+        `itemsize`: bytes of an element.
+        `ordered`: whether elements that depend on the order of atomics count as not defined.
+        """
+        if self.causes is None:
+            return np.ones(shape, np.bool_)
+        known = self.causes < (1 if ordered else HARD)
+        per_byte = np.repeat(known, self.granule)[: math.prod(shape) * itemsize]
+        return np.asarray(per_byte.reshape(*shape, itemsize).all(axis=-1))
 
     # --- reading --------------------------------------------------------------------------------------
 
