@@ -12,8 +12,9 @@ import struct
 import sys
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import IO, Any
+
+from vkgroup.base.resources import PACKAGE
 
 _LENGTH = struct.Struct("<Q")
 
@@ -32,8 +33,7 @@ def command(module: str, *arguments: str) -> list[str]:
 
 def environment() -> dict[str, str]:
     """Return this process's environment, in which the same vkgroup can be imported."""
-    source = str(Path(__file__).resolve().parents[2])
-    paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from vkgroup.base.errors import VkgroupError
 
-_PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[1]
+"""The folder of the package vkgroup."""
 
 
 def shaders() -> Path:
     """Return the folder of vkgroup's shaders."""
-    return _folder("shaders", _PACKAGE / "shaders", _PACKAGE.parent / "shaders")
+    return _folder("shaders", PACKAGE / "shaders", PACKAGE.parent / "shaders")
 
 
 def shader(name: str) -> Path:
@@ -21,7 +22,7 @@ def shader(name: str) -> Path:
 
 def kernels() -> Path:
     """Return the folder of the GLSL kernels."""
-    return _folder("kernels", _PACKAGE / "kernels" / "glsl", _PACKAGE.parent / "kernels")
+    return _folder("kernels", PACKAGE / "kernels" / "glsl", PACKAGE.parent / "kernels")
 
 
 def kernel(name: str) -> Path:
@@ -33,7 +34,7 @@ def _folder(what: str, *candidates: Path) -> Path:
     for folder in candidates:
         if folder.is_dir():
             return folder
-    raise VkgroupError(f"This installation of vkgroup in {_PACKAGE} has no {what}. Install it again.")
+    raise VkgroupError(f"This installation of vkgroup in {PACKAGE} has no {what}. Install it again.")
 
 
 def _file(folder: Path, name: str, what: str) -> Path:
@@ -45,4 +46,4 @@ def _file(folder: Path, name: str, what: str) -> Path:
 
 def bench(part: str) -> Path:
     """Return a folder of the benchmarks: ``"definitions"``, ``"peers"`` or ``"shaders"``."""
-    return _folder(f"bench/{part}", _PACKAGE / "bench" / part, _PACKAGE.parent / "bench" / part)
+    return _folder(f"bench/{part}", PACKAGE / "bench" / part, PACKAGE.parent / "bench" / part)

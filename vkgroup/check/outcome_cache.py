@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.base import files
+from vkgroup.base.resources import PACKAGE
 from vkgroup.check.outcome import Outcome, OutcomeKind
 from vkgroup.compiler.cache import key_of, thin_out
 
@@ -27,9 +28,8 @@ _STORED = (
 @cache
 def program() -> str:
     """Return the digest of vkgroup's version and of its source files' sizes and times."""
-    folder = Path(__file__).parents[1]
-    sources = sorted(folder.rglob("*.py"))
-    facts = [(str(file.relative_to(folder)), file.stat()) for file in sources]
+    sources = sorted(PACKAGE.rglob("*.py"))
+    facts = [(str(file.relative_to(PACKAGE)), file.stat()) for file in sources]
     listed = [f"{name} {status.st_size} {status.st_mtime_ns}" for name, status in facts]
     return key_of(version("vkgroup"), *listed)
 

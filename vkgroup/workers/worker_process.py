@@ -60,6 +60,9 @@ _FRAME = re.compile(
     r'^  File "(?P<file>.*/vkgroup/(?P<folder>\w+)(?:/.*)?\.py)", line (?P<line>\d+) in (\S+)'
 )
 
+_MAIN = f"{spare.PROGRAM.replace('.', '/')}.py"
+"""The file of a worker's main thread, from the folder on that has vkgroup."""
+
 _OF_DEVICES = ("device", "dispatch", "reference")
 """Folders of vkgroup whose code calls drivers, or is a device."""
 
@@ -70,7 +73,7 @@ def _is_complete(stack: str) -> bool:
 
 
 def _is_main(thread: str) -> bool:
-    return "workers/worker.py" in thread and " in serve\n" in thread
+    return _MAIN in thread and " in serve\n" in thread
 
 
 def own_code(stack: str) -> str:

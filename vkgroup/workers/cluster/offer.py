@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from vkgroup.base.errors import Unsupported
+from vkgroup.base.resources import PACKAGE
 from vkgroup.device import DeviceInfo
 
 KEY = "vkgroup"
@@ -50,10 +50,9 @@ def build() -> str:
 
     All workers of a run must have the same build, because its results must come from one suite.
     """
-    folder = Path(__file__).resolve().parents[2]
     digest = sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0" + path.read_bytes() + b"\0")
     return f"{version('vkgroup')}+{digest.hexdigest()[:10]}"
 
 
