@@ -40,7 +40,7 @@ test-all:
 	$(MAKE) test TIER=
 
 docs:
-	$(SETUP) --test --no-driver
+	$(SETUP) --no-driver --docs
 	.venv/bin/python tests/traceability/generate.py
 	.venv/bin/python tests/documentation/included.py
 

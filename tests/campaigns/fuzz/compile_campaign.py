@@ -1,6 +1,8 @@
 """Compilation of mutated modules with the drivers of absent GPUs.
 
-``python compile_campaign.py --device radv:navi31 --modules 10000 --seed 1 --folder campaign``
+::
+
+    python tests/campaigns/fuzz/compile_campaign.py --device radv:navi31 --modules 10000 --seed 1 --folder OUT
 
 The modules are those of executing fuzzing (`execution_worker.module_of`). SPIRV-Tools accepts them, and those
 that exceed the limits of the device are `NotSupported`. Any other rejection, crash or time limit is an error

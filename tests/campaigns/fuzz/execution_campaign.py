@@ -1,6 +1,8 @@
 """Executing fuzzing: mutated modules on the reference device and on drivers, in supervised workers.
 
-``python execution_campaign.py --modules 100000 --seed 1 --folder campaign --json fuzz.json``
+::
+
+    python tests/campaigns/fuzz/execution_campaign.py --modules 100000 --seed 1 --folder OUT --json fuzz.json
 
 The module of a seed and a number is always the same. A campaign continues in its folder where it ended. With
 ``--merge``, the counts of several folders are written, and nothing runs. After a correction of vkgroup,

@@ -1,7 +1,7 @@
 """Counts why NVK rejects shaders: the compiler's message, and whether its scheduler mixed sums of 64 bits.
 
-``python nak_causes.py --device nvk:gk104 --robust FOLDER`` compiles compute shaders (``.comp`` or
-``.spv``), such as those that ``python -m campaigns.random_programs`` left in FOLDER, and counts the causes.
+``python tests/campaigns/fuzz/nak_causes.py --device nvk:gk104 --robust FOLDER`` compiles compute shaders
+(``.comp`` or ``.spv``), such as those that `campaigns.random_programs` left in FOLDER, and counts the causes.
 
 GPUs before Volta add 64-bit integers with two instructions, and the second reads the carry flag that the
 first writes. There is one flag: see the finding nvk-add-int64.
