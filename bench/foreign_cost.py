@@ -226,8 +226,8 @@ def page(data: dict[str, Any]) -> str:
     parts = [
         "# Static cost of shaders of other projects",
         f"Of {len(rows):,} compilations of {len(SHADERS)} shaders for {len(devices)} GPUs at each subgroup "
-        f"size, {compiled:,} succeeded ({data['date']}: {', '.join(data['drivers'])}; [cost](cost.md)). "
-        "Nothing was executed.",
+        f"size, {compiled:,} succeeded ({data['date']}: {', '.join(data['drivers'])}; "
+        "[cost](shaders/cost.md)). Nothing was executed.",
         f"The shaders are those of {projects}. They are compiled as their projects compile them; "
         "specialization constants have their defaults, except those of flash attention. "
         "`python bench/foreign_cost.py` repeats it.",

@@ -90,7 +90,7 @@ def page(data: dict[str, Any]) -> str:
     better = [key for key, (subgroup, shared) in _estimates(rows).items() if shared < subgroup]
     parts = [
         "# Static cost of the kernels",
-        "Both versions of each kernel, compiled for GPUs without the hardware ([cost](cost.md)), "
+        "Both versions of each kernel, compiled for GPUs without the hardware ([cost](shaders/cost.md)), "
         f"{data['date']}: {', '.join(data['drivers'])}. Nothing was executed, and the kernels have the "
         "defaults of their files. `python bench/kernel_cost.py` repeats it.",
         "Each cell has the estimate of the version with subgroup operations, a slash, and that of the "

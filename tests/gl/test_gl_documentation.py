@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,3 +37,13 @@ def test_the_first_example(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     printed = re.search(r"print\(.*?# (.*)", code[1])
     assert printed is not None
     assert capsys.readouterr().out.strip() == printed[1]
+
+
+def test_the_example_of_the_compiler() -> None:
+    """It compiles the shaders, and its interface has OpenGL's names."""
+    code = re.search(r"```python\n(.*?)```", (_DOCS / "shaders/languages.md").read_text("utf-8"), re.DOTALL)
+    assert code is not None
+    names: dict[str, Any] = {}
+    exec(compile(code[1], "docs/shaders/languages.md", "exec"), names)
+    assert names["interface"].resource("Data").gl_binding == 1
+    assert set(names["modules"]) == {"vertex", "fragment"}
