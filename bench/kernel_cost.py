@@ -97,7 +97,7 @@ def page(data: dict[str, Any]) -> str:
         f"version with shared memory; the smaller is better. In **bold** cells, {len(better)} of "
         f"{len(_estimates(rows))}, the shared-memory version looks better. The estimates do not count how "
         "often a loop runs and how long memory takes, so measure before you choose "
-        "([bench](bench.md)).",
+        "([bench](benchmarks/index.md)).",
         _sentence_of_failures(failed),
         *(_table(family, rows) for family in FAMILIES),
     ]

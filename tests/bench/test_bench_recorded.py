@@ -26,7 +26,7 @@ def test_recorded_runs_can_be_compared(path: Path) -> None:
     assert not found.worse
 
 
-@pytest.mark.parametrize("document", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("document", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.stem)
 def test_files_that_documents_name_are_there(document: Path) -> None:
     """Names in backquotes, of the runs on the H200."""
     words = document.read_text().split("`")
