@@ -90,7 +90,7 @@ def test_search_and_menu_work_when_the_site_is_opened_from_its_folder(site: Path
         results.first.click()
         page.wait_for_url(re.compile("reconvergence.*[.]html"))
         page.locator("a.md-tabs__link", has_text="Python").click()
-        page.wait_for_url(re.compile("runtime[.]html$"))
+        page.wait_for_url(re.compile("examples[.]html$"))
         assert "Ten examples" in page.locator("nav.md-nav--primary").inner_text()
     assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
 
