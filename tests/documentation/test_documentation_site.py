@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from mkdocs.config import load_config
 
 from vkgroup.cli.main import COMMANDS, parser
 
@@ -32,6 +33,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert done.returncode == 0, done.stderr
     return folder
+
+
+@pytest.mark.parametrize("tab", ["Shaders", "Benchmarks", "Python", "Results"])
+def test_a_tab_has_at_most_nine_pages_and_no_sections(tab: str) -> None:
+    (pages,) = (entry[tab] for entry in load_config(str(ROOT / "mkdocs.yml"))["nav"] if tab in entry)
+    paths = [page if isinstance(page, str) else next(iter(page.values())) for page in pages]
+    assert 0 < len(paths) <= 9
+    assert all(isinstance(path, str) for path in paths)
 
 
 @pytest.mark.slow
