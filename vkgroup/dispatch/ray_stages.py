@@ -12,7 +12,7 @@ import numpy as np
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure
-from vkgroup.dispatch.stages import Shader, Stages, check_subgroup_size, stage_shader
+from vkgroup.dispatch.stages import PipelineOptions, Shader, Stages, check_subgroup_size, stage_shader
 from vkgroup.spirv import ArrayType, Module, ScalarType, StructType, Type, VectorType
 from vkgroup.spirv.constants import Constant
 from vkgroup.spirv.instruction_uses import TraceInstruction
@@ -165,13 +165,11 @@ class RayStages(Stages):
         miss: Sequence[Module] = (),
         hit_groups: Sequence[HitGroup] = (),
         callables: Sequence[Module] = (),
-        specialization: Mapping[int | str, Any] | None = None,
-        subgroup_size: int | None = None,
-        varying_subgroup_size: bool = False,
+        options: PipelineOptions,
         max_recursion: int | None = None,
     ) -> None:
-        check_subgroup_size(subgroup_size)
-        super().__init__(subgroup_size, False, varying_subgroup_size)
+        check_subgroup_size(options.subgroup_size)
+        super().__init__(options)
         self._given_recursion = max_recursion
         self._numbers: dict[tuple[str, Module], int] = {}
         self.raygen = ShaderGroup(general=self._number("raygen", raygen))
@@ -181,7 +179,9 @@ class RayStages(Stages):
             for group in hit_groups
         )
         self.callables = tuple(ShaderGroup(general=self._number("callable", module)) for module in callables)
-        self.shaders = tuple(stage_shader(module, stage, specialization) for stage, module in self._numbers)
+        self.shaders = tuple(
+            stage_shader(module, stage, options.specialization) for stage, module in self._numbers
+        )
 
     @property
     def groups(self) -> tuple[ShaderGroup, ...]:

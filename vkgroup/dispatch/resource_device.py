@@ -25,7 +25,7 @@ from vkgroup.dispatch.checks import check_sampler
 from vkgroup.dispatch.dlpack import as_host, on_cuda
 from vkgroup.dispatch.image import Image, choose_format, named_format
 from vkgroup.dispatch.pipeline import Pipeline
-from vkgroup.dispatch.stages import Stages
+from vkgroup.dispatch.stages import PipelineOptions, Stages
 from vkgroup.spec.stages import STAGES
 from vkgroup.spirv import ImageType, Module
 
@@ -376,6 +376,8 @@ class ResourceDevice(Closeable):
             del self._modules[next(iter(self._modules))]
         return module
 
-    def _required_size(self, subgroup_size: int | None, varying: bool) -> int | None:
-        """Return the size to require of a pipeline: its own, or the device's where it shall not vary."""
-        return self._subgroup_size if subgroup_size is None and not varying else subgroup_size
+    def _with_size(self, options: PipelineOptions) -> PipelineOptions:
+        """Return options with the device's subgroup size where they have none and do not let it vary."""
+        if options.subgroup_size is not None or options.varying_subgroup_size:
+            return options
+        return options._replace(subgroup_size=self._subgroup_size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,33 @@ from vkgroup.compiler import TargetEnvironment, validate
 from vkgroup.device import limits, requirements
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.slots import Slot, slots_of
-from vkgroup.dispatch.specialization import constant_of, pack_specialization
+from vkgroup.dispatch.specialization import constant_of, key_of_values, pack_specialization
 from vkgroup.spirv import EntryPoint, Module, PushConstants, StructMember, Value
+
+
+class PipelineOptions(NamedTuple):
+    """Options with which shaders become a pipeline; `vkgroup.dispatch.Device.pipeline` describes them.
+
+    Only compute pipelines have an entry point, and pipelines of ray tracing have no full subgroups.
+    """
+
+    entry_point: str | None = None
+    specialization: Mapping[int | str, Any] | None = None
+    subgroup_size: int | None = None
+    full_subgroups: bool = False
+    varying_subgroup_size: bool = False
+
+    def key(self) -> tuple[Any, ...]:
+        """Return a hashable value that is the same for all options that make the same pipeline.
+
+        Raises InvalidDispatch: the subgroup size is no integer, or a constant has no value.
+        """
+        # 4.0 and True equal sizes, and a list has no hash.
+        check_whole(self.subgroup_size)
+        return (self.entry_point, key_of_values(self.specialization), *self[2:])
+
+
+DEFAULT_OPTIONS = PipelineOptions()
 
 
 class Shader:
@@ -81,14 +106,14 @@ class Stages(ABC):
     kind: ClassVar[str]
     shaders: tuple[Shader, ...]
 
-    def __init__(self, subgroup_size: int | None, full_subgroups: bool, varying_subgroup_size: bool) -> None:
-        self.subgroup_size, self.full_subgroups = subgroup_size, full_subgroups
-        self.varying_subgroup_size = varying_subgroup_size
+    def __init__(self, options: PipelineOptions) -> None:
+        self.subgroup_size, self.full_subgroups = options.subgroup_size, options.full_subgroups
+        self.varying_subgroup_size = options.varying_subgroup_size
         # VUID-VkPipelineShaderStageCreateInfo-pNext-02754
-        if subgroup_size is not None and varying_subgroup_size:
+        if self.subgroup_size is not None and self.varying_subgroup_size:
             raise InvalidDispatch(
-                f"A subgroup size of {subgroup_size} is required, and varying_subgroup_size lets it vary:"
-                " leave one out."
+                f"A subgroup size of {self.subgroup_size} is required, and varying_subgroup_size lets it"
+                " vary: leave one out."
             )
 
     def controls_size(self, shader: Shader) -> bool:
@@ -192,25 +217,16 @@ class ComputeStages(Stages):
 
     kind = "compute"
 
-    def __init__(
-        self,
-        module: Module,
-        *,
-        entry_point: str | None = None,
-        specialization: Mapping[int | str, Any] | None = None,
-        subgroup_size: int | None = None,
-        full_subgroups: bool = False,
-        varying_subgroup_size: bool = False,
-    ) -> None:
-        check_whole(subgroup_size)
-        super().__init__(subgroup_size, full_subgroups, varying_subgroup_size)
-        entry = module.reflection.entry_point(entry_point)
+    def __init__(self, module: Module, options: PipelineOptions = DEFAULT_OPTIONS) -> None:
+        check_whole(options.subgroup_size)
+        super().__init__(options)
+        entry = module.reflection.entry_point(options.entry_point)
         if entry.stage != "compute":
             how = " Draw it: Device.draw, or `vkgroup run … --size W,H`." if entry.stage == "fragment" else ""
             raise InvalidDispatch(
                 f"The entry point {entry.name!r} is a {entry.stage} shader; compute is needed.{how}"
             )
-        self.shader = Shader(module, entry, specialization)
+        self.shader = Shader(module, entry, options.specialization)
         self.shaders = (self.shader,)
         if entry.local_size is None:
             raise InvalidModule(f"The entry point {entry.name!r} declares no local size.")
