@@ -1,7 +1,7 @@
 """Status of the evidence on each device: ``status.json``, recorded from results of real runs.
 
-It counts, for each glob of cases and each example of the tutorial, how many passed, failed, were undefined or not
-supported, device by device. It is keyed by the evidence and not by the row: rows may be moved and
+It counts, for each glob of cases and each example of the tutorial, how many passed, failed, were undefined
+or not supported, device by device. It is keyed by the evidence and not by the row: rows may be moved and
 reworded, and a glob that is changed is "not run" until it is recorded again.
 """
 
