@@ -116,7 +116,7 @@ def test_values_that_nobody_wrote_fail_even_where_nothing_is_promised() -> None:
         LITMUS["message_passing"], Writing(("image", "image"), "", "coherent"), outcome
     )
     assert verdict.status == Status.FAIL
-    assert "a value that nobody wrote, the first: 3" in verdict.detail
+    assert "a value that was never written, the first: 3" in verdict.detail
 
 
 @pytest.mark.parametrize("layout", range(litmus_shader.LAYOUTS))

@@ -156,7 +156,7 @@ def test_deep_types_cost_little(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("%a = OpTypeArray %f %n\n%f = OpTypeFloat 32\n%u = OpTypeInt 32 0\n%n = OpConstant %u 1", "none"),
+        ("%a = OpTypeArray %f %n\n%f = OpTypeFloat 32\n%u = OpTypeInt 32 0\n%n = OpConstant %u 1", "another id"),
         ("%f = OpTypeFloat 32\n%v = OpTypeVector %f 4\n%w = OpTypeVector %v 4", "scalar"),
         ("%f = OpTypeFloat 32\n%m = OpTypeMatrix %f 4", "is not a vector"),
         ("%i = OpTypeInt 7 0", "7 bits"),

@@ -71,7 +71,7 @@ class CudaPeer(ArrayPeer):
         """Return the reason, as `ArrayPeer.why_unavailable`."""
         capabilities = device.capabilities
         if capabilities.vendor_id != NVIDIA or not capabilities.is_gpu:
-            return f"{self.title} runs only on NVIDIA GPUs here, and {device.name} is none."
+            return f"{self.title} runs only on NVIDIA GPUs here; {device.name} is another device."
         if not self.module().cuda.is_available():
             return self.no_cuda
         if find_device(capabilities.uuid) is None:

@@ -57,7 +57,7 @@ class Source:
 
 
 def is_rule(value: object, members: Collection[str] = ()) -> bool:
-    """Return whether a value is a rule; an object that has only names of `members` is none."""
+    """Return whether a value is a rule. An object that has only names of `members` is not a rule."""
     return isinstance(value, dict) and not value.keys().isdisjoint(RULES) and not value.keys() <= set(members)
 
 

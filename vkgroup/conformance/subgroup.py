@@ -32,14 +32,10 @@ BATCH = 32
 """Cases in a batch: compiling many operations in one shader costs far less than one shader each."""
 
 LLVM_BATCH = 16
-"""Cases in a batch on lavapipe, whose compile time grows faster than the shader: 27 ms a case in batches
-of 32, 20 ms in batches of 16 or 8, 25 ms in batches of 4 (lavapipe 25.0, processor time, cold)."""
+"""Cases in a batch on lavapipe, whose compile time grows faster than the shader."""
 
 GPU_BATCH = 16
-"""Cases in a batch on GPUs in stages other than fragment. On an H200 a pipeline takes 2.4 ms a case in
-evaluation shaders of 16 cases and 4.2 ms in those of 32, and in ray-generation shaders 3.6 and 4.5 ms.
-Sixteen workers execute 2,460 compute cases a second in batches of 12, 2,270 in those of 24 and 2,220 in those
-of 32; of fragment shaders 2,330, 2,440 and 2,460."""
+"""Cases in a batch on GPUs in stages other than fragment: with more, drivers compile longer for each case."""
 
 BARRIER_BATCH = 4
 """Barrier cases in a batch of one slot: each has cells in shared memory, of which 16 KiB are required."""

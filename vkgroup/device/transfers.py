@@ -40,7 +40,7 @@ MOST_THREADS = 14
 """Maximum number of threads; more of them, and larger pieces, did not help on a host with 16 processors."""
 
 SMALLEST_BESIDE = 1 << 16
-"""Smaller uploads always use the main queue: nobody waits for them, and one submission is less than two."""
+"""Smaller uploads always use the main queue: no caller waits for them, and one submission is cheaper."""
 
 STAGING_BUFFERS = MOST_THREADS + 4
 
@@ -284,7 +284,7 @@ def _threads() -> int:
 
 
 def _piece(nbytes: int) -> int:
-    """Return the size of the pieces of a transfer: one for each thread, as far as their size is useful."""
+    """Return the size of the pieces of a transfer: one for each thread, but none smaller than is useful."""
     each = -(-nbytes // _threads())
     return min(PIECE_BYTES, max(_SMALLEST_PIECE, -(-each // 4096) * 4096))
 

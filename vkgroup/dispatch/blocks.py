@@ -230,5 +230,5 @@ def exact_numbers(value: Any, dtype: np.dtype[Any], what: str) -> npt.NDArray[An
     with np.errstate(invalid="ignore"):
         result = given.astype(dtype)
     if not np.array_equal(result.astype(object), given.astype(object)):
-        raise InvalidDispatch(f"{what} takes {dtype.name}; {value!r} is none.")
+        raise InvalidDispatch(f"{what} takes {dtype.name}, but the value is {value!r}.")
     return result

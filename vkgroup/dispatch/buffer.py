@@ -333,13 +333,13 @@ class Buffer(Closeable):
         Raises
         ------
         NotShareable
-            The memory cannot be had so; it is a `BufferError`.
+            The memory cannot be exported in this form; it is a `BufferError`.
         """
         location = self._place()
         wanted = location if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
         if wanted[0] == CPU and (copy or wanted != location):
             if copy is False:
-                raise NotShareable("The buffer lies on a GPU; the host can have a copy of it alone.")
+                raise NotShareable("The buffer lies on a GPU; the host can only have a copy of it.")
             return capsule_of(self.read(), max_version, copied=True)
         if wanted != location:
             raise NotShareable(

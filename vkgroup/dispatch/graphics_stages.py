@@ -63,7 +63,7 @@ def check_stages(shaders: Sequence[EntryPoint], topology: str) -> None:
     tessellates = "tessellation_control" in by_name
     if tessellates != (topology == "patches"):
         raise InvalidDispatch(
-            "Tessellation takes patches, and nothing else does: topology='patches' belongs to both shaders of"
+            "Only tessellation takes patches: topology='patches' belongs to both shaders of"
             f" tessellation; the topology is {topology!r}."
         )
     if (geometry := by_name.get("geometry")) is None:

@@ -362,7 +362,7 @@ class ResourceDevice(Closeable):
     def _from_cuda(self, array: Any, copy: bool | None) -> Buffer:
         """Make a buffer of an array that lies in CUDA's memory; `InvalidDispatch` where that cannot be."""
         as_host(array, "from_dlpack")
-        raise InvalidDispatch(f"{self._base.capabilities.name} takes arrays of the host's memory alone.")
+        raise InvalidDispatch(f"{self._base.capabilities.name} takes only arrays in the host's memory.")
 
     def _compiled(self, source: Source, stage: str | None = None) -> Module:
         """Return a module, compiled unless it is one already or was compiled from the same text before."""

@@ -125,14 +125,18 @@ class Declarations:
         """Return the type with this result id."""
         kind = self.types.get(identifier)
         if kind is None:
-            raise InvalidModule(f"%{identifier} at word {self._position} is used as a type but is none")
+            raise InvalidModule(
+                f"%{identifier} at word {self._position} is used as a type, but is another id"
+            )
         return kind
 
     def constant(self, identifier: int) -> Constant:
         """Return the constant with this result id."""
         constant = self.constants.get(identifier)
         if constant is None:
-            raise InvalidModule(f"%{identifier} at word {self._position} is used as a constant but is none")
+            raise InvalidModule(
+                f"%{identifier} at word {self._position} is used as a constant, but is another id"
+            )
         return constant
 
     def decoration(self, identifier: int, name: str) -> int | None:
@@ -166,7 +170,9 @@ class Declarations:
     def _scalar(self, identifier: int) -> ScalarType:
         kind = self.type(identifier)
         if not isinstance(kind, ScalarType):
-            raise InvalidModule(f"%{identifier} at word {self._position} is used as a scalar but is none")
+            raise InvalidModule(
+                f"%{identifier} at word {self._position} is used as a scalar type, but is another"
+            )
         return kind
 
     def _string(self, words: list[int], skip: int = 0) -> tuple[str, int]:

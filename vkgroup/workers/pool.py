@@ -227,7 +227,7 @@ class LocalBackend:
         return True
 
     def take(self, seconds: float) -> BatchOutcome | None:
-        """Return the next outcome; None if none arrives in so many seconds."""
+        """Return the next outcome; None after the time limit in seconds."""
         try:
             item = self._outcomes.get(timeout=seconds)
         except Empty:

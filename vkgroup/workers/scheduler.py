@@ -100,7 +100,7 @@ class Backend(Protocol):
         """
 
     def take(self, seconds: float) -> BatchOutcome | None:
-        """Return the next outcome; None if none arrives in so many seconds, or after `close`."""
+        """Return the next outcome; None after the time limit in seconds, or after `close`."""
 
     def close(self) -> None:
         """Stop all batches, and end the workers."""

@@ -82,7 +82,7 @@ class BatchStage:
         raise NotImplementedError
 
     def storage(self, planes: int) -> str:
-        """Return the GLSL that declares `outputs`, of so many planes of INVOCATIONS words."""
+        """Return the GLSL that declares `outputs`: planes of INVOCATIONS words each."""
         return _STORAGE
 
     @property

@@ -340,7 +340,7 @@ def adopt(device: LogicalDevice, value: Any, copy: bool | None) -> VulkanBuffer:
             return view
     if copy is False:
         raise NotShareable(
-            "The array cannot be used in place: its memory is none that vkgroup has exported, it begins where"
+            "The array cannot be used in place: vkgroup has not exported its memory, it begins where"
             " the device cannot bind a buffer, or it is read-only (docs/zero-copy.md)."
         )
     buffer = VulkanBuffer(device, array.nbytes, shared=True)

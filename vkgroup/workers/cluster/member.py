@@ -149,7 +149,7 @@ class _Idle:
 
 
 class Turns:
-    """A lock that many batches share or one holds alone; later ones wait for one that waits to be alone."""
+    """A readers-writer lock for batches; a batch that waits for exclusive access goes first."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

@@ -105,7 +105,7 @@ class ClusterBackend:
         )
 
     def take(self, seconds: float) -> BatchOutcome | None:
-        """Return the next outcome; None if none arrives in so many seconds."""
+        """Return the next outcome; None after the time limit in seconds."""
         if not self._submitted:
             time.sleep(seconds)
             return None
