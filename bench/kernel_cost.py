@@ -17,8 +17,8 @@ from typing import Any
 
 from vkgroup.base import resources
 from vkgroup.compiler import compile_file
-from vkgroup.compiler.request import Target
-from vkgroup.cost import Cost, Job, Status, costs_of_jobs
+from vkgroup.compiler.request import TargetEnvironment
+from vkgroup.cost import CompileJob, CompileStatus, Cost, costs_of_jobs
 from vkgroup.device.fetched import gpu_of, representatives
 from vkgroup.workers.opening import select
 
@@ -56,7 +56,7 @@ def measure() -> dict[str, Any]:
     """Return the costs of all pairs, and when and with which drivers they were made."""
     devices = [select(choice) for choice in representatives()]
     versions = [
-        (name, version, Job(compile_file(path, target=Target.VULKAN_1_2).to_bytes()))
+        (name, version, CompileJob(compile_file(path, target=TargetEnvironment.VULKAN_1_2).to_bytes()))
         for name, *paths in pairs()
         for version, path in zip(("subgroup", "shared"), paths, strict=True)
     ]
@@ -106,7 +106,7 @@ def estimates_of(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, int], t
     found: dict[tuple[str, str, int], dict[str, float]] = {}
     for row in rows:
         value = next((row["quantities"][name] for name in ESTIMATES if name in row["quantities"]), None)
-        if row["status"] == Status.COMPILED and value is not None:
+        if row["status"] == CompileStatus.COMPILED and value is not None:
             key = (row["kernel"], row["device"], row["subgroup_size"])
             found.setdefault(key, {})[row["version"]] = value
     return {key: (both["subgroup"], both["shared"]) for key, both in found.items() if len(both) == 2}
