@@ -126,27 +126,6 @@ def test_charts_without_the_extra_say_what_to_install(monkeypatch: pytest.Monkey
         require_library()
 
 
-def test_lanes_are_read_from_the_words_of_each_kind_of_failure() -> None:
-    words = (
-        "12 of 4781 entries are wrong\n"
-        "invocation 26 of workgroup 0 (subgroup 1, lane 26), entry 2: expected place 5 with 0xfc000000,"
-        " got place 5 with 0x6c000000\n"
-        "invocation 28 of workgroup 0 (subgroup 1, lane 28), entry 2: expected place 5 with 0xfc000000,"
-        " got place 5 with 0x90000000\n"
-        "invocation 3 of workgroup 7 (subgroup 0, lane 3), entry 2: expected place 1 with 0x1, got nothing\n"
-    )
-    drawing = drawing_of(Result("reconvergence.maximal.compute.a", Status.FAIL, detail=words), 32)
-    assert drawing is not None
-    assert (drawing["where"], drawing["size"], drawing["wrong"]) == ("workgroup 0 subgroup 1", 32, [26, 28])
-    assert drawing["rows"]["got"][28] == "place 5 with 0x90000000"
-    # The size that a case requires goes before the device's; words without lanes cannot be drawn.
-    sized = Result("vote.compute.a.b.c.size16", Status.FAIL, detail=words.replace("lane 2", "lane 1"))
-    drawing = drawing_of(sized, 4)
-    assert drawing is not None
-    assert drawing["size"] == 32
-    assert drawing_of(Result("a", Status.CRASH, detail="the process died"), 4) is None
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -164,7 +143,7 @@ def test_lanes_are_read_from_the_words_of_each_kind_of_failure() -> None:
 )
 def test_evidence_of_another_form_is_not_drawn(change: dict[str, object]) -> None:
     evidence = {**made.EVIDENCE, **change}
-    assert drawing_of(Result("a", Status.FAIL, evidence=evidence), 4) is None
+    assert drawing_of(Result("a", Status.FAIL, evidence=evidence)) is None
 
 
 def test_axes_are_those_of_the_cases() -> None:

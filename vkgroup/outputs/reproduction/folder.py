@@ -135,10 +135,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 def verify(folder: Path, record: Json) -> None:
     """Raise InvalidInput if an array that decides the verdict of a case was changed."""
-    recorded = record.get("digests")
-    if recorded is None:  # a folder of an earlier version
-        return
-    for file, digest in recorded.items():
+    for file, digest in record.get("digests", {}).items():
         load(folder, file)  # a missing or unreadable file, or one outside of the folder, has its own message
         if sha256(read_bytes(folder / file)).hexdigest() != digest:
             raise InvalidInput(

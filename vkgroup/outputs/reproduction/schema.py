@@ -258,7 +258,7 @@ class _Lanes(Struct):
     source: _Source | None
     record_words: _Count
     files: dict[str, str]
-    layout: _LaneLayout | None = None  # absent in folders of earlier versions
+    layout: _LaneLayout
 
 
 class _MaskLayout(Struct):
@@ -311,7 +311,7 @@ class _Shrunk(Struct):
 
 
 class _Case(Struct):
-    """The record of a case; `result` is absent while the case runs."""
+    """The record of a case; `result` and `digests` are absent while the case runs."""
 
     vkgroup: str
     case: str
@@ -332,7 +332,7 @@ class _Case(Struct):
     path: list[int] = []
     program: str = ""
     no_program: str = ""
-    digests: dict[str, str] | None = None
+    digests: dict[str, str] = {}
 
 
 class _Single(Struct):
