@@ -38,7 +38,7 @@ LAYERS = {
     "kernels": 6_820,
     "bench": 4_120,
     "gl": 1_570,
-    "outputs": 8_870,
+    "outputs": 8_740,
     "__init__": 180,
     "testing": 490,
     "cli": 6_390,
@@ -68,7 +68,6 @@ BY_STRING = {
     "vkgroup.compiler.isolated -> vkgroup.compiler.isolated_worker",
     "vkgroup.conformance.families -> vkgroup.conformance",
     "vkgroup.device.discovery -> vkgroup.device.inspect",
-    "vkgroup.outputs.report.plotter -> vkgroup.outputs.report.plotter",
     "vkgroup.workers.spare -> vkgroup.workers.worker",
 }
 

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import sample_runs as made
 
-from vkgroup.base.errors import InvalidInput, Unsupported
+from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.main import main
 from vkgroup.conformance.families import all_cases
 from vkgroup.outputs.history import Check
@@ -22,7 +22,6 @@ from vkgroup.outputs.report.capabilities import side_by_side
 from vkgroup.outputs.report.charts import charts_of
 from vkgroup.outputs.report.comparing import capabilities_compared, cases_compared, speed_compared
 from vkgroup.outputs.report.failures import Shaders, drawing_of
-from vkgroup.outputs.report.plots import require_library
 from vkgroup.outputs.report.table import Table, axes_of, split
 from vkgroup.record.record import Result, Status
 
@@ -118,12 +117,6 @@ def test_the_command_writes_one_file_and_says_what_is_in_it(
     assert capsys.readouterr().out == f"{out}: 1 run (0.1 MB)\n"
     assert [path.name for path in out.parent.iterdir()] == ["r.html"]
     assert main(["report", str(tmp_path / "run"), "-o", str(tmp_path)]) == 2
-
-
-def test_charts_without_the_extra_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(Unsupported, match=r"pip install 'vkgroup\[report\]'"):
-        require_library()
 
 
 @pytest.mark.parametrize(
