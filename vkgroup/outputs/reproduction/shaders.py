@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.files import writing
@@ -13,6 +13,7 @@ from vkgroup.compiler import disassemble
 from vkgroup.conformance.execute import Executor
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.outputs.reproduction.confinement import inside
+from vkgroup.outputs.reproduction.recorder import DeviceRecorder
 from vkgroup.spec.stages import STAGE_NAMES
 from vkgroup.spirv import Module
 
@@ -98,19 +99,17 @@ class RecordingExecutor(Executor):
     a module that the driver rejects is in no step.
     """
 
-    def __init__(
-        self, device: Device, shaders: Shaders, note: Callable[[], None] = lambda: None, **options: Any
-    ) -> None:
+    def __init__(self, device: Device, shaders: Shaders, note: Callable[[], None], **options: Any) -> None:
         super().__init__(device, **options)
         self._shaders, self._note = shaders, note
 
     @classmethod
     def beside(
-        cls, other: Executor, shaders: Shaders, note: Callable[[], None] = lambda: None
+        cls, other: Executor, device: DeviceRecorder, shaders: Shaders, note: Callable[[], None]
     ) -> RecordingExecutor:
-        """Return an executor with the settings of another one, on the same device."""
+        """Return an executor with the settings of another one, on a recorder of its device."""
         return cls(
-            other.device,
+            cast(Device, device),
             shaders,
             note,
             seed=other.seed,
