@@ -127,7 +127,7 @@ def _filled(
     folders.write(folder, record)
     record = folders.read(folder)
     try:
-        write_program(folder, record, capabilities, record.get("cause", {}))
+        write_program(folder, record, capabilities)
     except NoProgram as reason:
         record["no_program"] = str(reason)
         folders.write(folder, record)

@@ -24,6 +24,9 @@ RECORD, README, DEVICE = "repro.json", "README.md", "device.json"
 PROGRAM = "repro.c"
 """The C program that repeats the case without vkgroup."""
 
+RECIPE = "repro.txt"
+"""What the C program reads."""
+
 FORMAT = 1
 """Format version of `RECORD`; folders with a later version are rejected."""
 
@@ -68,7 +71,7 @@ def _remove_contents(folder: Path) -> None:
     for part in _PARTS:
         if (folder / part).is_dir():
             shutil.rmtree(folder / part)
-    for file in (RECORD, README, DEVICE, PROGRAM):
+    for file in (RECORD, README, DEVICE, PROGRAM, RECIPE):
         (folder / file).unlink(missing_ok=True)
 
 
@@ -76,7 +79,7 @@ def _replaceable(smaller: Path) -> bool:
     """Return whether the folder of a smaller program does not exist, or contains only vkgroup's files."""
     if smaller.is_symlink() or not smaller.is_dir():
         return not (smaller.is_symlink() or smaller.exists())
-    return {file.name for file in smaller.iterdir()} <= {*_PARTS, RECORD, README, DEVICE, PROGRAM}
+    return {file.name for file in smaller.iterdir()} <= {*_PARTS, RECORD, README, DEVICE, PROGRAM, RECIPE}
 
 
 def write(folder: Path, record: Json) -> None:

@@ -7,7 +7,7 @@ from shlex import quote
 
 from vkgroup.base.files import writing
 from vkgroup.outputs.reproduction import lanes
-from vkgroup.outputs.reproduction.folder import DEVICE, PROGRAM, README, SHRUNK
+from vkgroup.outputs.reproduction.folder import DEVICE, PROGRAM, README, RECIPE, SHRUNK
 from vkgroup.outputs.reproduction.shaders import read_source
 from vkgroup.outputs.reproduction.values import Json
 
@@ -294,7 +294,11 @@ def _files(record: Json) -> list[str]:
         *lines,
         f"- `{DEVICE}`: what the device declares, and what experiments found (`vkgroup probe --json`)",
         "- `repro.json`: all of it for `vkgroup run`",
-        *([] if "no_program" in record else [f"- `{PROGRAM}`: all of it for a C compiler"]),
+        *(
+            []
+            if "no_program" in record
+            else [f"- `{PROGRAM}`, `{RECIPE}`: a C program that repeats the case, and what it reads"]
+        ),
         "",
         f"Made by vkgroup {record['vkgroup']}, seed {record['seed']}.",
     ]

@@ -115,7 +115,7 @@ class Files:
 
     def save(self, name: str, array: Array) -> str:
         """Write an array as ``NAME.npy`` and return the file; a file with the same content is reused."""
-        array = np.asarray(array)
+        array = np.asarray(array, order="C")
         # Expected values have different meanings, so equal ones do not share a file.
         apart = name if name.startswith("expected/") else name.partition("/")[0]
         head = f"{array.dtype.str} {array.shape} {apart}".encode()

@@ -1,311 +1,190 @@
-"""The C program of a reproduction folder, from its record and arrays."""
+"""The C program of a reproduction folder, and the recipe (`RECIPE`) that it reads."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from importlib.resources import files
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from vkgroup.base.files import writing
-from vkgroup.conformance.arrays import Words
-from vkgroup.device import Capabilities
-from vkgroup.outputs.reproduction.folder import PROGRAM
-from vkgroup.outputs.reproduction.shaders import read_source
-from vkgroup.outputs.reproduction.standalone import expected, literals
+from vkgroup.device import Capabilities, vk
+from vkgroup.device.query import feature_struct
+from vkgroup.outputs.reproduction.folder import PROGRAM, RECIPE
 from vkgroup.outputs.reproduction.standalone.recorded import NoProgram, RecordedCase
-from vkgroup.outputs.reproduction.standalone.requirements import requirements_of
-from vkgroup.outputs.reproduction.values import Json, load
-from vkgroup.programs.glsl_types import planes
+from vkgroup.outputs.reproduction.standalone.requirements import Requirements, requirements_of
+from vkgroup.outputs.reproduction.values import Array, Json
+from vkgroup.programs.glsl_types import planes, to_planes
+from vkgroup.spec.features import FeatureStruct, Version
+from vkgroup.spec.stages import STAGE_NAMES
+from vkgroup.spec.types import TYPES, GlslType
+
+SOURCE = Path(__file__).with_name("repro.c")
+"""The program, which is the same in every folder."""
 
 _TOPOLOGIES = {"points": "POINT_LIST", "triangles": "TRIANGLE_LIST"}
 
 
-_SAME_INVOCATION = "\n            && instance->lanes[lane].invocation == invocation"
-"""Condition of an instance in workgroups, where the place of an invocation chooses its data."""
+def write_program(folder: Path, record: Json, capabilities: Capabilities) -> None:
+    """Write the C program of a case and its recipe into the case's folder.
 
-
-def write_program(folder: Path, record: Json, capabilities: Capabilities, cause: Json) -> None:
-    """Write the C program of a case into its folder.
-
-    `cause` has the ``sentence`` and the ``rule`` of the cause; see `vkgroup.record.causes.Cause`.
-
-    Raises
-    ------
-    NoProgram
-        The program cannot express the case.
+    Raises `NoProgram`: the program cannot execute or compare the case.
     """
     case = RecordedCase(folder, record)
     case.check()
-    text = _Writer(case, capabilities, cause).text()
+    lines = [*_comment(record), *_requirements(case, capabilities), *_command(case), *_expected(case)]
+    with writing(folder / RECIPE):
+        (folder / RECIPE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     with writing(folder / PROGRAM):
-        (folder / PROGRAM).write_text(text, encoding="utf-8")
+        shutil.copyfile(SOURCE, folder / PROGRAM)
 
 
-@dataclass(frozen=True)
-class _Writer:
-    """Makes the text of one program."""
-
-    case: RecordedCase
-    capabilities: Capabilities
-    cause: Json
-    data: list[str] = field(default_factory=list)  # definitions of the large arrays
-    declared: list[str] = field(default_factory=list)  # their declarations
-
-    def text(self) -> str:
-        """Return the program; raise `NoProgram` if there is none."""
-        command = self._resource("dispatch.c" if self.case.step["call"] == "dispatch" else "draw.c")
-        case = [self._constants(), self._requirements(), self._shaders(), self._bindings()]
-        comparison, checks = self._resource("compare_masks.c"), {}
-        if not self.case.checks_masks:
-            instances, table = expected.instances(self.case)
-            case += [expected.types(self.case), instances]
-            self.data.append(table)
-            comparison = self._resource("compare_values.c")
-            checks = {
-                "COMPARE": expected.comparison(self.case),
-                "PRINT": expected.printing(self.case),
-                "MEMBER": self.case.is_compute * _SAME_INVOCATION,
-            }
-        parts = {
-            "COMMENT": self._comment(), "CASE": "\n".join(self.declared) + "\n\n" + "\n\n".join(case) + "\n",
-            "COMPARISON": comparison,
-            "COMMAND": command, "TESTED": self._tested(), **checks,
-            "SIZE_PROPERTIES": self._size_properties(), "SIZE_CHECK": self._size_check(),
-            "DATA": "\n\n".join(self.data), "SOURCE": self._source(),
-        }  # fmt: skip
-        text = self._resource("template.c")
-        for name, part in parts.items():
-            text = text.replace(f"/*@{name}@*/", part)
-        return text
-
-    @staticmethod
-    def _resource(name: str) -> str:
-        return (files(__package__) / name).read_text(encoding="utf-8")
-
-    # --- the parts of the text ----------------------------------------------------------------------------
-
-    def _comment(self) -> str:
-        record, rule, device = self.case.record, self.cause.get("rule"), self.case.record["device"]
-        lines = [f"{record['case']}: {record['result']['status']} on {device['name']} ({device['driver']})"]
-        for text in (self.cause.get("sentence"), record["sentence"]):
-            lines += ["", *_wrapped(text)] if text else []
-        if rule:
-            lines += ["", *_wrapped(f"Violated rule ({rule['strength']}): {rule['document']}:")]
-            lines += _wrapped(f'"{rule["quote"]}"')
-        lines += ["", *(line for part in record["result"]["detail"].splitlines() for line in _wrapped(part))]
-        lines += [
-            "",
-            "    cc repro.c -lvulkan && ./a.out [device: its index, or a part of its name]",
-            "",
-            "Exit code 0: the device is right, 1: it is wrong (the first wrong lanes are printed),",
-            "3: it cannot run this: no such device, a missing feature, or other subgroups.",
-            "",
-            f"Written by vkgroup {record['vkgroup']}. The shaders are in shaders/ as source and assembly.",
-        ]
-        return literals.comment(lines)
-
-    def _constants(self) -> str:
-        layout, size = self.case.layout, self.case.record["device"]["subgroup_size"]
-        values: dict[str, Any] = {
-            "SUBGROUP_SIZE": (self.case.size or size, "the subgroup size for which the file was made"),
-            "INVOCATIONS": (layout["invocations"], "words of a plane of the outputs"),
-            "RECORD_PLANES": (
-                layout["record_planes"],
-                "lane, subgroup, subgroup size, …; then 5 for each slot",
-            ),
-            "SLOTS": (layout["slots"], "places of the operation in the shader"),
-            **(self._mask_constants() if self.case.checks_masks else self._value_constants()),
-            **self._command_constants(),
-        }
-        lines = [f"    {name} = {value}, /* {text} */" for name, (value, text) in values.items()]
-        return "\n".join(["enum {", *lines, "};"])
-
-    def _mask_constants(self) -> dict[str, tuple[Any, str]]:
-        layout = self.case.layout
-        return {
-            "GROUP": (layout["group"], "invocations of a workgroup; outside of compute, all"),
-            "DEMOTES": (int(layout["demotes"]), "whether invocations become helper invocations"),
-            "HELPERS": (
-                int(layout["stage"] == "fragment"),
-                "whether planes 3 to 6 name the helper invocations",
-            ),
-        }
-
-    def _value_constants(self) -> dict[str, tuple[Any, str]]:
-        layout, recorded = self.case.layout, self.case.arrays["recorded"]
-        return {
-            "NUMBER_PLANE": (3 if layout["stage"] == "vertex" else 1, "plane with the subgroup's number"),
-            "RESULTS": (layout["result_at"], "first word of the results in the outputs"),
-            "RESULT_WORDS": (planes(self.case.result), "words of one result"),
-            "INSTANCES": (len(recorded), "executions of the operation by a subgroup"),
-            "RECORDED": (int(recorded.sum()), "invocations that left a result"),
-        }
-
-    def _command_constants(self) -> dict[str, tuple[Any, str]]:
-        arguments = self.case.arguments
-        if self.case.step["call"] == "dispatch":
-            groups = arguments["groups"]
-            numbers = groups["tuple"] if isinstance(groups, dict) else [groups]
-            numbers = [*numbers, 1, 1][:3]
-            return {
-                f"GROUPS_{axis}": (number, "workgroups") for axis, number in zip("XYZ", numbers, strict=True)
-            }
-        width, height = arguments["size"]["tuple"]
-        return {
-            "WIDTH": (width, "pixels"),
-            "HEIGHT": (height, "pixels"),
-            "VERTICES": (arguments.get("count", 3), "vertices of an instance"),
-            "DRAW_INSTANCES": (arguments.get("instances", 1), "instances"),
-        }
-
-    def _requirements(self) -> str:
-        try:
-            modules = list(self.case.modules.values())
-            needs = requirements_of(modules, self.capabilities, self.case.size)
-        except KeyError as error:
-            raise NoProgram(f"the requirement {error} has no known feature") from error
-        queue = "VK_QUEUE_COMPUTE_BIT" if self.case.is_compute else "VK_QUEUE_GRAPHICS_BIT"
-        newest = max([needs.version, (1, 1), *filter(None, needs.extensions.values())])
-        extensions = [
-            f'    {{"{name}", {"0" if core is None else literals.version(core)}}},'
-            for name, core in sorted(needs.extensions.items())
-        ]
-        return "\n".join([
-            f"#define INSTANCE_VERSION {literals.version(newest)}",
-            f"#define DEVICE_VERSION {literals.version(needs.version)}",
-            f"#define REQUIRED_STAGES 0x{needs.stages:x}u /* VkShaderStageFlags with subgroup operations */",
-            f"#define REQUIRED_OPERATIONS 0x{needs.operations:x}u /* VkSubgroupFeatureFlags */",
-            f"#define REQUIRED_QUEUE {queue}",
-            *self._draw_macros(),
-            "",
-            "/* Required extensions, and the version of Vulkan that contains each; 0 if none does. */",
-            "struct extension { const char *name; uint32_t core; };",
-            "static const struct extension required_extensions[] = {",
-            *extensions,
-            "    {NULL, 0},",
-            "};",
-            f"enum {{ MOST_EXTENSIONS = {len(extensions) + 1} }};",
-            "",
-            literals.features(needs),
-        ])  # fmt: skip
-
-    def _draw_macros(self) -> list[str]:
-        if self.case.is_compute:
-            return []
-        topology = _TOPOLOGIES[self.case.arguments.get("topology", "triangles")]
-        return [
-            f"#define TOPOLOGY VK_PRIMITIVE_TOPOLOGY_{topology}",
-            f"#define TESTED_STAGE VK_SHADER_STAGE_{self.case.layout['stage'].upper()}_BIT",
-        ]
-
-    def _array(self, name: str, words: Words, about: str) -> None:
-        """Add a large array."""
-        self.declared.append(f"static const uint32_t {name}[{len(words)}]; /* {about} */")
-        self.data.append(f"static const uint32_t {name}[{len(words)}] = {{\n{literals.lines_of(words)}}};")
-
-    def _shaders(self) -> str:
-        for stage, module in self.case.modules.items():
-            words = np.frombuffer(module.to_bytes(), np.uint32)
-            self._array(f"{stage}_code", words, f"SPIR-V of the {stage} shader")
-        constants = self.case.specialization
-        if not constants:
-            return "/* There are no specialization constants. */"
-        entries = [f"    {{{number}, {4 * at}, 4}}," for at, (number, _) in enumerate(constants)]
-        return "\n".join([
-            f"static const uint32_t specialized[] = {literals.braces(value for _, value in constants)};",
-            "static const VkSpecializationMapEntry specialization_entries[] = {",
-            *entries,
-            "};",
-            "static const VkSpecializationInfo specialization = {",
-            f"    {len(constants)}, specialization_entries, sizeof specialized, specialized}};",
-        ])  # fmt: skip
-
-    def _bindings(self) -> str:
-        lines: list[str] = []
-        outputs = self.case.step["outputs"][self.case.lanes["source"]["output"]]
-        at = None
-        for key, value in self.case.arguments["bindings"]["mapping"]:
-            number = key["tuple"][1] if isinstance(key, dict) else int(key)
-            words = np.ascontiguousarray(load(self.case.folder, value.get("file") or value["array"]))
-            words = words.reshape(-1).view(np.uint32)
-            content = literals.content_of(words)
-            name = f"binding_{number}"
-            about = "runs of equal words: length, word" if content.runs else "initial content"
-            self.declared.append(f"static const uint32_t {name}[{content.elements}]; /* {about} */")
-            self.data.append(f"static const uint32_t {name}[{content.elements}] = {{\n{content.text}}};")
-            if value.get("buffer") == outputs.get("memory"):
-                at = len(lines)
-            lines.append(f"    {{{number}, {len(words)}, {name}, {content.runs}}},")
-        if at is None:
-            raise NoProgram("the buffer of the results is not bound")
-        return "\n".join([
-            "/* A storage buffer; its initial content is all words, or runs of equal ones. */",
-            "struct binding { uint32_t number, words; const uint32_t *initial; uint32_t runs; };",
-            f"enum {{ BINDINGS = {len(lines)}, OUTPUTS = {at} /* index of the outputs */ }};",
-            "static const struct binding bindings[BINDINGS] = {",
-            *lines,
-            "};",
-        ])  # fmt: skip
-
-    def _source(self) -> str:
-        """Return the source of the shader with the operation as a comment."""
-        stage = self.case.layout["stage"]
-        entry = next(entry for entry in self.case.record["shaders"] if entry["stage"] == stage)
-        if "source" not in entry:
-            return ""
-        source = read_source(self.case.folder, entry["source"])
-        return literals.comment([f"The {stage} shader as source:", "", *source.splitlines()])
-
-    # --- the subgroup size --------------------------------------------------------------------------------
-
-    def _size_properties(self) -> str:
-        if self.case.size is None:
-            return ""
-        return (
-            "    VkPhysicalDeviceSubgroupSizeControlProperties sizes = {\n"
-            "        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};\n"
-            "    subgroup.pNext = &sizes;\n"
-        )
-
-    def _size_check(self) -> str:
-        if self.case.size is None:
-            return (
-                "    if (subgroup.subgroupSize != SUBGROUP_SIZE)\n"
-                '        leave(CANNOT_RUN, "the subgroup size differs from that of this file",\n'
-                '              "vkgroup run FOLDER makes the shader for other sizes");\n'
-            )
-        bit = f"VK_SHADER_STAGE_{self.case.layout['stage'].upper()}_BIT"
-        return (
-            "    if (SUBGROUP_SIZE < sizes.minSubgroupSize || SUBGROUP_SIZE > sizes.maxSubgroupSize\n"
-            f"        || !(sizes.requiredSubgroupSizeStages & {bit}))\n"
-            '        leave(CANNOT_RUN, "the device cannot require this subgroup size", "");\n'
-        )
-
-    def _tested(self) -> str:
-        lines = []
-        if self.case.specialization:
-            lines += ["    if (tested)", "        result.pSpecializationInfo = &specialization;"]
-        if self.case.size is not None:
-            lines += [
-                "    static const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo required = {",
-                "        .sType =",
-                "            VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,",
-                "        .requiredSubgroupSize = SUBGROUP_SIZE};",
-                "    if (tested)",
-                "        result.pNext = &required;",
-            ]
-        return "".join(f"{line}\n" for line in lines or ["    (void)tested;"])
+def _comment(record: Json) -> Iterator[str]:
+    """Yield the failure, its cause and the violated rule as comments."""
+    cause, device = record.get("cause", {}), record["device"]
+    rule = cause.get("rule")
+    yield f"# {record['case']}: {record['result']['status']} on {device['name']} ({device['driver']})"
+    texts = [cause.get("sentence"), record["sentence"]]
+    if rule:
+        texts += [f"Violated rule ({rule['strength']}): {rule['document']}:", f'"{rule["quote"]}"']
+    texts += [*record["result"]["detail"].splitlines(), f"Written by vkgroup {record['vkgroup']}."]
+    yield from (f"# {' '.join(text.split())}" for text in texts if text)
 
 
-def _wrapped(text: str) -> list[str]:
-    """Return text as lines of at most 105 letters."""
-    lines, line = [], ""
-    for word in text.split():
-        if line and len(line) + len(word) >= 105:
-            lines.append(line)
-            line = ""
-        line = f"{line} {word}" if line else word
-    return [*lines, line]
+def _requirements(case: RecordedCase, capabilities: Capabilities) -> Iterator[str]:
+    """Yield what the device must have."""
+    try:
+        needs = requirements_of(list(case.modules.values()), capabilities, case.size)
+    except KeyError as error:
+        raise NoProgram(f"the requirement {error} has no known feature") from error
+    newest = max([needs.version, (1, 1), *filter(None, needs.extensions.values())])
+    yield f"instance_version {_version(newest)}"
+    yield f"device_version {_version(needs.version)}"
+    yield f"queue {vk.VK_QUEUE_COMPUTE_BIT if case.is_compute else vk.VK_QUEUE_GRAPHICS_BIT}"
+    yield f"stages {needs.stages:#x}"
+    yield f"operations {needs.operations:#x}"
+    yield f"subgroup_size {case.size or case.record['device']['subgroup_size']}"
+    yield f"size_is_required {int(case.size is not None)}"
+    for name, core in sorted(needs.extensions.items()):
+        yield f"extension {0 if core is None else _version(core)} {name}"
+    yield from _features(needs)
+
+
+def _features(needs: Requirements) -> Iterator[str]:
+    """Yield the structs of features, each with its members by their numbers among the members."""
+    core = [name for name, _ in vk.ffi.typeof("VkPhysicalDeviceFeatures").fields]
+    yield f"features {vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2}"
+    yield from (f"feature {core.index(name)} {name}" for name in sorted(needs.core_features))
+    for struct, names in needs.struct_features.items():
+        members = list(feature_struct(struct).fields)
+        yield f"features {_structure_type(struct)}"
+        yield from (f"feature {members.index(name)} {name}" for name in sorted(names))
+
+
+def _version(numbers: Version) -> int:
+    """Return a version of Vulkan as a number."""
+    return numbers[0] << 22 | numbers[1] << 12
+
+
+def _structure_type(struct: FeatureStruct) -> int:
+    """Return the VkStructureType of a struct of features."""
+    if struct.structure_type is not None:
+        return struct.structure_type
+    wanted = "VK_STRUCTURE_TYPE_" + struct.name[2:].upper()
+    names: dict[str, int] = vk.ffi.typeof("VkStructureType").relements
+    return next(number for name, number in names.items() if name.replace("_", "") == wanted.replace("_", ""))
+
+
+def _command(case: RecordedCase) -> Iterator[str]:
+    """Yield the shaders, the buffers, and the dispatch or draw."""
+    for stage, file in case.spirv.items():
+        tested = int(stage == case.layout["stage"])
+        yield f"shader {STAGE_NAMES[stage].bit} {tested} {file}"
+    yield from (f"constant {number} {value}" for number, value in case.specialization)
+    output = case.step["outputs"][case.lanes["source"]["output"]]
+    memory = [value.get("buffer") for _, value in case.bindings]
+    for number, value in case.bindings:
+        yield f"binding {number} {value.get('file') or value['array']}"
+    if output.get("memory") not in memory:
+        raise NoProgram("the buffer of the results is not bound")
+    yield f"outputs {memory.index(output.get('memory'))}"
+    arguments = case.arguments
+    if case.step["call"] == "dispatch":
+        groups = arguments["groups"]
+        counts = [*(groups["tuple"] if isinstance(groups, dict) else [groups]), 1, 1]
+        yield from (f"groups_{axis} {count}" for axis, count in zip("xyz", counts, strict=False))
+        return
+    width, height = arguments["size"]["tuple"]
+    topology = _TOPOLOGIES[arguments.get("topology", "triangles")]
+    yield f"draws 1\nwidth {width}\nheight {height}"
+    yield f"vertices {arguments.get('count', 3)}\ndraw_instances {arguments.get('instances', 1)}"
+    yield f"topology {getattr(vk, f'VK_PRIMITIVE_TOPOLOGY_{topology}')}"
+
+
+def _expected(case: RecordedCase) -> Iterator[str]:
+    """Yield the layout of the outputs, and what is required of them."""
+    layout, stage = case.layout, case.layout["stage"]
+    yield from (f"{name} {layout[name]}" for name in ("invocations", "record_planes", "slots"))
+    if case.checks_masks:
+        yield f"masks 1\ngroup {layout['group']}\ndemotes {int(layout['demotes'])}"
+        yield f"helpers {int(stage == 'fragment')}"
+        return
+    yield f"number_plane {3 if stage == 'vertex' else 1}"
+    yield f"results {layout['result_at']}"
+    # In workgroups, the place of an invocation chooses its data.
+    yield f"same_invocation {int(case.is_compute)}"
+    is_exact = case.lanes["bits"] or case.result.scalar.kind != "float"
+    yield f"comparison {'range' if case.has_range else 'bits' if is_exact else 'numbers'}"
+    yield f"result {_type(case.result)}"
+    if "input" in case.arrays:
+        yield f"input {_type(case.input)}"
+    if "operand" in case.arrays:
+        yield f"operand {'m 32 4 4' if case.operand_is_mask else 'u 32 1 1'}"
+    yield from _instances(case)
+
+
+def _type(type_: GlslType) -> str:
+    """Return kind, bits of a component, components and words of a type."""
+    scalar = type_.scalar
+    bits = 8 if scalar == TYPES["bool"].scalar else scalar.bits
+    return f"{scalar.kind[0]} {bits} {type_.components} {planes(type_)}"
+
+
+def _instances(case: RecordedCase) -> Iterator[str]:
+    """Yield each execution of the operation by a subgroup, followed by its lanes."""
+    arrays = case.arrays
+    rows, size = arrays["active"].shape
+    values: list[Array] = []
+    if "input" in arrays:
+        values.append(_encoded(arrays["input"], case.input))
+    if "operand" in arrays:
+        operand = arrays["operand"]
+        values.append((operand if operand.ndim == 3 else operand[..., None]).astype(np.uint32))
+    if case.has_range:  # bounds are doubles, because they need not be values of the result's type
+        values += [arrays["least"].astype(np.float64), arrays["greatest"].astype(np.float64)]
+    else:
+        values.append(_encoded(arrays["least"], case.result))
+    bits = np.arange(case.result.components, dtype=np.uint64)
+    defined = (arrays["defined"].astype(np.uint64) << bits).sum(axis=-1)
+    yield f"instances {rows}"
+    for row in range(rows):
+        mask = " ".join(map(hex, arrays["mask"][row].tolist()))
+        where = " ".join(case.layout["where"][row].split())
+        yield f"{arrays['subgroup'][row, 0]} {arrays['number'][row]} {mask} {where}"
+        for lane in range(size):
+            numbers = [int(arrays["recorded"][row, lane]), int(arrays["invocation"][row, lane])]
+            texts = [*map(str, numbers), hex(int(defined[row, lane]))]
+            texts += [_number(value) for array in values for value in array[row, lane].tolist()]
+            yield "  " + " ".join(texts)
+
+
+def _number(value: int | float) -> str:
+    """Return a word or a double, which C reads exactly."""
+    return hex(value) if isinstance(value, int) else value.hex()
+
+
+def _encoded(values: Array, type_: GlslType) -> Array:
+    """Return the words of values: (rows, size, components) → (rows, size, words)."""
+    rows, size = values.shape[:2]
+    return to_planes(values.reshape(rows * size, -1), type_).T.reshape(rows, size, -1)

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from vkgroup.base.files import writing
 from vkgroup.compiler import Target, compile_source
 from vkgroup.dispatch.vertices import pass_through
 from vkgroup.outputs.reproduction.shaders import read_module
@@ -24,6 +25,9 @@ _ARGUMENTS = {
     },
 }
 """Arguments of the calls that the program can repeat."""
+
+PASS_THROUGH = "shaders/pass-through.vert.spv"
+"""The vertex shader of a draw that has none."""
 
 _MOST_COMPONENTS = 32
 """Components of a value that the mask of defined ones has bits for."""
@@ -109,22 +113,32 @@ class RecordedCase:
         return {name: load(self.folder, file) for name, file in self.lanes["files"].items()}
 
     @cached_property
-    def modules(self) -> dict[str, Module]:
-        """The shaders by stage."""
+    def spirv(self) -> dict[str, str]:
+        """The files of the shaders by stage; that of the vertex shader of `Device.draw` is written."""
         arguments = self.arguments
         if self.step["call"] == "dispatch":
-            return {"compute": read_module(self.folder, arguments["module"]["module"])}
-        fragment = read_module(self.folder, arguments["shader"]["module"])
-        given = arguments.get("vertex")
-        if given is not None:
-            return {"vertex": read_module(self.folder, given["module"]), "fragment": fragment}
-        # The vertex shader of `Device.draw`: one triangle that covers the image.
-        source = pass_through(fragment.reflection.entry_point(None), {})
+            return {"compute": arguments["module"]["module"]}
+        fragment = arguments["shader"]["module"]
+        if "vertex" in arguments:
+            return {"vertex": arguments["vertex"]["module"], "fragment": fragment}
+        # One triangle that covers the image.
+        source = pass_through(read_module(self.folder, fragment).reflection.entry_point(None), {})
         assert isinstance(source, str)
-        return {
-            "vertex": compile_source(source, stage="vertex", target=Target.VULKAN_1_1),
-            "fragment": fragment,
-        }
+        module = compile_source(source, stage="vertex", target=Target.VULKAN_1_1)
+        with writing(self.folder / PASS_THROUGH):
+            (self.folder / PASS_THROUGH).write_bytes(module.to_bytes())
+        return {"vertex": PASS_THROUGH, "fragment": fragment}
+
+    @cached_property
+    def modules(self) -> dict[str, Module]:
+        """The shaders by stage."""
+        return {stage: read_module(self.folder, file) for stage, file in self.spirv.items()}
+
+    @property
+    def bindings(self) -> list[tuple[int, Json]]:
+        """The buffers, with the numbers of their bindings."""
+        pairs = self.arguments["bindings"]["mapping"]
+        return [(key["tuple"][1] if isinstance(key, dict) else int(key), value) for key, value in pairs]
 
     @property
     def input(self) -> GlslType:
