@@ -38,7 +38,7 @@ LAYERS = {
     "kernels": 6_820,
     "bench": 4_120,
     "gl": 1_570,
-    "outputs": 8_375,
+    "outputs": 8_370,
     "__init__": 180,
     "testing": 490,
     "cli": 6_390,

@@ -18,7 +18,7 @@ from vkgroup.conformance.execute import Transform
 from vkgroup.drivers import Driver, cache_folder, fetch_package
 from vkgroup.outputs.reproduction.cases import make
 from vkgroup.outputs.reproduction.folder import read
-from vkgroup.outputs.reproduction.standalone.program import SOURCE
+from vkgroup.outputs.reproduction.program import SOURCE
 from vkgroup.workers.opening import select
 
 CASE = "vote.compute.subgroupAll.bool.all.exact"

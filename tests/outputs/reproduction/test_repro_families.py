@@ -101,19 +101,19 @@ def test_a_trace_is_repeated_with_its_scene(lavapipe: Driver, tmp_path: Path) ->
             recorder.acceleration_structure([Instance(bottom, custom_index=4)]) as scene,
         ):
             found = recorder.trace(
-                RAYGEN,
+                device.compile(RAYGEN, stage="raygen"),
                 (8, 8),
                 {"scene": scene, "Found": np.zeros(64, np.uint32)},
-                miss=MISS,
-                hit_groups=vkgroup.HitGroup(closest_hit=HIT),
+                miss=[device.compile(MISS, stage="miss")],
+                hit_groups=vkgroup.HitGroup(closest_hit=device.compile(HIT, stage="closest_hit")),
             )
         assert set(found["Found"]) == {5, 100}
         (step,) = json.loads(json.dumps(recorder.steps))
         (again,) = steps.repeat(device, tmp_path, step, timeout=10.0)
         assert again.differing == 0
         assert (again.now == found["Found"]).all()
-        _, scene_record = step["arguments"]["bindings"]["mapping"][0]
-        (part,) = scene_record["scene"][0]["instance"]
-        np.save(tmp_path / part["triangles"], triangles + 100)
+        _, scene_record = step["arguments"]["bindings"]["pairs"][0]
+        (part,) = scene_record["parts"][0]["bottom"]["parts"]
+        np.save(tmp_path / part["vertices"], triangles + 100)
         (missed,) = steps.repeat(device, tmp_path, step, timeout=10.0)
         assert set(missed.now) == {100}

@@ -16,8 +16,7 @@ from vkgroup.base.files import Unwritable, write_whole, writing
 from vkgroup.base.reading import read_bytes, read_text
 from vkgroup.device import Capabilities
 from vkgroup.outputs.reproduction import schema
-from vkgroup.outputs.reproduction.confinement import inside
-from vkgroup.outputs.reproduction.values import Json, load
+from vkgroup.outputs.reproduction.values import Json, inside, load
 
 RECORD, README, DEVICE = "repro.json", "README.md", "device.json"
 

@@ -179,7 +179,7 @@ def record(executor: Executor, request: Record) -> Result | NoVerdict:
         folders.write(folder, data | {"steps": done})
 
     recorder = DeviceRecorder(executor.device, Encoder(files, shaders.file), note)
-    recording = RecordingExecutor.beside(executor, recorder, shaders, lambda: note([]))
+    recording = RecordingExecutor(executor, recorder, shaders, lambda: note([]))
     try:
         verdict = _judged(recording, case, request.stage)
     finally:

@@ -162,18 +162,17 @@ class DeviceRecorder(_Wrapper):
             if name not in _NOT_RECORDED and value is not None
         }
         if "bindings" in given:
-            names = {key: name_of(key, list(modules_of(given))) for key in given["bindings"]}
-            found["bindings"] = {
-                "mapping": [
-                    [self.encoded(key, "key"), self.encoded(value, names[key])]
-                    for key, value in given["bindings"].items()
-                ]
-            }
+            modules = list(modules_of(given))
+            names = {key: self._file(name_of(key, modules)) for key in given["bindings"]}
+            found["bindings"] = self._encoder.encode_pairs(given["bindings"], names)
         return found
 
     def encoded(self, value: Any, name: str) -> Json:
         """Return the JSON of an argument of the last step."""
-        return self._encoder.encode(value, f"inputs/step{len(self.steps) - 1}-{name}")
+        return self._encoder.encode(value, self._file(name))
+
+    def _file(self, name: str) -> str:
+        return f"inputs/step{len(self.steps) - 1}-{name}"
 
 
 class PipelineRecorder(_Wrapper):
@@ -254,7 +253,8 @@ class SequenceRecorder(_Wrapper):
         bounds: dict[int, WorkRecorder] = {}
 
         def arguments() -> Json:
-            parts = [self._part(one, bounds) for one in self._steps]
+            stages = (one if isinstance(one, tuple) else (one,) for one in self._steps)
+            parts = [[self._part(part, bounds) for part in stage] for stage in stages]
             return {"steps": parts, "bounds": [bound.prepared() for bound in bounds.values()]}
 
         step = self._recorder.begin("sequence", arguments)
@@ -264,17 +264,15 @@ class SequenceRecorder(_Wrapper):
         return submission
 
     def _part(self, one: Any, bounds: dict[int, WorkRecorder]) -> Json:
-        """Return a dispatch, fill or copy of a sequence, or several side by side."""
-        if isinstance(one, tuple):
-            return [self._part(part, bounds) for part in one]
-        encoded = self._recorder.encoded
+        """Return a dispatch, fill or copy of a sequence."""
+        encoded, call = self._recorder.encoded, type(one).__name__.lower()
         if not isinstance(one, SequenceDispatch):
-            name = type(one).__name__.lower()
-            return {name: {key: encoded(part, f"{name}-{key}") for key, part in vars(one).items()}}
+            return {"call": call} | {key: encoded(part, f"{call}-{key}") for key, part in vars(one).items()}
         assert isinstance(one.work, WorkRecorder)
         bounds.setdefault(id(one.work), one.work)
         number = list(bounds).index(id(one.work))
-        return {"bound": number, "groups": encoded(one.groups, "groups"), "push": encoded(one.push, "push")}
+        values = {"groups": encoded(one.groups, "groups"), "push": encoded(one.push, "push")}
+        return {"call": call, "bound": number, **values}
 
 
 def _plain(step: Any) -> Any:

@@ -4,26 +4,178 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from vkgroup.base.files import writing
+from vkgroup.compiler import Target, compile_source
 from vkgroup.device import Capabilities, vk
 from vkgroup.device.query import feature_struct
+from vkgroup.dispatch.vertices import pass_through
 from vkgroup.outputs.reproduction.folder import PROGRAM, RECIPE
-from vkgroup.outputs.reproduction.standalone.recorded import NoProgram, RecordedCase
-from vkgroup.outputs.reproduction.standalone.requirements import Requirements, requirements_of
-from vkgroup.outputs.reproduction.values import Array, Json
+from vkgroup.outputs.reproduction.requirements import Requirements, requirements_of
+from vkgroup.outputs.reproduction.shaders import read_module
+from vkgroup.outputs.reproduction.values import Array, Json, load
 from vkgroup.programs.glsl_types import planes, to_planes
 from vkgroup.spec.features import FeatureStruct, Version
 from vkgroup.spec.stages import STAGE_NAMES
-from vkgroup.spec.types import TYPES, GlslType
+from vkgroup.spec.types import TYPES, GlslType, type_named
+from vkgroup.spirv import Module
 
 SOURCE = Path(__file__).with_name("repro.c")
 """The program, which is the same in every folder."""
 
 _TOPOLOGIES = {"points": "POINT_LIST", "triangles": "TRIANGLE_LIST"}
+
+_STAGES = ("compute", "fragment", "vertex")
+
+_ARGUMENTS = {
+    "dispatch": {"module", "groups", "bindings", "specialization", "subgroup_size"},
+    "draw": {
+        *("shader", "vertex", "size", "count", "instances", "bindings", "specialization"),
+        *("subgroup_size", "topology"),
+    },
+}
+"""Arguments of the calls that the program can repeat."""
+
+PASS_THROUGH = "shaders/pass-through.vert.spv"
+"""The vertex shader of a draw that has none."""
+
+_MOST_COMPONENTS = 32
+"""Components of a value that the mask of defined ones has bits for."""
+
+
+class NoProgram(Exception):
+    """The reason why a folder has no C program, for its README."""
+
+
+@dataclass(frozen=True)
+class RecordedCase:
+    """The record and the arrays of a reproduction folder."""
+
+    folder: Path
+    record: Json
+
+    def check(self) -> None:
+        """Raise `NoProgram` if a program cannot express the case."""
+        record = self.record
+        lanes = record["lanes"] or record.get("masks")
+        if lanes is None:
+            raise NoProgram("the case is not compared lane by lane, and its rules are in vkgroup")
+        stage = lanes["layout"]["stage"]
+        if stage not in _STAGES:
+            raise NoProgram(f"there are programs for {', '.join(_STAGES)} shaders, and not for {stage} ones")
+        if lanes["source"] is None:
+            raise NoProgram("the results are not in one storage buffer with one legal value for each lane")
+        if len(record["steps"]) != 1:
+            raise NoProgram(f"the case has {len(record['steps'])} steps")
+        unknown = set(self.arguments) - _ARGUMENTS.get(self.step["call"], set())
+        if unknown:
+            raise NoProgram(f"the case's {self.step['call']} has {', '.join(sorted(unknown))}")
+        for module in self.modules.values():
+            if any(slot.kind != "storage_buffer" or slot.set for slot in module.reflection.bindings):
+                raise NoProgram("the case binds other things than storage buffers")
+        if not self.checks_masks and self.result.components > _MOST_COMPONENTS:
+            raise NoProgram(f"values have more than {_MOST_COMPONENTS} components")
+
+    @property
+    def step(self) -> Any:
+        """The only step."""
+        return self.record["steps"][0]
+
+    @property
+    def arguments(self) -> Json:
+        """The arguments of the step."""
+        return self.step["arguments"]
+
+    @property
+    def lanes(self) -> Json:
+        """The expected values of the record, or its active masks."""
+        return self.record["lanes"] or self.record["masks"]
+
+    @property
+    def checks_masks(self) -> bool:
+        """Whether active masks are wrong, so that no result can be compared."""
+        return self.record["lanes"] is None
+
+    @property
+    def layout(self) -> Json:
+        """The layout of the outputs."""
+        return self.lanes["layout"]
+
+    @property
+    def is_compute(self) -> bool:
+        """Whether it is a compute shader."""
+        return bool(self.layout["stage"] == "compute")
+
+    @property
+    def size(self) -> int | None:
+        """The required subgroup size."""
+        size: int | None = self.arguments.get("subgroup_size")
+        return size
+
+    @property
+    def result(self) -> GlslType:
+        """The type of the results."""
+        return type_named(self.lanes["type"])
+
+    @cached_property
+    def arrays(self) -> dict[str, Array]:
+        """The arrays of lanes by name."""
+        return {name: load(self.folder, file) for name, file in self.lanes["files"].items()}
+
+    @cached_property
+    def spirv(self) -> dict[str, str]:
+        """The files of the shaders by stage; that of the vertex shader of `Device.draw` is written."""
+        arguments = self.arguments
+        if self.step["call"] == "dispatch":
+            return {"compute": arguments["module"]["file"]}
+        fragment = arguments["shader"]["file"]
+        if "vertex" in arguments:
+            return {"vertex": arguments["vertex"]["file"], "fragment": fragment}
+        # One triangle that covers the image.
+        source = pass_through(read_module(self.folder, fragment).reflection.entry_point(None), {})
+        assert isinstance(source, str)
+        module = compile_source(source, stage="vertex", target=Target.VULKAN_1_1)
+        with writing(self.folder / PASS_THROUGH):
+            (self.folder / PASS_THROUGH).write_bytes(module.to_bytes())
+        return {"vertex": PASS_THROUGH, "fragment": fragment}
+
+    @cached_property
+    def modules(self) -> dict[str, Module]:
+        """The shaders by stage."""
+        return {stage: read_module(self.folder, file) for stage, file in self.spirv.items()}
+
+    @property
+    def bindings(self) -> list[tuple[int, Json]]:
+        """The buffers, with the numbers of their bindings."""
+        pairs = self.arguments["bindings"]["pairs"]
+        return [(key["parts"][1] if isinstance(key, dict) else int(key), value) for key, value in pairs]
+
+    @property
+    def input(self) -> GlslType:
+        """The type of the value of each lane."""
+        return type_named(self.layout["input_type"])
+
+    @property
+    def operand_is_mask(self) -> bool:
+        """Whether the further operand is a set of lanes."""
+        return self.arrays["operand"].ndim == 3
+
+    @property
+    def specialization(self) -> list[tuple[int, int]]:
+        """The specialization constants: id and word."""
+        pairs = self.arguments.get("specialization", {"pairs": []})["pairs"]
+        return [(int(number), int(value)) for number, value in pairs]
+
+    @property
+    def has_range(self) -> bool:
+        """Whether several results are legal, from a least to a greatest one."""
+        return "greatest" in self.arrays
 
 
 def write_program(folder: Path, record: Json, capabilities: Capabilities) -> None:
@@ -103,19 +255,19 @@ def _command(case: RecordedCase) -> Iterator[str]:
         yield f"shader {STAGE_NAMES[stage].bit} {tested} {file}"
     yield from (f"constant {number} {value}" for number, value in case.specialization)
     output = case.step["outputs"][case.lanes["source"]["output"]]
-    memory = [value.get("buffer") for _, value in case.bindings]
+    memory = [value.get("number") for _, value in case.bindings]
     for number, value in case.bindings:
-        yield f"binding {number} {value.get('file') or value['array']}"
+        yield f"binding {number} {value['file']}"
     if output.get("memory") not in memory:
         raise NoProgram("the buffer of the results is not bound")
     yield f"outputs {memory.index(output.get('memory'))}"
     arguments = case.arguments
     if case.step["call"] == "dispatch":
         groups = arguments["groups"]
-        counts = [*(groups["tuple"] if isinstance(groups, dict) else [groups]), 1, 1]
+        counts = [*(groups["parts"] if isinstance(groups, dict) else [groups]), 1, 1]
         yield from (f"groups_{axis} {count}" for axis, count in zip("xyz", counts, strict=False))
         return
-    width, height = arguments["size"]["tuple"]
+    width, height = arguments["size"]["parts"]
     topology = _TOPOLOGIES[arguments.get("topology", "triangles")]
     yield f"draws 1\nwidth {width}\nheight {height}"
     yield f"vertices {arguments.get('count', 3)}\ndraw_instances {arguments.get('instances', 1)}"
