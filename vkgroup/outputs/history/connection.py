@@ -205,14 +205,21 @@ VERSION = 3
 
 def _create(connection: sqlite3.Connection, path: str) -> None:
     """Create the tables in an empty database."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(connection):
         # Read the version again under the lock: another process may have created the tables meanwhile.
         if version_of(connection, path) == 0:
             for statement in SCHEMA:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Run the block as one transaction, which excludes other writers."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
         connection.execute("COMMIT")
     except BaseException:
         # If the disk is full, SQLite has already ended the transaction.

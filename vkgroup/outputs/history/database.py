@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.outputs.history.connection import connect, damaged, guarded
+from vkgroup.outputs.history.connection import connect, damaged, guarded, transaction
 from vkgroup.outputs.history.documents import parse
-from vkgroup.outputs.history.writing import MOST, Writer, transaction
+from vkgroup.outputs.history.writing import MOST, Writer
 from vkgroup.record.record import Kind, Result, RunInfo, RunRecord, Status
 
 LATEST = re.compile(r"latest(?:~(\d{1,9}))?")
