@@ -16,7 +16,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import sample_runs as made
 
-from vkgroup.outputs.report.benchmarks import Interval, Timed
+from vkgroup.outputs.report.benchmarks import ContenderTimes, MedianInterval
 from vkgroup.outputs.report.charts import charts_of
 from vkgroup.outputs.report.svg import Scale, drawable
 
@@ -60,10 +60,10 @@ def test_different_names_stay_different() -> None:
     assert len(drawable("x" * 300_000)) == 500
 
 
-def timed(version: str, share: float, size: int = 1) -> Timed:
+def timed(version: str, share: float, size: int = 1) -> ContenderTimes:
     """A contender that reaches a share of its ceiling."""
-    interval = Interval(share, share * 0.9, share * 1.1)
-    return Timed("copy", size, "", version, interval, "ns", 0, "", None, interval, "memory")
+    interval = MedianInterval(share, share * 0.9, share * 1.1)
+    return ContenderTimes("copy", size, "", version, interval, "ns", 0, "", None, interval, "memory")
 
 
 def points(svg: str) -> dict[str, tuple[float, float]]:

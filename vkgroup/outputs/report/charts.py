@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from vkgroup.outputs.report.benchmarks import PAIR, Interval, Timed, power
+from vkgroup.outputs.report.benchmarks import PAIR, ContenderTimes, MedianInterval, power
 from vkgroup.outputs.report.svg import SERIES, Chart, Scale, width_of
 
 _KNOWN = ("subgroup", "shared", "cooperative")
@@ -35,11 +35,11 @@ class _Point(NamedTuple):
 
     row: str
     version: str
-    interval: Interval
+    interval: MedianInterval
     words: str
 
 
-def charts_of(timed: Sequence[Timed]) -> list[Figure]:
+def charts_of(timed: Sequence[ContenderTimes]) -> list[Figure]:
     """Return the charts of one file of benchmarks; an empty list if it has nothing to draw."""
     found = []
     for rows, part in _parts(_last_sizes(timed)):
@@ -48,7 +48,7 @@ def charts_of(timed: Sequence[Timed]) -> list[Figure]:
     return found + _by_size(timed)
 
 
-def _last_sizes(timed: Sequence[Timed]) -> list[Timed]:
+def _last_sizes(timed: Sequence[ContenderTimes]) -> list[ContenderTimes]:
     """Drop the smaller sizes of benchmarks that are drawn by size."""
     swept = {key for key, sizes in _sizes(timed).items() if len(sizes) >= _FEWEST_SIZES}
     last = {key: max(sizes) for key, sizes in _sizes(timed).items()}
@@ -56,11 +56,11 @@ def _last_sizes(timed: Sequence[Timed]) -> list[Timed]:
     return [one for one in ceilings if _key(one) not in swept or one.size == last[_key(one)]]
 
 
-def _key(timed: Timed) -> tuple[str, str]:
+def _key(timed: ContenderTimes) -> tuple[str, str]:
     return timed.name, timed.tuning
 
 
-def _sizes(timed: Iterable[Timed]) -> dict[tuple[str, str], set[int]]:
+def _sizes(timed: Iterable[ContenderTimes]) -> dict[tuple[str, str], set[int]]:
     found: dict[tuple[str, str], set[int]] = {}
     for one in timed:
         if one.size:
@@ -68,14 +68,14 @@ def _sizes(timed: Iterable[Timed]) -> dict[tuple[str, str], set[int]]:
     return found
 
 
-def _parts(timed: Sequence[Timed]) -> list[tuple[list[Timed], str]]:
+def _parts(timed: Sequence[ContenderTimes]) -> list[tuple[list[ContenderTimes], str]]:
     """Split long lists, by the first two parts of the names if there are many."""
-    rows: dict[str, list[Timed]] = {}
+    rows: dict[str, list[ContenderTimes]] = {}
     for one in timed:
         rows.setdefault(one.row, []).append(one)
     if len(rows) <= _MOST_ROWS:
         return [(list(timed), "")] if timed else []
-    groups: dict[str, list[list[Timed]]] = {}
+    groups: dict[str, list[list[ContenderTimes]]] = {}
     for members in rows.values():
         groups.setdefault(".".join(members[0].name.split(".")[:2]), []).append(members)
     found = []
@@ -88,7 +88,7 @@ def _parts(timed: Sequence[Timed]) -> list[tuple[list[Timed], str]]:
     return found
 
 
-def _ratios(timed: Sequence[Timed], part: str) -> list[Figure]:
+def _ratios(timed: Sequence[ContenderTimes], part: str) -> list[Figure]:
     """Draw the time of other versions divided by that of the version with subgroup operations."""
     points = [
         _point(
@@ -114,7 +114,7 @@ def _ratios(timed: Sequence[Timed], part: str) -> list[Figure]:
     return [Figure(title, words, _rows(title, points, scale, label, ticks))]
 
 
-def _shares(timed: Sequence[Timed], part: str) -> list[Figure]:
+def _shares(timed: Sequence[ContenderTimes], part: str) -> list[Figure]:
     """Draw each version's share of the device's ceiling."""
     points = [
         _point(
@@ -138,11 +138,11 @@ def _shares(timed: Sequence[Timed], part: str) -> list[Figure]:
     return [Figure(title, words, _rows(title, points, scale, "share of the ceiling", ticks))]
 
 
-def _is_drawable(interval: Interval) -> bool:
+def _is_drawable(interval: MedianInterval) -> bool:
     return all(_LEAST < value < _MOST for value in (interval.value, interval.low, interval.high))
 
 
-def _point(one: Timed, interval: Interval, words: str) -> _Point:
+def _point(one: ContenderTimes, interval: MedianInterval, words: str) -> _Point:
     text = f"{words} (from {_plain(interval.low)} to {_plain(interval.high)})"
     return _Point(one.row, one.version, interval, text)
 
@@ -169,10 +169,10 @@ def _rows(title: str, points: Sequence[_Point], scale: Scale, label: str, ticks:
     return chart.svg(max(map(width_of, rows)) + 14, top)
 
 
-def _by_size(timed: Sequence[Timed]) -> list[Figure]:
+def _by_size(timed: Sequence[ContenderTimes]) -> list[Figure]:
     """Draw the time of each version at each size, with one chart for each benchmark."""
     swept = {key for key, sizes in _sizes(timed).items() if len(sizes) >= _FEWEST_SIZES}
-    by_key: dict[tuple[str, str], list[Timed]] = {}
+    by_key: dict[tuple[str, str], list[ContenderTimes]] = {}
     for one in timed:
         if _key(one) in swept and _is_drawable(one.time):
             by_key.setdefault(_key(one), []).append(one)
@@ -185,7 +185,7 @@ def _by_size(timed: Sequence[Timed]) -> list[Figure]:
     return figures
 
 
-def _sized(title: str, members: Sequence[Timed], series: dict[str, int]) -> str:
+def _sized(title: str, members: Sequence[ContenderTimes], series: dict[str, int]) -> str:
     """Return a line for each version, with the time over the size."""
     factor, unit = (1e-3, "µs") if members[0].unit == "ns" else (1.0, members[0].unit)
     sizes = sorted({one.size for one in members})

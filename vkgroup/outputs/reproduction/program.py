@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.base.files import writing
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import Capabilities, vk
 from vkgroup.device.query import feature_struct
 from vkgroup.dispatch.vertices import pass_through
@@ -140,7 +140,7 @@ class RecordedCase:
         # One triangle that covers the image.
         source = pass_through(read_module(self.folder, fragment).reflection.entry_point(None), {})
         assert isinstance(source, str)
-        module = compile_source(source, stage="vertex", target=Target.VULKAN_1_1)
+        module = compile_source(source, stage="vertex", target=TargetEnvironment.VULKAN_1_1)
         with writing(self.folder / PASS_THROUGH):
             (self.folder / PASS_THROUGH).write_bytes(module.to_bytes())
         return {"vertex": PASS_THROUGH, "fragment": fragment}

@@ -22,7 +22,7 @@ FOLDER = "shaders"
 _SUFFIXES = {"hlsl": "hlsl"}
 
 
-class Shaders:
+class StepShaders:
     """Writes the shaders of the recorded steps.
 
     `listed`: one object per shader: ``stage``, ``spirv``, ``text``, and if known ``source`` and ``dialect``.
@@ -101,7 +101,7 @@ class RecordingExecutor(Executor):
     """
 
     def __init__(
-        self, other: Executor, device: DeviceRecorder, shaders: Shaders, note: Callable[[], None]
+        self, other: Executor, device: DeviceRecorder, shaders: StepShaders, note: Callable[[], None]
     ) -> None:
         transform, compiler = other._transform, other.compiler
         options: Any = {"seed": other.seed, "timeout": other.timeout, "transform": transform}

@@ -15,10 +15,10 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.reconvergence.family import ReconvergenceCase, run
 from vkgroup.conformance.run import Setup
 from vkgroup.dispatch import Device
-from vkgroup.outputs.reproduction.jobs import Trial
+from vkgroup.outputs.reproduction.jobs import CaseTrial
 from vkgroup.outputs.reproduction.smallest import Trials
 from vkgroup.outputs.reproduction.values import Json
-from vkgroup.programs.nodes import Program, count_statements
+from vkgroup.programs.nodes import RandomProgram, count_statements
 from vkgroup.programs.rules import observation_faults
 from vkgroup.programs.shrinker import digest, replay, shrink
 from vkgroup.record.record import Result, Status
@@ -48,7 +48,7 @@ class SmallerProgram:
     done: bool  # whether no smaller program fails; False if the time was exhausted or the device was lost
 
 
-def _allowed(program: Program) -> bool:
+def _allowed(program: RandomProgram) -> bool:
     return not observation_faults(program)
 
 
@@ -125,16 +125,16 @@ class _Comparison:
         self._until = time.monotonic() + SECONDS
         self._reference = Executor(reference, seed=setup.seed, timeout=_REFERENCE_SECONDS)
 
-    def fails(self, program: Program) -> bool:
+    def fails(self, program: RandomProgram) -> bool:
         """Return whether a program fails like the case, and passes on the reference device."""
         # Smaller workgroups may be too small for full subgroups.
         if self._case.full_subgroups and program.local_size != self._case.local_size:
             return False
         seconds = max(self._until - time.monotonic(), 1.0)
-        tried = self._trials.run(Trial(self._case.shrunk(program)), seconds)
+        tried = self._trials.run(CaseTrial(self._case.shrunk(program)), seconds)
         return tried is not None and _kind(tried.result) == self._kind and self._is_right(program)
 
-    def _is_right(self, program: Program) -> bool:
+    def _is_right(self, program: RandomProgram) -> bool:
         """Return whether a program passes on the reference device, which confirms the simulator.
 
         For a program that crashes the device, the reference may have no defined results.
