@@ -70,8 +70,8 @@ def test_a_folder_of_a_run_that_ended_repeats_its_results(tmp_path: Path) -> Non
     assert code == 0
     assert "1 of 1 outputs are equal bit by bit." in out
     record = json.loads((tmp_path / "kept" / "repro.json").read_text())
-    record["steps"][0]["outputs"][0]["file"] = record["steps"][0]["arguments"]["bindings"]["mapping"][0][1][
-        "array"
+    record["steps"][0]["outputs"][0]["file"] = record["steps"][0]["arguments"]["bindings"]["pairs"][0][1][
+        "file"
     ]
     (tmp_path / "kept" / "repro.json").write_text(json.dumps(record))
     code, out, _, _ = run("run", "kept", "--device", "reference", folder=tmp_path)

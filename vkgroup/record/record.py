@@ -61,7 +61,7 @@ class Result:
     detail : for NotSupported, the missing features; for a failure, the wrong values and the command that
         repeats it.
     evidence : for a failure, the lanes of the first wrong subgroup; see
-        `vkgroup.conformance.evidence`. None if there is none, as in files of older versions.
+        `vkgroup.conformance.evidence`. None if there is none.
     device : the device that executed it, in the form of ``--device``, if several share the run; else empty.
     statistics : quantities of `vkgroup.dispatch.statistics` that the driver reports for the shaders of the
         case, in runs that record them; else None. Databases do not store them.
@@ -266,8 +266,7 @@ class RunRecord:
     def declared(self) -> dict[str, Any] | None:
         """The device's capabilities as JSON, from a probe or a conformance run; None if the run has none."""
         document = self.documents.get("probe", self.documents.get("capabilities", {}))
-        # Databases of older versions have the capabilities without the outer key.
-        data = document.get("capabilities", None if "probe" in self.documents else document)
+        data = document.get("capabilities")
         return data if data and isinstance(data, dict) else None
 
     @property

@@ -30,7 +30,6 @@ from playwright.sync_api import Browser  # noqa: E402
 from sample_runs import bench, capabilities, check, new_run, write_run  # noqa: E402
 
 from vkgroup.outputs.report import read, write_html  # noqa: E402
-from vkgroup.outputs.report.plots import require_library  # noqa: E402
 
 TOGETHER = 5
 """Payloads of one report."""
@@ -198,7 +197,6 @@ def problems(browser: Browser, report: Path) -> list[str]:
 
 def campaign(count: int, seed: int, folder: Path) -> Iterator[dict[str, Any]]:
     """Write and open reports with so many payloads; yield the record so far after each report."""
-    require_library()
     texts, started, findings = payloads(count, seed), time.monotonic(), []
     with open_browser() as browser:
         for start in range(0, count, TOGETHER):

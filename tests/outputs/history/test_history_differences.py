@@ -113,7 +113,9 @@ def test_capabilities_are_compared_by_name(make_info) -> None:
 
 def test_a_probe_and_the_capabilities_of_a_run_can_be_compared(make_info) -> None:
     probe = _probe("lavapipe-25.0.7")
-    found = diff.differences(_of(make_info, probe=probe), _of(make_info, capabilities=probe["capabilities"]))
+    found = diff.differences(
+        _of(make_info, probe=probe), _of(make_info, capabilities={"capabilities": probe["capabilities"]})
+    )
     assert found.capabilities == ()
 
 

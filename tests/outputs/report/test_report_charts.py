@@ -1,8 +1,11 @@
-"""Charts of a report: names of any characters, and a drawing library that crashes."""
+"""Charts of a report: places of points, and names and values of any kind."""
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +16,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import sample_runs as made
 
-from vkgroup.outputs.report import plots, read, write_html
-from vkgroup.outputs.report.plots import drawable, svg
-from vkgroup.outputs.report.plotter import NotDrawn, Plotter
+from vkgroup.outputs.report.benchmarks import ContenderTimes, MedianInterval
+from vkgroup.outputs.report.charts import charts_of
+from vkgroup.outputs.report.svg import Scale, drawable
 
 NAMES = {
     "control": "a\x01b\x7f\x9f",
@@ -25,12 +28,6 @@ NAMES = {
     "noncharacter": "\ufffe\uffff\U0001ffff",
     "markup": "</svg><script>alert(1)</script>&amp;\\1\"'",
     "long": "x" * 300_000,
-}
-
-SPEC = {
-    "data": {"values": [{"name": "a", "value": 1}]},
-    "mark": "bar",
-    "encoding": {"x": {"field": "name", "type": "nominal"}, "y": {"field": "value", "type": "quantitative"}},
 }
 
 
@@ -49,7 +46,6 @@ def test_names_of_any_characters(kind: str, part: str, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "report.html").read_text()
-    assert "This chart is missing" not in page
     charts = page[page.index('<div class="charts"') :].split("<svg ")[1:]
     assert len(charts) >= 2
     for chart in charts:
@@ -57,26 +53,71 @@ def test_names_of_any_characters(kind: str, part: str, tmp_path: Path) -> None:
 
 
 def test_different_names_stay_different() -> None:
-    assert drawable({"a\x01": ["b\u2028", 1, None, "é€😀"]}) == {r"a\u0001": [r"b\u2028", 1, None, "é€😀"]}
+    assert drawable("a\x01") == r"a\u0001"
+    assert drawable("é€😀") == "é€😀"
     texts = {drawable(text) for text in ("a\x01", "a\x02", "a\ud800", "a")}
     assert len(texts) == 4
     assert len(drawable("x" * 300_000)) == 500
 
 
-def test_a_crash_costs_one_chart() -> None:
-    crashing = json.loads(json.dumps(SPEC).replace('"a"', '"a\\u0001"'))
-    with Plotter() as plotter:
-        with pytest.raises(NotDrawn, match=r"vl-convert crashed \(signal 6\)"):
-            plotter.draw(json.dumps(crashing))
-        with pytest.raises(NotDrawn, match="vl-convert reports: "):
-            plotter.draw("{")
-        assert "<svg" in svg(SPEC, "title", plotter)
+def timed(version: str, share: float, size: int = 1) -> ContenderTimes:
+    """A contender that reaches a share of its ceiling."""
+    interval = MedianInterval(share, share * 0.9, share * 1.1)
+    return ContenderTimes("copy", size, "", version, interval, "ns", 0, "", None, interval, "memory")
 
 
-def test_a_report_says_which_charts_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plots, "drawable", lambda value: value)
-    data = json.dumps(made.bench(1.0)).replace("reduce.sum.float32", "reduce\\u0001")
-    (tmp_path / "bench.json").write_text(data)
-    write_html(read([tmp_path / "bench.json"]), tmp_path / "report.html")
-    page = (tmp_path / "report.html").read_text()
-    assert "This chart is missing: vl-convert crashed (signal 6). The table has its values." in page
+def points(svg: str) -> dict[str, tuple[float, float]]:
+    """Return the places of a chart's points, by the words for screen readers."""
+    marks = ElementTree.fromstring(svg).iter("path")
+    places = {
+        mark.attrib["aria-label"]: re.findall(r"[-\d.]+", mark.attrib["transform"])
+        for mark in marks
+        if "aria-label" in mark.attrib
+    }
+    return {words: (float(x), float(y)) for words, (x, y) in places.items()}
+
+
+def test_a_point_is_at_its_value_and_in_its_row() -> None:
+    (figure,) = charts_of([timed("subgroup", 0.25), timed("shared", 0.5), timed("subgroup", 0.75, size=2)])
+    (first, second, third) = points(figure.svg).values()
+    texts = {text.text: float(text.attrib["x"]) for text in ElementTree.fromstring(figure.svg).iter("text")}
+    at = {share: texts[f"{share} %"] for share in (20, 30, 50, 70, 80)}
+    assert at[20] < first[0] < at[30]
+    assert second[0] == pytest.approx(at[50])
+    assert first[0] == pytest.approx((at[20] + at[30]) / 2, abs=0.01)
+    assert first[1] < second[1] < third[1]
+    assert third[0] == pytest.approx((at[70] + at[80]) / 2, abs=0.01)
+
+
+def test_sizes_are_drawn_as_a_line_with_logarithmic_scales() -> None:
+    *_, figure = charts_of([timed("subgroup", 10.0 * size, size) for size in (1, 2, 4, 8)])
+    assert figure.title == "Cost by size: copy"
+    places = list(points(figure.svg).values())
+    steps = [(b[0] - a[0], b[1] - a[1]) for a, b in itertools.pairwise(places)]
+    assert steps == [pytest.approx(steps[0], abs=0.05)] * 3
+    assert steps[0][0] > 0 > steps[0][1]  # larger sizes to the right, longer times above
+    (line,) = ElementTree.fromstring(figure.svg).iter("polyline")
+    assert line.attrib["points"] == " ".join(f"{x},{y}" for x, y in places)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, 5e-324, 1.7e308, math.nan, math.inf])
+def test_values_that_a_scale_cannot_have_are_left_out(value: float) -> None:
+    normal = [timed("shared", 0.5, size) for size in (1, 2, 4)]
+    figures = charts_of([*normal, timed("subgroup", value, 1), timed("subgroup", value, 4)])
+    assert [(figure.title, len(points(figure.svg))) for figure in figures] == [
+        ("Share of the ceiling", 1),  # of the largest size
+        ("Cost by size: copy", 3),
+    ]
+    for figure in figures:
+        assert "nan" not in figure.svg
+        assert "inf" not in figure.svg
+
+
+@pytest.mark.parametrize("high", [1.01, 5.0, 12.0, 1e3, 1e90])
+@pytest.mark.parametrize("log", [False, True])
+def test_axes_have_a_few_round_ticks(high: float, log: bool) -> None:
+    scale = Scale(1.0, high, 0, 100, log)
+    ticks = scale.ticks()
+    assert 2 <= len(ticks) <= 13
+    assert ticks == sorted(ticks)
+    assert 0 <= scale.at(ticks[0]) < scale.at(ticks[-1]) <= 100

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import sample_runs as made
 
-from vkgroup.base.errors import InvalidInput, Unsupported
+from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.main import main
 from vkgroup.conformance.families import all_cases
 from vkgroup.outputs.history import CheckFindings
@@ -22,7 +22,6 @@ from vkgroup.outputs.report.capabilities import side_by_side
 from vkgroup.outputs.report.charts import charts_of
 from vkgroup.outputs.report.comparing import capabilities_compared, cases_compared, speed_compared
 from vkgroup.outputs.report.failures import CaseShaders, drawing_of
-from vkgroup.outputs.report.plots import require_library
 from vkgroup.outputs.report.table import Table, axes_of, split
 from vkgroup.record.record import Result, Status
 
@@ -120,33 +119,6 @@ def test_the_command_writes_one_file_and_says_what_is_in_it(
     assert main(["report", str(tmp_path / "run"), "-o", str(tmp_path)]) == 2
 
 
-def test_charts_without_the_extra_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(Unsupported, match=r"pip install 'vkgroup\[report\]'"):
-        require_library()
-
-
-def test_lanes_are_read_from_the_words_of_each_kind_of_failure() -> None:
-    words = (
-        "12 of 4781 entries are wrong\n"
-        "invocation 26 of workgroup 0 (subgroup 1, lane 26), entry 2: expected place 5 with 0xfc000000,"
-        " got place 5 with 0x6c000000\n"
-        "invocation 28 of workgroup 0 (subgroup 1, lane 28), entry 2: expected place 5 with 0xfc000000,"
-        " got place 5 with 0x90000000\n"
-        "invocation 3 of workgroup 7 (subgroup 0, lane 3), entry 2: expected place 1 with 0x1, got nothing\n"
-    )
-    drawing = drawing_of(Result("reconvergence.maximal.compute.a", Status.FAIL, detail=words), 32)
-    assert drawing is not None
-    assert (drawing["where"], drawing["size"], drawing["wrong"]) == ("workgroup 0 subgroup 1", 32, [26, 28])
-    assert drawing["rows"]["got"][28] == "place 5 with 0x90000000"
-    # The size that a case requires goes before the device's; words without lanes cannot be drawn.
-    sized = Result("vote.compute.a.b.c.size16", Status.FAIL, detail=words.replace("lane 2", "lane 1"))
-    drawing = drawing_of(sized, 4)
-    assert drawing is not None
-    assert drawing["size"] == 32
-    assert drawing_of(Result("a", Status.CRASH, detail="the process died"), 4) is None
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -164,7 +136,7 @@ def test_lanes_are_read_from_the_words_of_each_kind_of_failure() -> None:
 )
 def test_evidence_of_another_form_is_not_drawn(change: dict[str, object]) -> None:
     evidence = {**made.EVIDENCE, **change}
-    assert drawing_of(Result("a", Status.FAIL, evidence=evidence), 4) is None
+    assert drawing_of(Result("a", Status.FAIL, evidence=evidence)) is None
 
 
 def test_axes_are_those_of_the_cases() -> None:

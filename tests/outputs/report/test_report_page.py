@@ -181,13 +181,6 @@ def test_a_link_to_a_case_shows_its_lanes_its_shader_and_its_command(page: Page,
     expect(case.locator(".facts")).to_contain_text("Fail")
 
 
-def test_lanes_of_older_runs_are_read_from_their_words(page: Page, report: Path) -> None:
-    open_report(page, report, f"#case={made.OLD_WORDS}&run=1")
-    case = page.get_by_role("dialog")
-    expect(case.locator("figcaption")).to_contain_text("other lanes were not recorded")
-    assert case.locator("tr.got td").all_inner_texts() == ["?", "?", "True", "True"]
-
-
 def test_failures_of_other_families_are_drawn_in_their_units(context_page: Page, tmp_path: Path) -> None:
     made.write_run(tmp_path / "run", made.other_run())
     path, page = tmp_path / "report.html", context_page

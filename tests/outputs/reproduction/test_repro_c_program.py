@@ -1,4 +1,4 @@
-"""The C program of a reproduction folder: its text, and in the second tier its results on both drivers."""
+"""The C program of a reproduction folder: its recipe, and in the second tier its results on both drivers."""
 
 from __future__ import annotations
 
@@ -18,47 +18,46 @@ from vkgroup.conformance.execute import Transform
 from vkgroup.drivers import CachedDriver, cache_folder, fetch_package
 from vkgroup.outputs.reproduction.cases import make
 from vkgroup.outputs.reproduction.folder import read
-from vkgroup.outputs.reproduction.standalone import literals
-from vkgroup.outputs.reproduction.standalone.literals import content_of
+from vkgroup.outputs.reproduction.program import SOURCE
 from vkgroup.workers.opening import select
 
 CASE = "vote.compute.subgroupAll.bool.all.exact"
 
 
-def words_of(text: str, name: str) -> list[int]:
-    """Return the words of an array in a C program."""
-    found = re.search(rf"{name}\[\d+\] = \{{(.*?)\}};", text, re.DOTALL)
-    assert found is not None
-    return [int(word, 0) for word in found[1].replace("\n", " ").split(",")]
+def lines_of(folder: Path) -> dict[str, list[list[str]]]:
+    """Return the values of the recipe's lines by key; lines of instances and lanes begin with a number."""
+    lines = [line.split() for line in (folder / "repro.txt").read_text().splitlines()]
+    found: dict[str, list[list[str]]] = {}
+    for key, *values in lines:
+        found.setdefault(key, []).append(values)
+    return found
 
 
 @pytest.mark.usefixtures("swiftshader")
-def test_the_program_has_shader_inputs_and_expected_values(tmp_path: Path) -> None:
+def test_the_recipe_names_shaders_inputs_and_expected_values(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     assert make(select("swiftshader"), CASE, folder, transform=wrong_vote).status is Status.FAIL
-    text = (folder / "repro.c").read_text()
-    spirv = np.fromfile(folder / "shaders/0.comp.spv", np.uint32)
-    assert words_of(text, "compute_code") == spirv.tolist()
-    runs = np.reshape(words_of(text, "binding_0"), (-1, 2))
-    inputs = np.load(folder / "inputs/step0-Inputs.npy").reshape(-1).view(np.uint32)
-    if f"binding_0[{len(inputs)}]" in text:
-        assert words_of(text, "binding_0") == inputs.tolist()
-    else:
-        np.testing.assert_array_equal(np.repeat(runs[:, 1], runs[:, 0]), inputs)
-    assert f"{CASE}: Fail on SwiftShader" in text
-    assert "subgroupAll(" in text  # the source of the shader
-    for line in read(folder)["result"]["detail"].splitlines():
+    assert (folder / "repro.c").read_bytes() == SOURCE.read_bytes()
+    lines = lines_of(folder)
+    assert lines["shader"] == [["32", "1", "shaders/0.comp.spv"]]
+    files = {number: folder / file for number, file in lines["binding"]}
+    inputs = np.load(files["0"])
+    np.testing.assert_array_equal(inputs, np.load(folder / "inputs/step0-Inputs.npy"))
+    for file in files.values():  # the program reads the elements in this order
+        assert np.load(file).flags.c_contiguous
+    record = read(folder)
+    arrays = {name: np.load(folder / file) for name, file in record["lanes"]["files"].items()}
+    rows, size = arrays["active"].shape
+    assert lines["instances"] == [[str(rows)]]
+    text = (folder / "repro.txt").read_text()
+    lanes = [line.split() for line in text.splitlines() if line.startswith("  ")]
+    assert len(lanes) == rows * size
+    np.testing.assert_array_equal([int(lane[0]) for lane in lanes], arrays["recorded"].reshape(-1))
+    expected = [int(lane[-1], 0) for lane in lanes]
+    np.testing.assert_array_equal(expected, arrays["least"].reshape(-1))
+    assert f"# {CASE}: Fail on SwiftShader" in text
+    for line in record["result"]["detail"].splitlines():
         assert line[:40] in text
-
-
-@pytest.mark.parametrize("length", [1, 7, 8, 9, 100])
-def test_contents_are_written_as_runs_where_that_is_shorter(length: int) -> None:
-    words = np.full(length, 5, np.uint32)
-    content = content_of(words)
-    values = [int(word, 0) for word in content.text.replace("\n", " ").split(",")]
-    assert len(values) == content.elements
-    assert values == ([length, 5] if length >= 8 else words.tolist())
-    assert content.runs == (length >= 8)
 
 
 @pytest.mark.parametrize(
@@ -161,14 +160,9 @@ def test_wrong_active_masks_are_found(
     code, text = executed(built(folder, swiftshader, headers), swiftshader)
     assert (code, "Validation" in text) == (1, False), text
     assert "got 0x0" in text
-    wrong = (folder / "repro.c").read_text()
-    assert make(select(swiftshader.name), case, folder).status is Status.PASS
-    right = words_of((folder / "repro.c").read_text(), f"{case.split('.')[1]}_code")
-    lines = literals.lines_of(np.array(right, np.uint32))
-    name = f"{case.split('.')[1]}_code"
-    wrong = re.sub(rf"{name}\[\d+\]", f"{name}[{len(right)}]", wrong)
-    wrong = re.sub(rf"({name}\[\d+\] = \{{\n).*?\}};", rf"\g<1>{lines}}};", wrong, flags=re.DOTALL)
-    (folder / "repro.c").write_text(wrong)
+    (file,) = {file for _, tested, file in lines_of(folder)["shader"] if tested == "1"}
+    assert make(select(swiftshader.name), case, tmp_path / "right").status is Status.PASS
+    shutil.copyfile(tmp_path / "right" / file, folder / file)
     code, text = executed(built(folder, swiftshader, headers), swiftshader)
     assert (code, ", 0 wrong" in text) == (0, True), text
 
@@ -211,7 +205,26 @@ def test_a_device_is_chosen_by_name_or_index_and_must_fit(
         code, text = executed(program, swiftshader, wanted) if wanted else executed(program, lavapipe)
         assert code == 3, text
     assert "the subgroup size differs" in executed(program, lavapipe)[1]
-    assert executed(program, swiftshader, "0", "0")[0] == 2
+    assert executed(program, swiftshader, "0", str(tmp_path / "folder"))[0] == 1
+    assert executed(program, swiftshader, "0", str(tmp_path))[0] == 2
+    assert executed(program, swiftshader, "0", str(tmp_path / "folder"), "0")[0] == 2
+
+
+@pytest.mark.slow
+def test_a_damaged_recipe_is_no_verdict(swiftshader: CachedDriver, tmp_path: Path, headers: Path) -> None:
+    folder = tmp_path / "folder"
+    make(select(swiftshader.name), CASE, folder)
+    program, recipe = built(folder, swiftshader, headers), (folder / "repro.txt").read_text()
+    for damaged, said in (
+        (recipe + "dance 1\n", "unknown key: dance"),
+        (recipe[: len(recipe) // 2], "ends early"),
+        (recipe.replace("inputs/", "nothing/"), "cannot be read"),
+        ("feature 1 x\n" * 65, "no such feature"),
+        ("", "is incomplete"),
+    ):
+        (folder / "repro.txt").write_text(damaged)
+        code, text = executed(program, swiftshader)
+        assert (code, said in text) == (2, True), text
 
 
 @pytest.mark.slow

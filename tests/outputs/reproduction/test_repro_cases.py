@@ -76,7 +76,7 @@ def test_inputs_and_outputs_are_those_of_the_dispatch(made: tuple[Path, Result])
     record = json.loads((made[0] / "repro.json").read_text())
     (step,) = record["steps"]
     assert step["call"] == "dispatch"
-    given = {pair[1]["file"] for pair in step["arguments"]["bindings"]["mapping"]}
+    given = {pair[1]["file"] for pair in step["arguments"]["bindings"]["pairs"]}
     assert given == {"inputs/step0-Inputs.npy", "inputs/step0-Outputs.npy"}
     left, got = np.load(made[0] / "outputs/step0-Outputs.npy"), np.load(made[0] / "expected/lanes-got.npy")
     at = np.load(made[0] / "expected/lanes-at.npy")

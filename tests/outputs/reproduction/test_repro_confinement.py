@@ -151,8 +151,8 @@ def test_a_shader_of_a_step_is_no_file(
     draw = next(step for step in record["steps"] if step["call"] == "draw")
     for shader in (
         "/tmp/outside.frag",
-        {"module": draw["arguments"]["shader"]["module"], "array": "/tmp/outside.frag"},
-        {"mapping": [["/tmp/outside.frag", 1]]},
+        {**draw["arguments"]["shader"], "array": "/tmp/outside.frag"},
+        {"kind": "mapping", "pairs": [["/tmp/outside.frag", 1]]},
     ):
         draw["arguments"]["shader"] = shader
         (folder / "repro.json").write_text(json.dumps(record))

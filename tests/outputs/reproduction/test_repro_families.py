@@ -18,8 +18,8 @@ from vkgroup.drivers import CachedDriver
 from vkgroup.outputs.reproduction import steps
 from vkgroup.outputs.reproduction.cases import expected_by_reference
 from vkgroup.outputs.reproduction.jobs import RecordJob, Repeat, answer, record
+from vkgroup.outputs.reproduction.recorder import DeviceRecorder
 from vkgroup.outputs.reproduction.shaders import StepShaders
-from vkgroup.outputs.reproduction.tap import Tap
 from vkgroup.outputs.reproduction.values import Encoder, Files
 
 CASES = {
@@ -95,26 +95,25 @@ def test_a_trace_is_repeated_with_its_scene(lavapipe: CachedDriver, tmp_path: Pa
     triangles = np.float32([[[0, 0, 0], [1, 0, 0], [0, 1, 0]]])
     shaders = StepShaders(tmp_path)
     with vkgroup.open(lavapipe.name) as device:
-        tap = Tap(device, Encoder(Files(tmp_path), shaders.file), lambda _: None)
+        recorder = DeviceRecorder(device, Encoder(Files(tmp_path), shaders.file), lambda _: None)
         with (
-            device.acceleration_structure(Triangles(triangles)) as bottom,
-            device.acceleration_structure([Instance(bottom, custom_index=4)]) as scene,
+            recorder.acceleration_structure(Triangles(triangles)) as bottom,
+            recorder.acceleration_structure([Instance(bottom, custom_index=4)]) as scene,
         ):
-            found = device.trace(
-                RAYGEN,
+            found = recorder.trace(
+                device.compile(RAYGEN, stage="raygen"),
                 (8, 8),
                 {"scene": scene, "Found": np.zeros(64, np.uint32)},
-                miss=MISS,
-                hit_groups=vkgroup.HitGroup(closest_hit=HIT),
+                miss=[device.compile(MISS, stage="miss")],
+                hit_groups=vkgroup.HitGroup(closest_hit=device.compile(HIT, stage="closest_hit")),
             )
-        tap.close()
         assert set(found["Found"]) == {5, 100}
-        (step,) = json.loads(json.dumps(tap.steps))
+        (step,) = json.loads(json.dumps(recorder.steps))
         (again,) = steps.repeat(device, tmp_path, step, timeout=10.0)
         assert again.differing == 0
         assert (again.now == found["Found"]).all()
-        _, scene_record = step["arguments"]["bindings"]["mapping"][0]
-        (part,) = scene_record["scene"][0]["instance"]
-        np.save(tmp_path / part["triangles"], triangles + 100)
+        _, scene_record = step["arguments"]["bindings"]["pairs"][0]
+        (part,) = scene_record["parts"][0]["bottom"]["parts"]
+        np.save(tmp_path / part["vertices"], triangles + 100)
         (missed,) = steps.repeat(device, tmp_path, step, timeout=10.0)
         assert set(missed.now) == {100}

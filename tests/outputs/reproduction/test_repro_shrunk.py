@@ -18,7 +18,7 @@ from vkgroup.conformance import Result, Status
 from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.run import Setup
 from vkgroup.drivers import CachedDriver
-from vkgroup.outputs.reproduction import readme, shrunk
+from vkgroup.outputs.reproduction import readme, shrunk, smallest
 from vkgroup.outputs.reproduction.cases import make
 from vkgroup.outputs.reproduction.folder import read
 from vkgroup.outputs.reproduction.shrunk import case_of
@@ -204,7 +204,7 @@ def test_a_lost_device_ends_the_search(tmp_path: Path, monkeypatch: pytest.Monke
                 raise NoDevice("it is gone")
             super().__init__(setup)
 
-    monkeypatch.setattr(shrunk, "WorkerProcess", Once)
+    monkeypatch.setattr(smallest, "WorkerProcess", Once)
     folder = tmp_path / "folder"
     assert make(select("swiftshader"), CASE, folder, transform=killed_by_a_switch).status is Status.CRASH
     assert len(workers) == 2

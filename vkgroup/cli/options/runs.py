@@ -219,8 +219,8 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "RUN is the folder of a run (`vkgroup conform --out`), its results.jsonl (.xz too), what"
         " `vkgroup probe --json`, `vkgroup check --json` or `vkgroup bench --json` wrote, or a run in a"
-        " database: its id or the beginning of it, latest, latest~1, …. Charts of benchmarks need"
-        " pip install 'vkgroup[report]'. Contents of the report: docs/report.md."
+        " database: its id or the beginning of it, latest, latest~1, …. Contents of the report:"
+        " docs/report.md."
     )
     parser.add_argument("runs", metavar="RUN", nargs="+", help="runs to show; two or more are compared")
     add_db(parser, "that contains the runs that are not paths")

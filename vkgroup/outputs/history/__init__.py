@@ -31,7 +31,7 @@ def open(path: Path, *, write: bool = False) -> Database:
     """Open a database of runs.
 
     Raises InvalidInput: there is no such database, or it is another program's, damaged, locked, read-only
-    (with `write`) or written by a newer vkgroup.
+    (with `write`) or of another schema version.
     """
     return Database(path, write=write)
 

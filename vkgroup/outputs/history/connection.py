@@ -1,4 +1,4 @@
-"""The SQLite file: opening it with concurrent writers, its tables and their migrations, and clear errors.
+"""The SQLite file: opening it with concurrent writers, its tables, and clear errors.
 
 Databases are in WAL mode (https://www.sqlite.org/wal.html): readers never wait, writers wait for each other,
 and what a killed process has committed is recovered by the next process that opens the file.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,12 +27,10 @@ class DatabaseError(InvalidInput):
 
 
 def connect(path: Path, *, write: bool) -> sqlite3.Connection:
-    """Open a database at the newest schema.
-
-    A database of an older schema is migrated; if it cannot be written, in a copy in memory.
+    """Open a database.
 
     Raises InvalidInput: there is no such file, or it is another program's, damaged, locked, read-only (with
-    `write`) or newer.
+    `write`) or of another schema version.
 
     `path`: the file; with `write` it is created if it does not exist.
     `write`: whether results will be written. Reading needs no write permission.
@@ -53,8 +51,11 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
         for suffix in ("", "-wal", "-shm", "-journal"):  # SQLite opens the files beside it, too
             require_regular_if_exists(path.with_name(path.name + suffix))
         if writable:
-            return _open(path, "rwc" if write else "rw")
-        return _read_only(path)
+            return _open(path, "mode=rwc" if write else "mode=rw", create=write)
+        log = path.with_name(path.name + "-wal")
+        # Without a log no process is writing, and SQLite does not have to create its shared files.
+        alone = not log.exists() or not log.stat().st_size
+        return _open(path, "mode=ro&immutable=1" if alone else "mode=ro")
 
 
 def _writable(path: Path) -> bool:
@@ -62,14 +63,17 @@ def _writable(path: Path) -> bool:
     return os.access(path.parent, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
 
 
-def _open(path: Path, mode: str) -> sqlite3.Connection:
-    connection = _raw(path, f"mode={mode}")
+def _open(path: Path, options: str, *, create: bool = False) -> sqlite3.Connection:
+    connection = _raw(path, options)
     try:
-        if mode == "rw" and version_of(connection, str(path)) == 0:
+        empty = version_of(connection, str(path)) == 0
+        if empty and not create:
             raise InvalidInput(f"{path} is empty: no run was recorded in it")
-        if version_of(connection, str(path)) < VERSION or mode == "rwc":
+        if create:
             _log_ahead(connection)
-        migrate(connection, str(path))
+        if empty:
+            _create(connection, str(path))
+        _check(connection, str(path))
     except BaseException:
         connection.close()
         raise
@@ -102,28 +106,6 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
             if not _name(error).startswith("SQLITE_BUSY") or time.monotonic() > deadline:
                 raise
             time.sleep(_AGAIN_SECONDS)
-
-
-def _read_only(path: Path) -> sqlite3.Connection:
-    """Open a read-only database; one of an older schema is migrated in memory."""
-    log = path.with_name(path.name + "-wal")
-    # Without a log no process is writing, and SQLite does not have to create its shared files.
-    alone = not log.exists() or not log.stat().st_size
-    connection = _raw(path, "mode=ro&immutable=1" if alone else "mode=ro")
-    try:
-        version = version_of(connection, str(path))
-        if version == 0:
-            raise InvalidInput(f"{path} is empty: no run was recorded in it")
-        if version < VERSION:
-            copy = sqlite3.connect(":memory:", isolation_level=None)
-            connection.backup(copy)
-            connection.close()
-            connection = copy
-        migrate(connection, str(path))
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 @contextmanager
@@ -173,82 +155,74 @@ def _words(path: Path, error: sqlite3.Error) -> str:
 APPLICATION_ID = 0x766B6772
 """``vkgr``: identifies vkgroup's databases (``PRAGMA application_id``)."""
 
-MIGRATIONS: tuple[Sequence[str], ...] = (
-    # 1: conformance runs. Names, statuses and details stand once each, and results refer to them; details
-    # are found by a digest, so that no index has their texts a second time.
-    (
-        """CREATE TABLE run (
-            id INTEGER PRIMARY KEY,
-            key TEXT NOT NULL UNIQUE,
-            device TEXT NOT NULL,
-            driver TEXT NOT NULL,
-            vkgroup TEXT NOT NULL,
-            seed INTEGER,
-            host TEXT NOT NULL,
-            source TEXT NOT NULL,
-            started TEXT NOT NULL,
-            finished INTEGER NOT NULL DEFAULT 0,
-            seconds REAL
-        )""",
-        "CREATE TABLE case_name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
-        "CREATE TABLE status (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
-        "CREATE TABLE detail (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, text TEXT NOT NULL)",
-        """CREATE TABLE result (
-            run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
-            case_id INTEGER NOT NULL,
-            status INTEGER NOT NULL,
-            microseconds INTEGER NOT NULL,
-            defined INTEGER NOT NULL,
-            undefined INTEGER NOT NULL,
-            detail INTEGER,
-            PRIMARY KEY (run, case_id)
-        ) WITHOUT ROWID""",
-    ),
-    # 2: probes and benchmarks beside them, what a run wrote as JSON (compressed), and its counts, so that
-    # listing runs does not count results.
-    (
-        "ALTER TABLE run ADD COLUMN kind TEXT NOT NULL DEFAULT 'conform'",
-        "ALTER TABLE run ADD COLUMN counts TEXT",
-        """CREATE TABLE document (
-            id INTEGER PRIMARY KEY,
-            run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
-            name TEXT NOT NULL,
-            content BLOB NOT NULL,
-            UNIQUE (run, name)
-        )""",
-    ),
-    # 3: also the evidence of failures (compressed JSON), and which of several devices executed the case.
-    (
-        "ALTER TABLE result ADD COLUMN evidence BLOB",
-        "CREATE TABLE judge (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
-        "ALTER TABLE result ADD COLUMN judge INTEGER",
-    ),
+SCHEMA = (
+    # Names, statuses, details and devices are stored once each, and results refer to them; details are found
+    # by a digest, so that no index has their texts a second time. Documents (what a run wrote as JSON) and
+    # evidence are compressed JSON; the counts of a run stand beside it, so that a list counts no results.
+    """CREATE TABLE run (
+        id INTEGER PRIMARY KEY,
+        key TEXT NOT NULL UNIQUE,
+        device TEXT NOT NULL,
+        driver TEXT NOT NULL,
+        vkgroup TEXT NOT NULL,
+        seed INTEGER,
+        host TEXT NOT NULL,
+        source TEXT NOT NULL,
+        started TEXT NOT NULL,
+        finished INTEGER NOT NULL DEFAULT 0,
+        seconds REAL,
+        kind TEXT NOT NULL DEFAULT 'conform',
+        counts TEXT
+    )""",
+    "CREATE TABLE case_name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
+    "CREATE TABLE status (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
+    "CREATE TABLE detail (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, text TEXT NOT NULL)",
+    "CREATE TABLE judge (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
+    """CREATE TABLE result (
+        run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+        case_id INTEGER NOT NULL,
+        status INTEGER NOT NULL,
+        microseconds INTEGER NOT NULL,
+        defined INTEGER NOT NULL,
+        undefined INTEGER NOT NULL,
+        detail INTEGER,
+        evidence BLOB,
+        judge INTEGER,
+        PRIMARY KEY (run, case_id)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE document (
+        id INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        content BLOB NOT NULL,
+        UNIQUE (run, name)
+    )""",
 )
 
-VERSION = len(MIGRATIONS)
-"""Version of the schema that this vkgroup reads and writes."""
+VERSION = 3
+"""Version of the schema; databases of other versions are refused."""
 
 
-def migrate(connection: sqlite3.Connection, path: str) -> None:
-    """Migrate a database to `VERSION` in one transaction; an empty one gets its tables.
+def _create(connection: sqlite3.Connection, path: str) -> None:
+    """Create the tables in an empty database."""
+    with transaction(connection):
+        # Read the version again under the lock: another process may have created the tables meanwhile.
+        if version_of(connection, path) == 0:
+            for statement in SCHEMA:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
 
-    Raises InvalidInput: it is another program's, newer than this vkgroup, or does not match its version;
-    nothing is changed.
-    """
-    if version_of(connection, path) == VERSION:
-        _check(connection, path)
-        return
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Run the block as one transaction, which excludes other writers."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Read the version again under the lock: another process may have migrated the database meanwhile.
-        for statements in MIGRATIONS[version_of(connection, path) :]:
-            for statement in statements:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-        _check(connection, path)
+        yield
         connection.execute("COMMIT")
     except BaseException:
+        # If the disk is full, SQLite has already ended the transaction.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
@@ -263,13 +237,11 @@ def version_of(connection: sqlite3.Connection, path: str) -> int:
                 f"{path} is another program's database; use a different file; nothing was changed"
             )
         return 0
-    if version > VERSION:
+    if version != VERSION:
         raise InvalidInput(
-            f"{path} was written by a newer vkgroup (schema {version}; this one knows {VERSION}): update "
-            "vkgroup, or name another file; nothing was changed"
+            f"{path} has schema version {version}, and this vkgroup reads version {VERSION}; nothing was "
+            "changed. Make a new database from the folders of its runs: vkgroup history add FILE RUN…"
         )
-    if version < 1:
-        raise InvalidInput(f"{path} is damaged: it has no schema version; nothing was changed")
     return version
 
 
@@ -309,9 +281,8 @@ def _check(connection: sqlite3.Connection, path: str) -> None:
     """Refuse a database whose tables do not match its version, or that has views or triggers."""
     model = sqlite3.connect(":memory:")
     try:
-        for statements in MIGRATIONS:
-            for statement in statements:
-                model.execute(statement)
+        for statement in SCHEMA:
+            model.execute(statement)
         expected = _shape(model)
     finally:
         model.close()

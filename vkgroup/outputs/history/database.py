@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.outputs.history.connection import connect, damaged, guarded
+from vkgroup.outputs.history.connection import connect, damaged, guarded, transaction
 from vkgroup.outputs.history.documents import parse
-from vkgroup.outputs.history.writing import MOST, RunWriter, transaction
+from vkgroup.outputs.history.writing import MOST, RunWriter
 from vkgroup.record.record import Result, RunInfo, RunKind, RunRecord, Status
 
 LATEST = re.compile(r"latest(?:~(\d{1,9}))?")

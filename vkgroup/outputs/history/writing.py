@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from vkgroup.outputs.history.connection import DatabaseError, guarded
+from vkgroup.outputs.history.connection import DatabaseError, guarded, transaction
 from vkgroup.record.record import Result
 
 MOST = 20_000
@@ -98,20 +97,6 @@ class RunWriter:
             ).rowcount
         if not changed:
             raise DatabaseError(f"{self._path}: the run {self.id} was removed while it was being written")
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Run the block as one transaction, which excludes other writers."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        # If the disk is full, SQLite has already ended the transaction.
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def _text(text: str) -> str:

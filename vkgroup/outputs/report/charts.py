@@ -1,51 +1,45 @@
-"""Benchmarks as charts: subgroup against shared memory, shares of the ceiling, cost by size (Vega-Lite)."""
+"""Benchmarks as charts: subgroup against shared memory, shares of the ceiling, cost by size."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 from vkgroup.outputs.report.benchmarks import PAIR, ContenderTimes, MedianInterval, power
-
-Spec = dict[str, Any]
+from vkgroup.outputs.report.svg import SERIES, Chart, Scale, width_of
 
 _KNOWN = ("subgroup", "shared", "cooperative")
-_SERIES = 8
-"""Colours of versions from the page's style sheet, and their shapes."""
-
-_SHAPES = (
-    "circle",
-    "square",
-    "diamond",
-    "triangle-up",
-    "cross",
-    "triangle-down",
-    "triangle-right",
-    "triangle-left",
-)
 _WIDTH = 560
 _FEWEST_SIZES = 3
 _MOST_ROWS = 40
 """Maximum number of rows of one chart; longer lists become several charts."""
 
+_LEAST, _MOST = 1e-100, 1e100
+"""Limits of drawn values; files may have others."""
+
 _SIZED_WIDTH, _SIZED_HEIGHT = 300, 190
 _MOST_TICKS = 8
-_FEW_DECADES = 2.5
 
 
-@dataclass(frozen=True)
-class Chart:
-    """A chart: its description and its Vega-Lite specification."""
+class Figure(NamedTuple):
+    """A chart with its title and description."""
 
     title: str
     words: str
-    spec: Spec
+    svg: str
 
 
-def charts_of(timed: Sequence[ContenderTimes]) -> list[Chart]:
+class _Point(NamedTuple):
+    """A value with its interval in a row of a chart, and its description."""
+
+    row: str
+    version: str
+    interval: MedianInterval
+    words: str
+
+
+def charts_of(timed: Sequence[ContenderTimes]) -> list[Figure]:
     """Return the charts of one file of benchmarks; an empty list if it has nothing to draw."""
     found = []
     for rows, part in _parts(_last_sizes(timed)):
@@ -94,201 +88,124 @@ def _parts(timed: Sequence[ContenderTimes]) -> list[tuple[list[ContenderTimes], 
     return found
 
 
-def _ratios(timed: Sequence[ContenderTimes], part: str) -> list[Chart]:
+def _ratios(timed: Sequence[ContenderTimes], part: str) -> list[Figure]:
     """Draw the time of other versions divided by that of the version with subgroup operations."""
-    values = [
-        _value(
-            one, one.ratio, f"{one.row}: {one.version} takes {_times(one.ratio)} the subgroup version's time"
+    points = [
+        _point(
+            one,
+            one.ratio,
+            f"{one.row}: {one.version} takes {one.ratio.value:.3g} times the subgroup version's time",
         )
         for one in timed
-        if one.ratio is not None and one.ratio.low > 0
+        if one.ratio is not None and _is_drawable(one.ratio)
     ]
-    if not values:
+    if not points:
         return []
-    spec = _intervals(values, "time of the other ÷ time with subgroup operations (log scale)", "log", 1.0)
+    title = f"Subgroup against {PAIR[1]} memory and others{part}"
     words = (
         "How many times as long each alternative takes as the version with subgroup operations, with its "
         "interval. Right of the line at 1, subgroup operations are faster."
     )
-    return [Chart(f"Subgroup against {PAIR[1]} memory and others{part}", words, spec)]
+    low = min(1.0, *(point.interval.low for point in points)) / 1.1
+    high = max(1.0, *(point.interval.high for point in points)) * 1.1
+    scale = Scale(low, high, 0, _WIDTH)
+    ticks = {scale.at(tick): f"{tick:g}" for tick in scale.ticks()}
+    label = "time of the other ÷ time with subgroup operations (log scale)"
+    return [Figure(title, words, _rows(title, points, scale, label, ticks))]
 
 
-def _shares(timed: Sequence[ContenderTimes], part: str) -> list[Chart]:
+def _shares(timed: Sequence[ContenderTimes], part: str) -> list[Figure]:
     """Draw each version's share of the device's ceiling."""
-    values = [
-        _value(
+    points = [
+        _point(
             one,
             one.share,
             f"{one.row}: {one.version} reaches {100 * one.share.value:.3g} % of the ceiling of {one.ceiling}",
         )
         for one in timed
-        if one.share is not None
+        if one.share is not None and _is_drawable(one.share)
     ]
-    if not values:
+    if not points:
         return []
-    spec = _intervals(values, "share of the ceiling", "linear", 1.0, percent=True)
+    title = f"Share of the ceiling{part}"
     words = (
         "Which part of the device's own limit (the ceiling that holds it) each version reaches, with its "
         "interval."
     )
-    return [Chart(f"Share of the ceiling{part}", words, spec)]
+    high = max(1.0, *(point.interval.high for point in points)) * 1.05
+    scale = Scale(0, high, 0, _WIDTH, log=False)
+    ticks = {scale.at(tick): f"{100 * tick:.3g} %" for tick in scale.ticks()}
+    return [Figure(title, words, _rows(title, points, scale, "share of the ceiling", ticks))]
 
 
-def _value(one: ContenderTimes, interval: MedianInterval, words: str) -> dict[str, Any]:
+def _is_drawable(interval: MedianInterval) -> bool:
+    return all(_LEAST < value < _MOST for value in (interval.value, interval.low, interval.high))
+
+
+def _point(one: ContenderTimes, interval: MedianInterval, words: str) -> _Point:
     text = f"{words} (from {_plain(interval.low)} to {_plain(interval.high)})"
-    return {
-        "row": one.row,
-        "version": one.version,
-        "value": interval.value,
-        "low": interval.low,
-        "high": interval.high,
-        "words": text,
-    }
+    return _Point(one.row, one.version, interval, text)
 
 
-def _intervals(
-    values: Sequence[dict[str, Any]], title: str, scale: str, reference: float, *, percent: bool = False
-) -> Spec:
-    """Return points with their intervals, one a row, and a reference line."""
-    versions = _versions(value["version"] for value in values)
-    low = min([reference, *(value["low"] for value in values)])
-    high = max([reference, *(value["high"] for value in values)])
-    domain = [low / 1.1, high * 1.1] if scale == "log" else [0, max(1.0, high) * 1.05]
-    axis: Spec = {"title": title, "grid": True, **({"format": "%"} if percent else {"format": "~g"})}
-    x = {"type": "quantitative", "scale": {"type": scale, "domain": domain, "nice": False}, "axis": axis}
-    y: Spec = {
-        "field": "row",
-        "type": "nominal",
-        "sort": None,
-        "axis": {"title": None, "labelLimit": 340, "grid": True},
-    }
-    version: Spec = {"field": "version", "type": "nominal", "title": None}
-    offset = {"yOffset": {"field": "version", "type": "nominal", "sort": list(versions)}}
+def _rows(title: str, points: Sequence[_Point], scale: Scale, label: str, ticks: dict[float, str]) -> str:
+    """Return points with their intervals, versions of a row below each other, and a line at 1."""
+    versions = _versions(point.version for point in points)
+    rows = list(dict.fromkeys(point.row for point in points))
     step = max(20, 9 * len(versions) + 8)
-    return {
-        "width": _WIDTH,
-        "height": {"step": step, "for": "position"},
-        "data": {"values": list(values)},
-        "layer": [
-            {
-                "data": {"values": [{"at": reference}]},
-                "mark": {"type": "rule", "stroke": "var(--ink)", "strokeDash": [4, 3], "aria": False},
-                "encoding": {"x": {**x, "field": "at"}},
-            },
-            {
-                "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.55, "aria": False},
-                "encoding": {
-                    "x": {**x, "field": "low"},
-                    "x2": {"field": "high"},
-                    "y": y,
-                    "color": {**version, "scale": _colours(versions)},
-                    **offset,
-                },
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-                "encoding": {
-                    "x": {**x, "field": "value"},
-                    "y": y,
-                    "color": {**version, "scale": _colours(versions)},
-                    "shape": {**version, "scale": _shapes(versions)},
-                    "description": {"field": "words"},
-                    **offset,
-                },
-            },
-        ],
-    }
+    chart = Chart(title, _WIDTH, step * len(rows), [])
+    chart.horizontal(label, ticks)
+    chart.vertical("", {step * (number + 0.5): row for number, row in enumerate(rows)})
+    chart.reference(scale.at(1.0))
+    series = _series(versions)
+    for point in points:
+        place = (versions.index(point.version) + 0.5) / len(versions)
+        y = round(step * rows.index(point.row) + 4 + (step - 8) * place, 2)
+        value, low, high = (
+            scale.at(x) for x in (point.interval.value, point.interval.low, point.interval.high)
+        )
+        chart.interval(low, high, y, series[point.version])
+        chart.point(value, y, series[point.version], point.words)
+    top = chart.legend(series.items(), bottom=-14)
+    return chart.svg(max(map(width_of, rows)) + 14, top)
 
 
-def _by_size(timed: Sequence[ContenderTimes]) -> list[Chart]:
-    """Draw the time of each version at each size, with one panel for each benchmark."""
+def _by_size(timed: Sequence[ContenderTimes]) -> list[Figure]:
+    """Draw the time of each version at each size, with one chart for each benchmark."""
     swept = {key for key, sizes in _sizes(timed).items() if len(sizes) >= _FEWEST_SIZES}
     by_key: dict[tuple[str, str], list[ContenderTimes]] = {}
     for one in timed:
-        if _key(one) in swept and one.time.low > 0:
+        if _key(one) in swept and _is_drawable(one.time):
             by_key.setdefault(_key(one), []).append(one)
-    versions = _versions(one.version for members in by_key.values() for one in members)
-    return [
-        Chart(
-            f"Cost by size: {' · '.join(part for part in key if part)}",
-            "Time of one run at each size, with its interval; both scales are logarithmic.",
-            _panel(members, versions),
-        )
-        for key, members in by_key.items()
-    ]
+    series = _series(_versions(one.version for members in by_key.values() for one in members))
+    words = "Time of one run at each size, with its interval; both scales are logarithmic."
+    figures = []
+    for key, members in by_key.items():
+        title = f"Cost by size: {' · '.join(part for part in key if part)}"
+        figures.append(Figure(title, words, _sized(title, members, series)))
+    return figures
 
 
-def _panel(members: Sequence[ContenderTimes], versions: Sequence[str]) -> Spec:
+def _sized(title: str, members: Sequence[ContenderTimes], series: dict[str, int]) -> str:
+    """Return a line for each version, with the time over the size."""
     factor, unit = (1e-3, "µs") if members[0].unit == "ns" else (1.0, members[0].unit)
-    values: list[dict[str, Any]] = [
-        {
-            "size": one.size,
-            "version": one.version,
-            "value": one.time.value * factor,
-            "low": one.time.low * factor,
-            "high": one.time.high * factor,
-            "words": f"{one.version}, size {power(one.size)}: {_plain(one.time.value * factor)} {unit} "
-            f"(from {_plain(one.time.low * factor)} to {_plain(one.time.high * factor)})",
-        }
-        for one in members
-    ]
-    present = [version for version in versions if any(value["version"] == version for value in values)]
-    version: Spec = {"field": "version", "type": "nominal", "title": None}
-    colour = {**version, "scale": _colours(present, versions)}
-    x: Spec = {
-        "field": "size",
-        "type": "quantitative",
-        "scale": {"type": "log", "base": 2, "nice": False},
-        "axis": {"title": "size", **_size_ticks({one.size for one in members})},
-    }
-    low, high = min(value["low"] for value in values), max(value["high"] for value in values)
-    y: Spec = {
-        "type": "quantitative",
-        "scale": {"type": "log", "nice": False, "domain": [low / 1.2, high * 1.2]},
-        "axis": {"title": unit, "format": "~s", "values": _decades(low / 1.2, high * 1.2)},
-    }
-    return {
-        "width": _SIZED_WIDTH,
-        "height": _SIZED_HEIGHT,
-        "data": {"values": values},
-        "layer": [
-            {
-                "mark": {"type": "area", "opacity": 0.25, "aria": False},
-                "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour},
-            },
-            {
-                "mark": {"type": "line", "strokeWidth": 1.6, "aria": False},
-                "encoding": {"x": x, "y": {**y, "field": "value"}, "color": colour},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 32, "opacity": 1},
-                "encoding": {
-                    "x": x,
-                    "y": {**y, "field": "value"},
-                    "color": colour,
-                    "shape": {**version, "scale": _shapes(present, versions)},
-                    "description": {"field": "words"},
-                },
-            },
-        ],
-    }
-
-
-def _size_ticks(sizes: set[int]) -> Spec:
-    """Return a few of the sizes as labelled ticks of an axis."""
-    every = sorted(sizes)
-    step = math.ceil(len(every) / _MOST_TICKS)
-    ticks = every[::step]
-    names = json.dumps({str(size): power(size) for size in ticks}, ensure_ascii=False)
-    return {"values": ticks, "labelExpr": f"{names}[toString(datum.value)]", "labelOverlap": False}
-
-
-def _decades(low: float, high: float) -> list[float]:
-    """Return round numbers between two limits: powers of ten, and multiples of them if those are few."""
-    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    digits = (1,) if math.log10(high / low) >= _FEW_DECADES else (1, 2, 5)
-    ticks = [digit * 10.0**exponent for exponent in exponents for digit in digits]
-    return [tick for tick in ticks if low <= tick <= high]
+    sizes = sorted({one.size for one in members})
+    x = Scale(sizes[0], sizes[-1], 0, _SIZED_WIDTH)
+    low = factor * min(one.time.low for one in members) / 1.2
+    y = Scale(low, factor * max(one.time.high for one in members) * 1.2, _SIZED_HEIGHT, 0)
+    chart = Chart(title, _SIZED_WIDTH, _SIZED_HEIGHT, [])
+    shown = sizes[:: math.ceil(len(sizes) / _MOST_TICKS)]
+    chart.horizontal("size", {x.at(size): power(size) for size in shown})
+    chart.vertical(unit, {y.at(tick): _plain(tick) for tick in y.ticks()})
+    present = {name: number for name, number in series.items() if any(one.version == name for one in members)}
+    for name, number in present.items():
+        points = []
+        for one in sorted((one for one in members if one.version == name), key=lambda one: one.size):
+            value, least, most = (factor * time for time in (one.time.value, one.time.low, one.time.high))
+            points.append((x.at(one.size), y.at(value), y.at(least), y.at(most)))
+            words = f"{name}, size {power(one.size)}: {_plain(value)} {unit}"
+            chart.point(*points[-1][:2], number, f"{words} (from {_plain(least)} to {_plain(most)})")
+        chart.band(points, number)
+    return chart.svg(left=62, top=chart.legend(present.items()))
 
 
 def _versions(names: Iterable[str]) -> list[str]:
@@ -297,27 +214,13 @@ def _versions(names: Iterable[str]) -> list[str]:
     return [name for name in _KNOWN if name in found] + [name for name in found if name not in _KNOWN]
 
 
-def _places(versions: Sequence[str]) -> dict[str, int]:
+def _series(versions: Sequence[str]) -> dict[str, int]:
     """Return each version's colour and shape; vkgroup's versions have the same ones in every chart."""
     others = [version for version in versions if version not in _KNOWN]
-    return {
-        **{version: number for number, version in enumerate(_KNOWN)},
-        **{version: len(_KNOWN) + number % (_SERIES - len(_KNOWN)) for number, version in enumerate(others)},
+    numbers = {
+        version: len(_KNOWN) + number % (SERIES - len(_KNOWN)) for number, version in enumerate(others)
     }
-
-
-def _colours(versions: Sequence[str], among: Sequence[str] | None = None) -> Spec:
-    places = _places(among or versions)
-    return {"domain": list(versions), "range": [f"var(--series-{places[name]})" for name in versions]}
-
-
-def _shapes(versions: Sequence[str], among: Sequence[str] | None = None) -> Spec:
-    places = _places(among or versions)
-    return {"domain": list(versions), "range": [_SHAPES[places[name]] for name in versions]}
-
-
-def _times(ratio: MedianInterval) -> str:
-    return f"{ratio.value:.3g} times"
+    return {version: _KNOWN.index(version) if version in _KNOWN else numbers[version] for version in versions}
 
 
 def _plain(number: float) -> str:

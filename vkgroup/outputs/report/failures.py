@@ -24,9 +24,6 @@ from vkgroup.spec.strength import STRENGTHS
 from vkgroup.spirv import Module
 from vkgroup.workers.opening import open_device, select
 
-_COUNTED = re.compile(r"\d+ of \d+ .* wrong")
-"""The line of a detail after the description of the case."""
-
 _QUOTED = re.compile(r"^> +(\S.*)$", re.MULTILINE)
 
 
@@ -131,33 +128,6 @@ MOST_LANES = 128
 Hex = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-f]{1,32}\Z")]
 """A mask of lanes."""
 
-_LANE = re.compile(
-    r"^(?P<where>.*?)\s*\blane (?P<lane>\d{1,3})\b\)?,?(?P<place>[^:]*):"
-    r"(?: input (?P<input>.+?))?(?: operand (?P<operand>.+?))? expected (?P<expected>.+?),? got (?P<got>.+)$"
-)
-_ACTIVE = re.compile(r"active (0x[0-9a-f]{1,32})\b")
-_SLOT = re.compile(r"slot (\d{1,6})\b")
-_SIZE = re.compile(r"\.size(\d{1,3})(?:\.|$)")
-_OF_ENTRY = re.compile(r"^(?:invocation \d+ of )?(?P<group>.*?)\s*\(?(?P<subgroup>subgroup \d+)?,?$")
-_ROWS = ("input", "operand", "expected", "got")
-
-
-def drawing_of(result: Result, size: int) -> dict[str, Any] | None:
-    """Return the lanes of a failure in the form of `vkgroup.conformance.evidence`; None if unknown.
-
-    `size`: the device's subgroup size, 0 if unknown.
-
-    Notes
-    -----
-    Lanes that are read from text are marked ``partial``: only the lanes that the text names have values, and
-    other lanes of the subgroup may be wrong, too.
-    """
-    recorded = result.evidence
-    if recorded is not None and _drawable(recorded):
-        return recorded
-    required = _SIZE.search(result.case)
-    return _from_words(result.detail, int(required[1]) if required else size)
-
 
 class _Mask(msgspec.Struct):
     """A mask of lanes in evidence."""
@@ -181,54 +151,16 @@ class _Evidence(msgspec.Struct):
     masks: list[_Mask] = []
 
 
-def _drawable(data: dict[str, Any]) -> bool:
-    """Return whether the page can draw recorded evidence, which may be invalid in a file."""
+def drawing_of(result: Result) -> dict[str, Any] | None:
+    """Return the lanes of a failure as in `vkgroup.conformance.evidence`; None if it has no valid ones."""
+    recorded = result.evidence
     try:
-        evidence = msgspec.convert(data, _Evidence)
+        evidence = msgspec.convert(recorded, _Evidence)
     except ValueError:
-        return False
+        return None
     rows = all(len(row) == evidence.size for row in evidence.rows.values())
-    return rows and (evidence.names is None or len(evidence.names) == evidence.size)
-
-
-def _from_words(detail: str, size: int) -> dict[str, Any] | None:
-    """Return the lanes of the first subgroup named in the text."""
-    found = [match for line in detail.splitlines() if (match := _LANE.match(line.strip()))]
-    if not found:
-        return None
-    first = found[0]
-    same = [match for match in found if _key(match) == _key(first)]
-    lanes = {int(match["lane"]): match for match in reversed(same)}
-    active = _ACTIVE.search(first["place"])
-    needed = max(*lanes, int(active[1], 16).bit_length() - 1 if active else 0) + 1
-    size = max(size, 1 << (needed - 1).bit_length())
-    if size > MOST_LANES:
-        return None
-    rows: dict[str, list[str | None]] = {}
-    for row in _ROWS:
-        if first[row] is not None:
-            rows[row] = [lanes[lane][row] if lane in lanes else None for lane in range(size)]
-    slot = _SLOT.search(first["place"])
-    return {
-        "where": _where(first["where"]),
-        "slot": int(slot[1]) if slot else 0,
-        "size": size,
-        "active": active[1] if active else None,
-        "wrong": sorted(lanes),
-        "rows": rows,
-        "partial": True,
-    }
-
-
-def _where(words: str) -> str:
-    """Return the subgroup as text, without the example invocation."""
-    match = _OF_ENTRY.match(words)
-    parts = [match["group"], match["subgroup"]] if match else [words]
-    return " ".join(part for part in parts if part).strip(" (,")
-
-
-def _key(match: re.Match[str]) -> tuple[str, str]:
-    return _where(match["where"]), match["place"]
+    names = evidence.names is None or len(evidence.names) == evidence.size
+    return recorded if rows and names else None
 
 
 _REPEAT = "repeat: "
@@ -251,7 +183,7 @@ class Failures:
             return {}
         size, capabilities = _subgroup_size(run, inputs), capabilities_told(run, inputs)
         shaders = self._maker(size, capabilities, run.info.seed or 0)
-        return {result.case: self._one(result, size, shaders, capabilities) for result in against}
+        return {result.case: self._one(result, shaders, capabilities) for result in against}
 
     def close(self) -> None:
         """Free the shader generators."""
@@ -279,13 +211,11 @@ class Failures:
             "rules": rules,
         }
 
-    def _one(
-        self, result: Result, size: int, shaders: CaseShaders, capabilities: Capabilities | None
-    ) -> dict[str, Any]:
+    def _one(self, result: Result, shaders: CaseShaders, capabilities: Capabilities | None) -> dict[str, Any]:
         case = case_named(result.case)
         lines = without_rule(result.detail).splitlines()
-        if case is not None and (lines[:1] == [case.sentence] or _COUNTED.match("".join(lines[1:2]))):
-            del lines[0]  # the case's description, which an older version may have worded differently
+        if case is not None and lines[:1] == [case.sentence]:
+            del lines[0]
         commands = [line.removeprefix(_REPEAT) for line in lines if line.startswith(_REPEAT)]
         found: dict[str, Any] = {
             "words": "\n".join(line for line in lines if not line.startswith(_REPEAT)),
@@ -296,7 +226,7 @@ class Failures:
         rule = rule_of(result, capabilities)
         if rule:
             found["rule"] = self._rules((rule["document"], rule["quote"], rule["strength"]))
-        drawing = drawing_of(result, size)
+        drawing = drawing_of(result)
         if drawing is not None:
             found["lanes"] = drawing
         shader = shaders.of(result.case, result.detail, str((drawing or {}).get("code", "")))

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -19,11 +19,10 @@ from vkgroup.outputs.history import RunRecord
 from vkgroup.outputs.report import benchmarks, checks, comparing, costs
 from vkgroup.outputs.report.capabilities import device_of, side_by_side
 from vkgroup.outputs.report.causes import causes_shown
-from vkgroup.outputs.report.charts import Chart, charts_of
+from vkgroup.outputs.report.charts import charts_of
 from vkgroup.outputs.report.failures import Failures, capabilities_told
 from vkgroup.outputs.report.inputs import ReportInputs
-from vkgroup.outputs.report.plots import drawable, svg
-from vkgroup.outputs.report.plotter import NotDrawn, Plotter
+from vkgroup.outputs.report.svg import drawable
 from vkgroup.outputs.report.table import LETTERS, Table
 from vkgroup.record.record import Status, possible_statuses
 from vkgroup.spec.strength import STRENGTHS
@@ -66,7 +65,7 @@ def html_of(inputs: ReportInputs, *, threshold: float = BENCH_THRESHOLD) -> str:
         "title": html.escape(_title(inputs)),
         "policy": html.escape(_policy(script, style)),
         "style": style,
-        "charts": _all_charts(inputs.benches),
+        "charts": "\n".join(_charts(number, bench) for number, bench in enumerate(inputs.benches)),
         "data": _inert(_data(inputs, threshold)),
         "script": script,
     }
@@ -166,26 +165,11 @@ def _of(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _all_charts(benches: Sequence[RunRecord]) -> str:
-    """Return the charts of all files of benchmarks as HTML."""
-    with Plotter() as plotter:
-        return "\n".join(_charts(number, bench, plotter) for number, bench in enumerate(benches))
-
-
-def _charts(number: int, bench: RunRecord, plotter: Plotter) -> str:
+def _charts(number: int, bench: RunRecord) -> str:
     """Return the charts of one file of benchmarks as HTML."""
     figures = [
-        f'<figure class="chart"><figcaption><strong>{html.escape(drawable(chart.title))}</strong> '
-        f"{html.escape(chart.words)}</figcaption>{_drawn(chart, plotter)}</figure>"
-        for chart in charts_of(benchmarks.timed_of(bench))
+        f'<figure class="chart"><figcaption><strong>{html.escape(drawable(figure.title))}</strong> '
+        f"{html.escape(figure.words)}</figcaption>{figure.svg}</figure>"
+        for figure in charts_of(benchmarks.timed_of(bench))
     ]
     return f'<div class="charts" id="charts-{number}" hidden>{"".join(figures)}</div>' if figures else ""
-
-
-def _drawn(chart: Chart, plotter: Plotter) -> str:
-    """Return a chart as SVG, or the reason why it is missing."""
-    try:
-        return svg(chart.spec, chart.title, plotter)
-    except NotDrawn as error:
-        reason = html.escape(drawable(str(error)))
-        return f'<p class="notice">This chart is missing: {reason}. The table has its values.</p>'

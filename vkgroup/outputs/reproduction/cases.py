@@ -20,8 +20,7 @@ from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction import readme, shrunk, steps
 from vkgroup.outputs.reproduction.jobs import ProbeDevice, RecordJob, Smallest, answer, case_record
-from vkgroup.outputs.reproduction.standalone.program import write_program
-from vkgroup.outputs.reproduction.standalone.recorded import NoProgram
+from vkgroup.outputs.reproduction.program import NoProgram, write_program
 from vkgroup.outputs.reproduction.values import Files, Json
 from vkgroup.record.causes import Cause
 from vkgroup.record.record import NoVerdict, Result, Status
@@ -127,7 +126,7 @@ def _filled(
     folders.write(folder, record)
     record = folders.read(folder)
     try:
-        write_program(folder, record, capabilities, record.get("cause", {}))
+        write_program(folder, record, capabilities)
     except NoProgram as reason:
         record["no_program"] = str(reason)
         folders.write(folder, record)

@@ -23,11 +23,10 @@ from vkgroup.compiler import compile_source
 from vkgroup.compiler.request import read
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.reproduction import folder as folders
-from vkgroup.outputs.reproduction.confinement import inside
 from vkgroup.outputs.reproduction.folder import DEVICE, README
 from vkgroup.outputs.reproduction.repeat import RepeatOutcome
 from vkgroup.outputs.reproduction.shaders import StepShaders, read_module, read_source
-from vkgroup.outputs.reproduction.values import Array, Files, Json, load, name_of, slot_of
+from vkgroup.outputs.reproduction.values import Array, Files, Json, inside, load, name_of, slot_of
 from vkgroup.probe import Probe
 from vkgroup.spirv import Module, StructType, set_local_size
 from vkgroup.workers.opening import open_device

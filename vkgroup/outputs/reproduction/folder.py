@@ -16,13 +16,15 @@ from vkgroup.base.files import Unwritable, write_whole, writing
 from vkgroup.base.reading import read_bytes, read_text
 from vkgroup.device import Capabilities
 from vkgroup.outputs.reproduction import schema
-from vkgroup.outputs.reproduction.confinement import inside
-from vkgroup.outputs.reproduction.values import Json, load
+from vkgroup.outputs.reproduction.values import Json, inside, load
 
 RECORD, README, DEVICE = "repro.json", "README.md", "device.json"
 
 PROGRAM = "repro.c"
 """The C program that repeats the case without vkgroup."""
+
+RECIPE = "repro.txt"
+"""What the C program reads."""
 
 FORMAT = 1
 """Format version of `RECORD`; folders with a later version are rejected."""
@@ -68,7 +70,7 @@ def _remove_contents(folder: Path) -> None:
     for part in _PARTS:
         if (folder / part).is_dir():
             shutil.rmtree(folder / part)
-    for file in (RECORD, README, DEVICE, PROGRAM):
+    for file in (RECORD, README, DEVICE, PROGRAM, RECIPE):
         (folder / file).unlink(missing_ok=True)
 
 
@@ -76,7 +78,7 @@ def _replaceable(smaller: Path) -> bool:
     """Return whether the folder of a smaller program does not exist, or contains only vkgroup's files."""
     if smaller.is_symlink() or not smaller.is_dir():
         return not (smaller.is_symlink() or smaller.exists())
-    return {file.name for file in smaller.iterdir()} <= {*_PARTS, RECORD, README, DEVICE, PROGRAM}
+    return {file.name for file in smaller.iterdir()} <= {*_PARTS, RECORD, README, DEVICE, PROGRAM, RECIPE}
 
 
 def write(folder: Path, record: Json) -> None:
@@ -135,10 +137,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 def verify(folder: Path, record: Json) -> None:
     """Raise InvalidInput if an array that decides the verdict of a case was changed."""
-    recorded = record.get("digests")
-    if recorded is None:  # a folder of an earlier version
-        return
-    for file, digest in recorded.items():
+    for file, digest in record.get("digests", {}).items():
         load(folder, file)  # a missing or unreadable file, or one outside of the folder, has its own message
         if sha256(read_bytes(folder / file)).hexdigest() != digest:
             raise InvalidInput(

@@ -34,6 +34,7 @@ from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction import lanes, steps
 from vkgroup.outputs.reproduction.folder import DAMAGE, damaged
 from vkgroup.outputs.reproduction.lanes import Judged
+from vkgroup.outputs.reproduction.recorder import DeviceRecorder
 from vkgroup.outputs.reproduction.shaders import (
     RecordingExecutor,
     RepeatingExecutor,
@@ -42,7 +43,6 @@ from vkgroup.outputs.reproduction.shaders import (
     read_source,
 )
 from vkgroup.outputs.reproduction.steps import Output
-from vkgroup.outputs.reproduction.tap import Tap
 from vkgroup.outputs.reproduction.values import Encoder, Files, Json, load
 from vkgroup.probe import Probe, probe
 from vkgroup.record.record import NoVerdict, Result, Status
@@ -178,22 +178,21 @@ def record(executor: Executor, request: RecordJob) -> Result | NoVerdict:
     def note(done: list[Json]) -> None:
         folders.write(folder, data | {"steps": done})
 
-    recording = RecordingExecutor.beside(executor, shaders, lambda: note([]))
-    tap = Tap(executor.device, Encoder(files, shaders.file), note)
+    recorder = DeviceRecorder(executor.device, Encoder(files, shaders.file), note)
+    recording = RecordingExecutor(executor, recorder, shaders, lambda: note([]))
     try:
         verdict = _judged(recording, case, request.stage)
     finally:
         recording.close()
-        tap.close()
-        data["steps"], data["left_out"] = tap.steps, tap.left_out
+        data["steps"], data["left_out"] = recorder.steps, recorder.left_out
         folders.write(folder, data)
     if not isinstance(verdict, Verdict):
         return verdict
     if verdict.lanes is not None:
-        data["lanes"] = lanes.write(files, verdict.lanes, tap.steps)
+        data["lanes"] = lanes.write(files, verdict.lanes, recorder.steps)
         data["specification"] = lanes.specification(verdict.lanes)
     elif verdict.masks is not None:
-        data["masks"] = lanes.write_masks(verdict.masks, tap.steps, folder)
+        data["masks"] = lanes.write_masks(verdict.masks, recorder.steps, folder)
     result = diagnosed_result(case, verdict, 0.0)
     folders.write(folder, data | {"result": result.to_json()})
     return result

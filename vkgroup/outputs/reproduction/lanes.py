@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.comparison import Expected, legal
-from vkgroup.conformance.instances import MaskFault, hex_of
+from vkgroup.conformance.instances import MaskFault
 from vkgroup.conformance.program import result_type
 from vkgroup.conformance.verdict import JudgedLanes
 from vkgroup.outputs.reproduction.values import Array, Files, Json, load
@@ -22,9 +21,6 @@ from vkgroup.spec.operations import BUILTIN_VARIABLES
 from vkgroup.spec.types import type_named
 
 Flags = npt.NDArray[np.bool_]
-
-_SHOWN_SUBGROUPS = 2
-"""Maximum number of subgroups with wrong lanes in a table."""
 
 
 def write(files: Files, evidence: JudgedLanes, steps: list[Json]) -> Json:
@@ -158,54 +154,3 @@ def judge(folder: Path, lanes: Json, before: Array, outputs: Array) -> Judged | 
     wrong &= defined & arrays["recorded"][..., None]
     compared = int((np.all(defined, axis=-1) & arrays["recorded"]).sum())
     return Judged(int(np.any(wrong, axis=-1).sum()), compared)
-
-
-def table(folder: Path, lanes: Json) -> list[str]:
-    """Return Markdown tables of the first subgroups with wrong lanes; of the first one if the case passed."""
-    arrays = {name: load(folder, file) for name, file in lanes["files"].items()}
-    wrong = np.any(arrays["wrong"], axis=-1)
-    rows = np.flatnonzero(wrong.any(axis=1))[:_SHOWN_SUBGROUPS]
-    lines: list[str] = []
-    for row in rows if len(rows) else range(min(1, len(wrong))):
-        slot, group, subgroup = arrays["subgroup"][row]
-        lines += [
-            f"Row {row} of the arrays: group {group}, subgroup {subgroup}, place {slot} in the shader, active"
-            f" mask `{hex_of(arrays['mask'][row])}`.",
-            "",
-            "| lane | active | input | operand | expected | got | |",
-            "|---|---|---|---|---|---|---|",
-        ]
-        for lane in range(wrong.shape[1]):
-            lines.append(_line(arrays, int(row), lane, bool(wrong[row, lane])))
-        lines.append("")
-    return lines
-
-
-def _line(arrays: dict[str, Array], row: int, lane: int, wrong: bool) -> str:
-    """Return the table row of one lane."""
-
-    def cell(name: str) -> str:
-        return shown(arrays[name][row, lane]) if name in arrays else ""
-
-    active, recorded = arrays["active"][row, lane], arrays["recorded"][row, lane]
-    expected = ""
-    if recorded:
-        expected = "undefined" if not arrays["defined"][row, lane].all() else cell("least")
-        if "greatest" in arrays and expected not in ("undefined", cell("greatest")):
-            expected += f" … {cell('greatest')}"
-    cells = [
-        str(lane),
-        "yes" if active else "no",
-        cell("input"),
-        cell("operand"),
-        expected,
-        cell("got") if recorded else "",
-        "**wrong**" if wrong else "",
-    ]
-    return f"| {' | '.join(cells)} |"
-
-
-def shown(value: Any) -> str:
-    """Return a value for people: a number, or several in brackets."""
-    items = [repr(item.item()) for item in np.asarray(value).reshape(-1)]
-    return items[0] if len(items) == 1 else f"({', '.join(items)})"

@@ -6,8 +6,7 @@ from pathlib import Path
 from shlex import quote
 
 from vkgroup.base.files import writing
-from vkgroup.outputs.reproduction import lanes
-from vkgroup.outputs.reproduction.folder import DEVICE, PROGRAM, README, SHRUNK
+from vkgroup.outputs.reproduction.folder import DEVICE, PROGRAM, README, RECIPE, SHRUNK
 from vkgroup.outputs.reproduction.shaders import read_source
 from vkgroup.outputs.reproduction.values import Json
 
@@ -106,7 +105,7 @@ def write_case(folder: Path, record: Json) -> None:
         "",
         *_cause(record),
         *_judged(record),
-        *_wrong(folder, record),
+        *_wrong(record),
         *_smaller(record),
         *_program(folder, record),
         *_repeating(folder, record),
@@ -177,7 +176,7 @@ def _judged(record: Json) -> list[str]:
     return [*lines, ""]
 
 
-def _wrong(folder: Path, record: Json) -> list[str]:
+def _wrong(record: Json) -> list[str]:
     """Return the lines on the failure."""
     result = record["result"]
     passed = result["status"] in ("Pass", "Undefined", "Compiled")
@@ -192,9 +191,7 @@ def _wrong(folder: Path, record: Json) -> list[str]:
         last = record["steps"][-1]
         what = "finished" if last["outputs"] else "did not finish"
         lines += [f"The last step, {len(record['steps']) - 1} (a {last['call']}), {what}.", ""]
-    if record["lanes"] is not None:
-        lines += lanes.table(folder, record["lanes"])
-    elif result.get("evidence"):
+    if result.get("evidence"):
         lines += evidence_table(result["evidence"])
     return lines
 
@@ -294,7 +291,11 @@ def _files(record: Json) -> list[str]:
         *lines,
         f"- `{DEVICE}`: what the device declares, and what experiments found (`vkgroup probe --json`)",
         "- `repro.json`: all of it for `vkgroup run`",
-        *([] if "no_program" in record else [f"- `{PROGRAM}`: all of it for a C compiler"]),
+        *(
+            []
+            if "no_program" in record
+            else [f"- `{PROGRAM}`, `{RECIPE}`: a C program that repeats the case, and what it reads"]
+        ),
         "",
         f"Made by vkgroup {record['vkgroup']}, seed {record['seed']}.",
     ]

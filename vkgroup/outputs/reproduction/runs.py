@@ -7,23 +7,17 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-import numpy as np
-
 from vkgroup.base.files import writing
 from vkgroup.base.reading import printable
 from vkgroup.dispatch import Device
 from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction import steps
 from vkgroup.outputs.reproduction.folder import DEVICE, README, RECORD
+from vkgroup.outputs.reproduction.recorder import DeviceRecorder
 from vkgroup.outputs.reproduction.repeat import RepeatOutcome
 from vkgroup.outputs.reproduction.shaders import StepShaders
-from vkgroup.outputs.reproduction.values import Encoder, Files, Json, modules_of, name_of, word
+from vkgroup.outputs.reproduction.values import Encoder, Files, Json
 from vkgroup.probe import Probe
-
-_STEPS = {"run": "dispatch", "draw": "draw", "trace": "trace"}
-"""The step of each method of `Device`."""
-
-_NOT_RECORDED = ("bindings", "state", "timed", "timeout")
 
 
 class RunFolder:
@@ -37,54 +31,28 @@ class RunFolder:
         self, folder: Path, shader: str, device: Device, method: str, given: Mapping[str, Any]
     ) -> None:
         folders.begin(folder)
-        self._folder, self._files, shaders = folder, Files(folder), StepShaders(folder)
+        self._folder, self._given, shaders = folder, given, StepShaders(folder)
         folders.write_device(folder, Probe(device.capabilities, {}).to_json())
-        self._encoder = Encoder(self._files, shaders.file)
-        step = {"call": _STEPS[method], "arguments": self._arguments(given), "outputs": []}
         self._record: Json = {
             "kind": "run",
             "shader": shader,
             "device": folders.device_record(device.capabilities),
             "shaders": shaders.listed,
-            "steps": [step],
+            "steps": [],
             "complete": False,
         }
-        folders.write(folder, self._record)
-        _write_readme(folder, self._record)
+        self._recorder = DeviceRecorder(device, Encoder(Files(folder), shaders.file), self._note)
+        self._step = self._recorder.begin_call(method, given)
 
-    def _arguments(self, given: Mapping[str, Any]) -> Json:
-        """Return the arguments; arrays are written to files that are named like the shader's variables."""
-        values = {**given, **(given["state"].changes() if "state" in given else {})}
-        found = {
-            name: self._encoder.encode(value, f"inputs/step0-{name}")
-            for name, value in values.items()
-            if name not in _NOT_RECORDED and value is not None
-        }
-        modules = list(modules_of(given))
-        found["bindings"] = {
-            "mapping": [
-                [
-                    self._encoder.encode(key, "key"),
-                    self._encoder.encode(value, f"inputs/step0-{name_of(key, modules)}"),
-                ]
-                for key, value in given["bindings"].items()
-            ]
-        }
-        return found
+    def _note(self, steps: list[Json]) -> None:
+        self._record["steps"] = steps
+        folders.write(self._folder, self._record)
+        _write_readme(self._folder, self._record)
 
     def finish(self, results: Mapping[Any, Any]) -> None:
         """Add the results of the run."""
-        (step,) = self._record["steps"]
-        for key, value in results.items():
-            parts = value if isinstance(value, list) else [value]
-            for part, array in enumerate(parts):
-                name = word(key) if len(parts) == 1 else f"{word(key)}-{part}"
-                file = self._files.save(f"outputs/step0-{name}", np.asarray(array))
-                where = {"result": self._encoder.encode(key, "key"), "part": part}
-                step["outputs"].append({"name": name, "file": file, **where})
         self._record["complete"] = True
-        folders.write(self._folder, self._record)
-        _write_readme(self._folder, self._record)
+        self._recorder.end(self._step, results, self._given)
 
 
 def _write_readme(folder: Path, record: Json) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.files import writing
@@ -12,7 +12,8 @@ from vkgroup.base.reading import read_bytes, read_text
 from vkgroup.compiler import disassemble
 from vkgroup.conformance.execute import Executor
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.outputs.reproduction.confinement import inside
+from vkgroup.outputs.reproduction.recorder import DeviceRecorder
+from vkgroup.outputs.reproduction.values import inside
 from vkgroup.spec.stages import STAGE_NAMES
 from vkgroup.spirv import Module
 
@@ -94,30 +95,18 @@ def read_source(folder: Path, file: str) -> str:
 class RecordingExecutor(Executor):
     """Stores the source of every module, and creates buffers of exactly the required size.
 
+    It has the settings of another executor, and executes on a recorder of that executor's device.
     On a compile-only device, each module is written before the driver compiles it, and `note` is called:
     a module that the driver rejects is in no step.
     """
 
     def __init__(
-        self, device: Device, shaders: StepShaders, note: Callable[[], None] = lambda: None, **options: Any
+        self, other: Executor, device: DeviceRecorder, shaders: StepShaders, note: Callable[[], None]
     ) -> None:
-        super().__init__(device, **options)
+        transform, compiler = other._transform, other.compiler
+        options: Any = {"seed": other.seed, "timeout": other.timeout, "transform": transform}
+        super().__init__(cast(Device, device), **options, compiler=compiler)
         self._shaders, self._note = shaders, note
-
-    @classmethod
-    def beside(
-        cls, other: Executor, shaders: StepShaders, note: Callable[[], None] = lambda: None
-    ) -> RecordingExecutor:
-        """Return an executor with the settings of another one, on the same device."""
-        return cls(
-            other.device,
-            shaders,
-            note,
-            seed=other.seed,
-            timeout=other.timeout,
-            transform=other._transform,
-            compiler=other.compiler,
-        )
 
     def compile(self, source: str, *, stage: str, **options: Any) -> Module:
         """Compile a shader as `Executor` does."""

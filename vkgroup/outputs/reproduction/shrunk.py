@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import ExitStack
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 from vkgroup.base.errors import VkgroupError
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.families import case_named, family_of
+from vkgroup.conformance.families import case_named
 from vkgroup.conformance.family import AnyCase
-from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.reconvergence.family import ReconvergenceCase, run
 from vkgroup.conformance.run import Setup
+from vkgroup.dispatch import Device
+from vkgroup.outputs.reproduction.jobs import CaseTrial
+from vkgroup.outputs.reproduction.smallest import Trials
 from vkgroup.outputs.reproduction.values import Json
 from vkgroup.programs.nodes import RandomProgram, count_statements
 from vkgroup.programs.rules import observation_faults
 from vkgroup.programs.shrinker import digest, replay, shrink
 from vkgroup.record.record import Result, Status
-from vkgroup.workers.messages import Failure
 from vkgroup.workers.opening import open_device
-from vkgroup.workers.worker_process import WorkerDied, WorkerProcess
 
 SECONDS = 60.0
 """Seconds that the search may take."""
@@ -67,8 +67,9 @@ def smaller(
     """Return a smaller program that fails on a device like a case, and passes on the reference device."""
     whole, kind = case.program(setup.seed), _kind(result)
     assert kind is not None
-    with _Trials(setup, case, kind, subgroup_size) as trials:
-        shrunk = shrink(whole, trials.fails, _allowed, seconds=SECONDS)
+    with Trials(setup) as trials, open_device("reference", subgroup_size=subgroup_size) as reference:
+        with closing(_Comparison(trials, setup, case, kind, reference)) as comparison:
+            shrunk = shrink(whole, comparison.fails, _allowed, seconds=SECONDS)
         done = shrunk.done and not trials.gone
     if shrunk.program == whole:
         return None
@@ -98,7 +99,11 @@ def case_of(record: Json) -> AnyCase | None:
     return case.shrunk(left) if digest(left) == record["program"] else None
 
 
-def _kind(result: Result) -> tuple[Status, str] | None:
+Failing = tuple[Status, str]
+"""A kind of failure: the status, with the class of an error or the end of a process."""
+
+
+def _kind(result: Result) -> Failing | None:
     """Return the kind of failure: wrong results, an error, or a crash; None if there is none."""
     if result.status is Status.FAIL:
         error = _ERROR.search(result.detail)
@@ -107,65 +112,33 @@ def _kind(result: Result) -> tuple[Status, str] | None:
     return (result.status, death[0]) if death else None
 
 
-class _Trials:
-    """Runs programs on the device, in a process that is restarted when it dies, and on the reference device.
+class _Comparison:
+    """Runs programs on the device and on the reference device.
 
-    `gone`: whether the device can no longer be opened; then no program counts as failing.
+    `trials`: executes cases on the device; when it is gone, no program counts as failing.
     """
 
     def __init__(
-        self, setup: Setup, case: ReconvergenceCase, kind: tuple[Status, str], subgroup_size: int
+        self, trials: Trials, setup: Setup, case: ReconvergenceCase, kind: Failing, reference: Device
     ) -> None:
-        self._setup, self._case, self._kind, self._size = setup, case, kind, subgroup_size
+        self._trials, self._case, self._kind = trials, case, kind
         self._until = time.monotonic() + SECONDS
-        self._worker: WorkerProcess | None = None
-        self.gone = False
-        self._open = ExitStack()
-        self._reference: Executor | None = None
-
-    def __enter__(self) -> _Trials:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end_worker()
-        self._open.close()
+        self._reference = Executor(reference, seed=setup.seed, timeout=_REFERENCE_SECONDS)
 
     def fails(self, program: RandomProgram) -> bool:
         """Return whether a program fails like the case, and passes on the reference device."""
         # Smaller workgroups may be too small for full subgroups.
-        fits = not self._case.full_subgroups or program.local_size == self._case.local_size
-        return fits and not self.gone and self._judged(program) == self._kind and self._is_right(program)
-
-    def _judged(self, program: RandomProgram) -> tuple[Status, str] | None:
-        if self._worker is None:
-            try:
-                self._worker = WorkerProcess(self._setup)
-            except Exception:  # no worker: the device is no longer available
-                self.gone = True
-                return None
-        batch = Batch(family_of(self._case).name, [self._case.shrunk(program)])
-        try:
-            answer = self._worker.ask(batch, max(self._until - time.monotonic(), 1.0))
-        except WorkerDied as death:
-            self._end_worker()
-            if death.is_internal:
-                return None
-            return _kind(Result(self._case.name, Status.CRASH, detail=str(death)))
-        if isinstance(answer, Failure):
-            self._end_worker()
-            self.gone = answer.kind == "lost"
-            return None
-        return _kind(answer[0]) if isinstance(answer[0], Result) else None
+        if self._case.full_subgroups and program.local_size != self._case.local_size:
+            return False
+        seconds = max(self._until - time.monotonic(), 1.0)
+        tried = self._trials.run(CaseTrial(self._case.shrunk(program)), seconds)
+        return tried is not None and _kind(tried.result) == self._kind and self._is_right(program)
 
     def _is_right(self, program: RandomProgram) -> bool:
         """Return whether a program passes on the reference device, which confirms the simulator.
 
         For a program that crashes the device, the reference may have no defined results.
         """
-        if self._reference is None:
-            device = self._open.enter_context(open_device("reference", subgroup_size=self._size))
-            self._reference = Executor(device, seed=self._setup.seed, timeout=_REFERENCE_SECONDS)
-            self._open.callback(self._reference.close)
         try:
             verdict = run(self._reference, program, self._case.name, full_subgroups=self._case.full_subgroups)
         except VkgroupError:
@@ -173,7 +146,6 @@ class _Trials:
         crash = self._kind[0] is Status.CRASH
         return verdict.status is Status.PASS or (crash and verdict.status is Status.UNDEFINED)
 
-    def _end_worker(self) -> None:
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
+    def close(self) -> None:
+        """Free the buffers on the reference device."""
+        self._reference.close()

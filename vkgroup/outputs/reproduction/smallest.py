@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from vkgroup.base.errors import NoDevice
 from vkgroup.conformance import support
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.families import family_of, select
@@ -59,7 +60,7 @@ def alike(cause: Cause, first: Result) -> Alike:
 class Trials:
     """Executes cases on a device, in a process that is restarted when it dies.
 
-    `gone`: why the device cannot be used any more, after a hang or a lost device; else empty.
+    `gone`: why the device cannot be used any more, after a hang, a lost device or a failed start; else empty.
     """
 
     def __init__(self, setup: Setup) -> None:
@@ -73,17 +74,24 @@ class Trials:
     def __exit__(self, *_: object) -> None:
         self._end_worker()
 
-    def run(self, trial: CaseTrial) -> Tried | None:
-        """Execute a case; None after a hang, a lost device or an error of vkgroup."""
+    def run(self, trial: CaseTrial, seconds: float = SECONDS) -> Tried | None:
+        """Execute a case; None after a hang, a lost device or an error of vkgroup.
+
+        `seconds`: time limit, to which that of a dispatch is added.
+        """
         if self.gone:
             return None
         try:
             if self._worker is None:
-                self._worker = WorkerProcess(_answering(self._setup))
-            found = self._worker.ask(trial, SECONDS + self._setup.timeout)
+                self._worker = WorkerProcess(replace(self._setup, judge=answer))
+            found = self._worker.ask(trial, seconds + self._setup.timeout)
         except WorkerDied as death:
             self._end_worker()
-            return Tried(Result(trial.case.name, Status.CRASH, detail=str(death)))
+            crash = Result(trial.case.name, Status.CRASH, detail=str(death))
+            return None if death.is_internal else Tried(crash)
+        except NoDevice as error:
+            self.gone = str(error)
+            return None
         if isinstance(found, Failure):
             self._end_worker()
             if found.kind != "internal":
@@ -96,10 +104,6 @@ class Trials:
         if self._worker is not None:
             self._worker.close()
             self._worker = None
-
-
-def _answering(setup: Setup) -> Setup:
-    return replace(setup, judge=answer)
 
 
 class SmallestCaseSearch:

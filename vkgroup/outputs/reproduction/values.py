@@ -1,9 +1,4 @@
-"""Arguments of device work (arrays, buffers, images, scenes, shaders, numbers) as JSON and files, and back.
-
-The JSON of a value is the value itself if JSON has its type, otherwise an object with a key ``array``,
-``buffer``, ``image``, ``sampler``, ``scene``, ``module``, ``hit_group``, ``bytes``, ``tuple``, ``list`` or
-``mapping``. Each memory of a device has a number, so that values that share memory share it again.
-"""
+"""Arguments of calls (arrays, buffers, images, scenes, numbers) as files and `recipe.Value`, and back."""
 
 from __future__ import annotations
 
@@ -13,14 +8,16 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import write_array, writing
-from vkgroup.base.reading import read_array
+from vkgroup.base.reading import is_inside, read_array
 from vkgroup.base.sampler import Sampler
 from vkgroup.dispatch import (
     AccelerationStructure,
@@ -33,7 +30,7 @@ from vkgroup.dispatch import (
     Triangles,
 )
 from vkgroup.dispatch.slots import Slot, slots_of
-from vkgroup.outputs.reproduction.confinement import inside
+from vkgroup.outputs.reproduction import recipe
 from vkgroup.spirv import Module
 
 
@@ -115,7 +112,7 @@ class Files:
 
     def save(self, name: str, array: Array) -> str:
         """Write an array as ``NAME.npy`` and return the file; a file with the same content is reused."""
-        array = np.asarray(array)
+        array = np.asarray(array, order="C")
         # Expected values have different meanings, so equal ones do not share a file.
         apart = name if name.startswith("expected/") else name.partition("/")[0]
         head = f"{array.dtype.str} {array.shape} {apart}".encode()
@@ -130,6 +127,17 @@ class Files:
                 write_array(path, array)
             self._known[key] = f"{file}.npy"
         return self._known[key]
+
+
+def inside(folder: Path, file: str) -> Path:
+    """Return the path of a file of a folder.
+
+    Raises InvalidInput: it lies outside of the folder, also by a symbolic link.
+    """
+    path = folder / file
+    if not is_inside(path, folder):
+        raise InvalidInput(f"{folder}: {file} lies outside of the folder; make the folder again.")
+    return path
 
 
 def load(folder: Path, file: str) -> Array:
@@ -153,7 +161,7 @@ def contents(buffer: Buffer) -> Array:
 
 
 class Encoder:
-    """Encodes values as JSON and files.
+    """Encodes values as `recipe.Value` and files.
 
     `scenes`: acceleration structures and their parts by id; the caller adds them.
     `memory`: buffers and images by their numbers.
@@ -172,66 +180,70 @@ class Encoder:
         return number
 
     def encode(self, value: Any, name: str) -> Json:
-        """Return the JSON of a value; its arrays are written to files whose names begin with `name`."""
-        if value is None or isinstance(value, bool | int | float | str):
-            return value
-        if isinstance(value, np.generic):
-            return value.item()
-        if isinstance(value, bytes | bytearray):
-            return {"bytes": bytes(value).hex()}
-        if isinstance(value, Module):
-            return {"module": self._module(value)}
-        if isinstance(value, HitGroup):
-            return {"hit_group": {stage: self.encode(part, name) for stage, part in value.sources()}}
-        if isinstance(value, Sampler):
-            return {"sampler": asdict(value)}
-        if isinstance(value, Buffer):
-            return {"buffer": self.number(value), "file": self.files.save(name, contents(value))}
-        if isinstance(value, Image):
-            return self._image(value, name)
-        if isinstance(value, AccelerationStructure | Triangles | Boxes | Instance):
-            return {"scene": self._scene(value, name)}
-        if isinstance(value, Mapping):
-            pairs = [[self.encode(key, name), self.encode(part, f"{name}-{word(key)}")]
-                     for key, part in value.items()]  # fmt: skip
-            return {"mapping": pairs}
-        if isinstance(value, tuple | list):
-            names = [f"{name}-{n}" for n in range(len(value))] if len(value) > 1 else [name]
-            parts = [self.encode(part, one) for part, one in zip(value, names, strict=False)]
-            return {"tuple" if isinstance(value, tuple) else "list": parts}
-        return {"array": self.files.save(name, np.asarray(value))}
+        """Return a value as JSON; its arrays are written to files whose names begin with `name`."""
+        return msgspec.to_builtins(self._encode(value, name))
 
-    def _image(self, image: Image, name: str) -> Json:
+    def encode_pairs(self, pairs: Mapping[Any, Any], names: Mapping[Any, str]) -> Json:
+        """Return a mapping as JSON, with the names of files by its keys."""
+        values = [
+            (self._encode(key, names[key]), self._encode(part, names[key])) for key, part in pairs.items()
+        ]
+        return msgspec.to_builtins(recipe.Pairs(values))
+
+    def _encode(self, value: Any, name: str) -> recipe.Value:
+        match value:
+            case None | bool() | int() | float() | str():
+                return value
+            case np.generic():
+                return value.item()  # type: ignore[no-any-return]
+            case bytes() | bytearray():
+                return recipe.Bytes(value.hex())
+            case Module():
+                return recipe.ModuleFile(self._module(value))
+            case HitGroup():
+                modules = {stage: self._encode(part, name) for stage, part in value.sources()}
+                return recipe.HitGroupModules(cast(Any, modules))
+            case Sampler():
+                return recipe.SamplerState(asdict(value))
+            case Buffer():
+                return recipe.BufferFile(self.number(value), self.files.save(name, contents(value)))
+            case Image():
+                return self._image(value, name)
+            case AccelerationStructure() | Triangles() | Boxes() | Instance():
+                return self._scene(value, name)
+            case Mapping():
+                names = {key: f"{name}-{word(key)}" for key in value}
+                return recipe.Pairs([(self._encode(key, name), self._encode(part, names[key]))
+                                     for key, part in value.items()])  # fmt: skip
+            case tuple() | list():
+                parts = [self._encode(part, f"{name}-{n}" if len(value) > 1 else name)
+                         for n, part in enumerate(value)]  # fmt: skip
+                return recipe.Parts(parts) if isinstance(value, tuple) else recipe.Listed(parts)
+        return recipe.ArrayFile(self.files.save(name, np.asarray(value)))
+
+    def _image(self, image: Image, name: str) -> recipe.ImageFiles:
         levels = range(image.levels) if image.samples == 1 else ()
-        return {
-            "image": self.number(image),
-            "files": [
-                self.files.save(f"{name}-level{level}" if level else name, image.read(level))
-                for level in levels
-            ],
-            "format": image.format.name,
-            "dimension": image.dimension,
-            "layers": image.arrayed,
-            "sampled": image._sampled,
-        }
+        files = [
+            self.files.save(f"{name}-level{level}" if level else name, image.read(level)) for level in levels
+        ]
+        form = image.format.name, image.dimension, image.arrayed, image._sampled
+        return recipe.ImageFiles(self.number(image), files, *form)
 
-    def _scene(self, value: Any, name: str) -> Json:
+    def _scene(self, value: Any, name: str) -> recipe.ScenePart:
         if isinstance(value, AccelerationStructure):
             parts = self.scenes[id(value)][1]
             listed = parts if isinstance(parts, list | tuple) else [parts]
-            return [self._scene(part, f"{name}-{n}") for n, part in enumerate(listed)]
+            return recipe.Structure([self._scene(part, f"{name}-{n}") for n, part in enumerate(listed)])
         if isinstance(value, Instance):
-            return {
-                "instance": self._scene(value.bottom, name),
-                "transform": self.files.save(f"{name}-transform", value.transform),
-                "numbers": [value.custom_index, value.mask, value.sbt_offset],
-            }
-        flags = {"opaque": value.opaque, "no_duplicate_any_hit": value.no_duplicate_any_hit}
+            bottom = self._scene(value.bottom, name)
+            assert isinstance(bottom, recipe.Structure)
+            transform = self.files.save(f"{name}-transform", value.transform)
+            return recipe.InstancePart(bottom, transform, (value.custom_index, value.mask, value.sbt_offset))
+        flags = value.opaque, value.no_duplicate_any_hit
         if isinstance(value, Boxes):
-            return {"boxes": self.files.save(f"{name}-boxes", value.bounds), **flags}
+            return recipe.BoxesPart(self.files.save(f"{name}-boxes", value.bounds), *flags)
         indices = None if value.indices is None else self.files.save(f"{name}-indices", value.indices)
-        return {"triangles": self.files.save(f"{name}-triangles", value.vertices), "indices": indices,
-                **flags}  # fmt: skip
+        return recipe.TrianglesPart(self.files.save(f"{name}-triangles", value.vertices), indices, *flags)
 
 
 class Decoder:
@@ -250,72 +262,73 @@ class Decoder:
         self._stack, self._as_arrays = stack, as_arrays
         self.memory: dict[int, Buffer | Image] = {}
 
-    def decode(self, value: Json) -> Any:
-        """Return the value encoded by JSON data."""
-        if not isinstance(value, dict):
-            if value is None or isinstance(value, bool | int | float | str):
-                return value
-            raise InvalidInput(f"{self._folder}: {value!r} is not a valid value; make the folder again.")
-        makers: dict[str, Callable[[Any], Any]] = {
-            "array": lambda _: load(self._folder, value["array"]),
-            "buffer": lambda _: self._buffer(value),
-            "image": lambda _: self._image(value),
-            "scene": self._scene,
-            "module": self._module,
-            "bytes": bytes.fromhex,
-            "sampler": lambda state: Sampler(**{name: _tuple(part) for name, part in state.items()}),
-            "hit_group": lambda stages: HitGroup(**{k: self.decode(part) for k, part in stages.items()}),
-            "mapping": lambda pairs: {self.decode(key): self.decode(part) for key, part in pairs},
-            "tuple": lambda parts: tuple(self.decode(part) for part in parts),
-            "list": lambda parts: [self.decode(part) for part in parts],
-        }
-        kind = next((name for name in makers if name in value), None)
-        if kind is None:
-            raise InvalidInput(f"{self._folder}: {value!r} is not a valid value; make the folder again.")
-        return makers[kind](value[kind])
+    def decode(self, value: recipe.Value) -> Any:
+        """Return the value on the device."""
+        match value:
+            case recipe.ArrayFile():
+                return load(self._folder, value.file)
+            case recipe.BufferFile():
+                return self._buffer(value)
+            case recipe.ImageFiles():
+                return self._image(value)
+            case recipe.Bytes():
+                return bytes.fromhex(value.digits)
+            case recipe.ModuleFile():
+                return self._module(value.file)
+            case recipe.SamplerState():
+                return value.sampler()
+            case recipe.HitGroupModules():
+                return HitGroup(**{stage: self.decode(part) for stage, part in value.stages.items()})
+            case recipe.Pairs():
+                return {self.decode(key): self.decode(part) for key, part in value.pairs}
+            case recipe.Parts():
+                return tuple(self.decode(part) for part in value.parts)
+            case recipe.Listed():
+                return [self.decode(part) for part in value.parts]
+            case recipe.Structure() | recipe.InstancePart() | recipe.TrianglesPart() | recipe.BoxesPart():
+                return self._scene(value)
+        return value
 
-    def _buffer(self, value: Json) -> Any:
-        array = load(self._folder, value["file"])
+    def arguments(self, arguments: Struct) -> dict[str, Any]:
+        """Return the arguments that are given, by name."""
+        values = ((name, getattr(arguments, name)) for name in arguments.__struct_fields__)
+        return {name: self.decode(value) for name, value in values if value is not None}
+
+    def _buffer(self, value: recipe.BufferFile) -> Any:
+        array = load(self._folder, value.file)
         if self._as_arrays:
             return array
-        number = value["buffer"]
-        if number not in self.memory:
-            self.memory[number] = self._stack.enter_context(self._device.buffer(array))
-        return self.memory[number]
+        if value.number not in self.memory:
+            self.memory[value.number] = self._stack.enter_context(self._device.buffer(array))
+        return self.memory[value.number]
 
-    def _image(self, value: Json) -> Image:
-        number = value["image"]
-        if number not in self.memory:
-            if not value["files"]:
+    def _image(self, value: recipe.ImageFiles) -> Image:
+        if value.number not in self.memory:
+            if not value.files:
                 raise InvalidInput(f"{self._folder} has a multisampled image, which cannot be created.")
-            first, *smaller = (load(self._folder, file) for file in value["files"])
+            first, *smaller = (load(self._folder, file) for file in value.files)
             image = self._device.image(
                 first,
-                format=value["format"],
-                dimension=value["dimension"],
-                layers=value["layers"],
+                format=value.format,
+                dimension=value.dimension,
+                layers=value.layers,
                 levels=smaller,
-                sampled=value["sampled"],
+                sampled=value.sampled,
             )
-            self.memory[number] = self._stack.enter_context(image)
-        found = self.memory[number]
+            self.memory[value.number] = self._stack.enter_context(image)
+        found = self.memory[value.number]
         assert isinstance(found, Image)
         return found
 
-    def _scene(self, value: Json) -> Any:
-        if isinstance(value, list):
-            parts = [self._scene(part) for part in value]
+    def _scene(self, value: recipe.ScenePart) -> Any:
+        if isinstance(value, recipe.Structure):
+            parts = [self._scene(part) for part in value.parts]
             return self._stack.enter_context(self._device.acceleration_structure(parts))
-        if "instance" in value:
-            index, mask, offset = value["numbers"]
-            transform = load(self._folder, value["transform"])
-            return Instance(self._scene(value["instance"]), transform, index, mask, offset)
-        flags = {"opaque": value["opaque"], "no_duplicate_any_hit": value["no_duplicate_any_hit"]}
-        if "boxes" in value:
-            return Boxes(load(self._folder, value["boxes"]), **flags)
-        indices = None if value["indices"] is None else load(self._folder, value["indices"])
-        return Triangles(load(self._folder, value["triangles"]), indices, **flags)
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+        if isinstance(value, recipe.InstancePart):
+            transform = load(self._folder, value.transform)
+            return Instance(self._scene(value.bottom), transform, *value.numbers)
+        flags = {"opaque": value.opaque, "no_duplicate_any_hit": value.no_duplicate_any_hit}
+        if isinstance(value, recipe.BoxesPart):
+            return Boxes(load(self._folder, value.bounds), **flags)
+        indices = None if value.indices is None else load(self._folder, value.indices)
+        return Triangles(load(self._folder, value.vertices), indices, **flags)

@@ -4,11 +4,11 @@ const KNOWN_ROWS = ["input", "operand", "expected", "got", "hypothesis"];
 const MOST_NAMED = 12;
 
 function lanesDrawn(drawing) {
-  const { size, active, wrong, rows, partial } = drawing;
+  const { size, active, wrong, rows } = drawing;
   const names = drawing.names ?? Array.from({ length: size }, (_, lane) => String(lane));
   const isIn = (mask) => { const bits = BigInt(mask); return (lane) => Boolean((bits >> BigInt(lane)) & 1n); };
   const cells = {
-    rows, names, partial, size,
+    rows, names, size,
     unit: drawing.unit ?? "lane",
     known: active !== null,
     isActive: active === null ? () => true : isIn(active),
@@ -19,16 +19,13 @@ function lanesDrawn(drawing) {
   const longest = Math.max(...Object.values(rows).flat().map((text) => (text ?? "").length), 1);
   const columns = longest > 40 ? 4 : longest > 5 ? 8 : 16;
   const chunks = [];
-  const told = (start) => Object.values(rows).some((row) => row.slice(start, start + columns).some((text) => text !== null));
   for (let start = 0; start < size; start += columns) {
-    if (partial && !told(start)) continue;
     const chunk = chunkDrawn(cells, start, Math.min(size, start + columns));
     chunk.style.setProperty("--cell", `${Math.min(longest, 15) + 1}ch`);
     chunks.push(chunk);
   }
   return element("figure", { class: "lanes" },
-    element("figcaption", {}, lanesWords(drawing, cells), partial
-      && element("span", { class: "faint" }, " (read from the words of an older run: other lanes were not recorded)")),
+    element("figcaption", {}, lanesWords(drawing, cells)),
     stripsDrawn(drawing, cells, isIn),
     scrolled(cells.unit === "lane" ? "The subgroup, lane by lane" : "What is wrong, and what is around it",
       element("div", {}, chunks)));
@@ -96,11 +93,11 @@ function chunkDrawn(cells, start, end) {
     element("thead", {}, head), element("tbody", {}, active, lines));
 }
 
-function laneCell(name, lane, { rows, partial, isActive, wrong, judged }) {
+function laneCell(name, lane, { rows, isActive, wrong, judged }) {
   const isBad = wrong.has(lane);
   const styles = [isActive(lane) ? "" : "off", isBad && name === judged ? "wrong" : "", isBad && name === "expected" ? "wanted" : ""];
   const open = name === "expected" && (rows.got?.[lane] ?? null) !== null;
-  const missing = !isActive(lane) ? "·" : partial ? "?" : open ? "any" : "·";
+  const missing = !isActive(lane) ? "·" : open ? "any" : "·";
   return element("td", { class: styles.join(" ").trim() || null },
     rows[name][lane] ?? element("span", { class: "faint" }, missing));
 }
