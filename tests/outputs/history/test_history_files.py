@@ -109,6 +109,18 @@ def test_a_line_without_a_required_field_is_damaged(folder: Path, results, name:
         read_results(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("smallest", None), ("detail", 5), ("statuses", {}), ("cases", "a.case")]
+)
+def test_a_damaged_cause_in_a_summary_is_reported(folder: Path, name: str, value: object) -> None:
+    path = folder / "summary.json"
+    summary = json.loads(path.read_text())
+    summary["causes"][0][name] = value
+    path.write_text(json.dumps(summary))
+    with pytest.raises(InvalidInput, match=rf"summary.json is damaged: .*\$\.causes\[0\]\.{name}"):
+        history.load_shown(path)
+
+
 def test_files_that_are_no_runs_are_refused(tmp_path: Path, folder: Path, record) -> None:
     (tmp_path / "list.json").write_text("[1, 2]")
     (tmp_path / "text.json").write_text("{")
