@@ -12,14 +12,14 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from vkgroup.base import resources
 from vkgroup.compiler import compile_file
 from vkgroup.compiler.request import Target
-from vkgroup.cost import Cost, Job, Status, costs_of_jobs
+from vkgroup.cost import Job, Status, costs_of_jobs
 from vkgroup.device.fetched import gpu_of, representatives
 from vkgroup.workers.opening import select
 
@@ -37,6 +37,10 @@ FAMILIES = {
     "honeykrisp": ("Apple (Honeykrisp)", "inverse throughput, in estimated ALU cycles"),
 }
 """Heading of each driver's table, and the estimate that it shows."""
+
+
+Estimates = dict[str, dict[str, float]]
+"""The estimates of a kernel by device and subgroup size (``"radv:navi31, 64"``), and by version."""
 
 
 def pairs() -> Iterator[tuple[str, Path, Path]]:
@@ -61,33 +65,32 @@ def measure() -> dict[str, Any]:
         for name, *paths in pairs()
         for version, path in zip(("subgroup", "shared"), paths, strict=True)
     ]
-    rows: list[dict[str, Any]] = []
+    estimates: dict[str, Estimates] = {name: {} for name, _, _ in pairs()}
+    failed = []
     for device in devices:
+        choice = gpu_of(device).choice
         found = costs_of_jobs(device, [job for _, _, job in versions])
         for (name, version, _), costs in zip(versions, found, strict=True):
-            rows += [_row(name, version, gpu_of(device).choice, cost) for cost in costs]
+            for cost in costs:
+                column = estimates[name].setdefault(f"{choice}, {cost.subgroup_size}", {})
+                estimate = next(
+                    (cost.quantities[kind] for kind in ESTIMATES if kind in cost.quantities), None
+                )
+                if cost.status == Status.COMPILED and estimate is not None:
+                    column[version] = estimate
+                elif cost.status not in (Status.COMPILED, Status.NOT_SUPPORTED):
+                    failed.append(f"{name} ({version}) on {choice}: {cost.status}")
         print(device.choice, flush=True)
     drivers = sorted({device.icd for device in devices})
-    return {"date": time.strftime("%Y-%m-%d"), "drivers": drivers, "costs": rows}
-
-
-def _row(kernel: str, version: str, device: str, cost: Cost) -> dict[str, Any]:
-    return {
-        "kernel": kernel,
-        "version": version,
-        "device": device,
-        "subgroup_size": cost.subgroup_size,
-        "status": cost.status.value,
-        "detail": cost.detail,
-        "quantities": cost.quantities,
-    }
+    date = time.strftime("%Y-%m-%d")
+    return {"date": date, "drivers": drivers, "failed": sorted(set(failed)), "estimates": estimates}
 
 
 def page(data: dict[str, Any]) -> str:
     """Return the page of recorded costs."""
-    rows = data["costs"]
-    failed = [row for row in rows if row["status"] not in (Status.COMPILED, Status.NOT_SUPPORTED)]
-    better = [key for key, (subgroup, shared) in _estimates(rows).items() if shared < subgroup]
+    kernels: dict[str, Estimates] = data["estimates"]
+    both = [its for kernel in kernels.values() for its in kernel.values() if len(its) == 2]
+    better = [its for its in both if its["shared"] < its["subgroup"]]
     parts = [
         "# Static cost of the kernels",
         "Both versions of each kernel, compiled for GPUs without the hardware ([cost](cost.md)), "
@@ -95,62 +98,47 @@ def page(data: dict[str, Any]) -> str:
         "defaults of their files. `python bench/kernel_cost.py` repeats it.",
         "Each cell has the estimate of the version with subgroup operations, a slash, and that of the "
         f"version with shared memory; the smaller is better. In **bold** cells, {len(better)} of "
-        f"{len(_estimates(rows))}, the shared-memory version looks better. The estimates do not count how "
+        f"{len(both)}, the shared-memory version looks better. The estimates do not count how "
         "often a loop runs and how long memory takes, so measure before you choose "
         "([bench](bench.md)).",
-        _sentence_of_failures(failed),
-        *(_table(family, rows) for family in FAMILIES),
+        _sentence_of_failures(data["failed"]),
+        *(_table(family, kernels) for family in FAMILIES),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _sentence_of_failures(failed: Sequence[dict[str, Any]]) -> str:
+def _sentence_of_failures(failed: Sequence[str]) -> str:
     if not failed:
         return "Every driver compiles every kernel that its device supports."
-    words = {f"{row['kernel']} ({row['version']}) on {row['device']}: {row['status']}" for row in failed}
-    return "Rejected or crashed: " + "; ".join(sorted(words)) + "."
+    return "Rejected or crashed: " + "; ".join(failed) + "."
 
 
-def _estimates(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, int], tuple[float, float]]:
-    """Return the estimates of both versions by kernel, device and subgroup size."""
-    found: dict[tuple[str, str, int], dict[str, float]] = {}
-    for row in rows:
-        value = next((row["quantities"][name] for name in ESTIMATES if name in row["quantities"]), None)
-        if row["status"] == Status.COMPILED and value is not None:
-            key = (row["kernel"], row["device"], row["subgroup_size"])
-            found.setdefault(key, {})[row["version"]] = value
-    return {key: (both["subgroup"], both["shared"]) for key, both in found.items() if len(both) == 2}
-
-
-def _table(family: str, rows: Sequence[dict[str, Any]]) -> str:
+def _table(family: str, kernels: Mapping[str, Estimates]) -> str:
     title, estimate = FAMILIES[family]
-    estimates = _estimates(rows)
-    columns = list(
-        dict.fromkeys(
-            (row["device"], row["subgroup_size"]) for row in rows if row["device"].startswith(f"{family}:")
-        )
-    )
-    heads = [f"{device.partition(':')[2]}, {size}" for device, size in columns]
+    every = dict.fromkeys(column for kernel in kernels.values() for column in kernel)
+    columns = [column for column in every if column.startswith(f"{family}:")]
+    heads = [column.partition(":")[2] for column in columns]
     lines = [f"## {title}", "", f"The estimate is the {estimate}. Columns: GPU and subgroup size.", ""]
     lines += ["| kernel | " + " | ".join(heads) + " |", "|---" * (len(columns) + 1) + "|"]
-    for kernel in dict.fromkeys(row["kernel"] for row in rows):
-        cells = [_cell(estimates.get((kernel, *column))) for column in columns]
-        lines.append(f"| {kernel} | " + " | ".join(cells) + " |")
+    for name, kernel in kernels.items():
+        cells = [_cell(kernel.get(column, {})) for column in columns]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def _cell(both: tuple[float, float] | None) -> str:
-    if both is None:
+def _cell(estimates: Mapping[str, float]) -> str:
+    if len(estimates) < 2:
         return "–"
-    text = f"{both[0]:g}/{both[1]:g}"
-    return f"**{text}**" if both[1] < both[0] else text
+    subgroup, shared = estimates["subgroup"], estimates["shared"]
+    text = f"{subgroup:g}/{shared:g}"
+    return f"**{text}**" if shared < subgroup else text
 
 
 def _write(data: dict[str, Any]) -> None:
-    """Write the data with one line for each cost."""
-    head = json.dumps({name: value for name, value in data.items() if name != "costs"})[:-1]
-    rows = ",\n".join(map(json.dumps, data["costs"]))
-    DATA.write_text(f'{head}, "costs": [\n{rows}\n]}}\n')
+    """Write the data with one line for each kernel."""
+    head = json.dumps({name: value for name, value in data.items() if name != "estimates"})[:-1]
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(its)}" for name, its in data["estimates"].items())
+    DATA.write_text(f'{head}, "estimates": {{\n{lines}\n}}}}\n')
 
 
 def main() -> None:
