@@ -2,7 +2,7 @@
 
     vkgroup drivers fetch radv nvk turnip honeykrisp
     python bench/foreign_cost.py --ggml DIR --ncnn DIR --prefix-sums DIR --samples DIR [--device GLOBS]
-    python bench/foreign_cost.py --page   # writes docs/cost-real-shaders.md from the recorded costs
+    python tests/documentation/included.py   # puts `section` into docs/results/real-shaders.md
 
 The folders are those of the projects: ggml, ncnn, GPUPrefixSums and Vulkan-Samples. Nothing is executed.
 """
@@ -31,7 +31,6 @@ from vkgroup.workers.multi_device import choose
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "bench" / "results" / "compile-only" / "foreign_cost.json"
-PAGE = ROOT / "docs" / "cost-real-shaders.md"
 
 REVISIONS = {
     "ggml": "d99724f2 (2026-08-21)",
@@ -238,41 +237,29 @@ _EXAMPLES = {
 _FAILED = (Status.REJECTED, Status.CRASH, Status.TIMEOUT)
 
 
-def page(data: dict[str, Any]) -> str:
-    """Return the page of recorded costs."""
+def section(data: dict[str, Any]) -> str:
+    """Return the results of the recorded costs in Markdown."""
     rows = rows_of(data)
     devices = list(dict.fromkeys(row["device"] for row in rows))
     compiled = sum(row["status"] == Status.COMPILED for row in rows)
     projects = ", ".join(f"{name} {revision}" for name, revision in data["revisions"].items())
     parts = [
-        "# Static cost of shaders of other projects",
         f"Of {len(rows):,} compilations of {len(SHADERS)} shaders for {len(devices)} GPUs at each subgroup "
-        f"size, {compiled:,} succeeded ({data['date']}: {', '.join(data['drivers'])}; [cost](cost.md)). "
-        "Nothing was executed.",
-        f"The shaders are those of {projects}. They are compiled as their projects compile them; "
-        "specialization constants have their defaults, except those of flash attention. "
-        "`python bench/foreign_cost.py` repeats it.",
-        "## GPUs that compile a shader",
-        f"{len(devices)} GPUs, of which turnip:702 has Vulkan 1.0 and no subgroups. A GPU spills if a "
-        "compilation at one of its subgroup sizes does.",
-        _counts(rows),
-        "## Reasons",
+        f"size, {compiled:,} succeeded ({data['date']}: {', '.join(data['drivers'])}).",
+        f"The shaders are those of {projects}.",
+        _table(rows),
+        "Reasons:",
         _reasons(rows),
-        "NVK's compiler has the same error for sums of 64-bit integers ([finding](findings/nvk.md)).",
-        "## Examples",
-        "Vector registers, instructions, and in brackets spills if there are some. Units differ between "
-        "drivers: compare shaders in a column, not columns. Columns: GPU and subgroup size; – if the driver "
-        "chooses another size.",
-        _examples(rows),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
-def _counts(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the table of the numbers of GPUs for each shader."""
+def _table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the table of shaders: on how many GPUs they compile, fail and spill, and some quantities."""
+    found = {(row["project"], row["shader"], row["device"], row["subgroup_size"]): row for row in rows}
     lines = [
-        "| project | shader | compile it | lack a feature | reject it or crash | spill |",
-        "|---|---|---|---|---|---|",
+        f"| project | shader | compile | fail | spill | {' | '.join(_EXAMPLES.values())} |",
+        "|---" * (5 + len(_EXAMPLES)) + "|",
     ]
     for shader in SHADERS:
         by_device: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -284,10 +271,10 @@ def _counts(rows: Sequence[dict[str, Any]]) -> str:
             statuses = {row["status"] for row in its}
             counts["failed"] += bool(statuses & set(_FAILED))
             counts["compiled"] += statuses == {Status.COMPILED}
-            counts["lacking"] += Status.NOT_SUPPORTED in statuses
             counts["spilled"] += any(row["quantities"].get("spills") for row in its)
-        cells = (counts[name] or "" for name in ("compiled", "lacking", "failed", "spilled"))
-        lines.append(f"| {shader.project} | {shader.title} | {' | '.join(map(str, cells))} |")
+        numbers = (str(counts[name] or "") for name in ("compiled", "failed", "spilled"))
+        cells = [_cell(found.get((shader.project, shader.title, *column))) for column in _EXAMPLES]
+        lines.append(f"| {' | '.join((shader.project, shader.title, *numbers, *cells))} |")
     return "\n".join(lines)
 
 
@@ -311,19 +298,6 @@ def _reasons(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _examples(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the table of quantities for some devices."""
-    found = {(row["project"], row["shader"], row["device"], row["subgroup_size"]): row for row in rows}
-    lines = [
-        f"| shader | {' | '.join(_EXAMPLES.values())} |",
-        "|---" * (1 + len(_EXAMPLES)) + "|",
-    ]
-    for shader in SHADERS:
-        cells = [_cell(found.get((shader.project, shader.title, *column))) for column in _EXAMPLES]
-        lines.append(f"| {shader.title} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
 def _cell(row: dict[str, Any] | None) -> str:
     if row is None:
         return "–"
@@ -336,19 +310,14 @@ def _cell(row: dict[str, Any] | None) -> str:
 
 
 def main() -> None:
-    """Write the data, or the page."""
+    """Write the data."""
     parser = argparse.ArgumentParser(description=__doc__)
     for project in ("ggml", "ncnn", "prefix-sums", "samples"):
-        parser.add_argument(f"--{project}", type=Path, metavar="DIR")
+        parser.add_argument(f"--{project}", type=Path, metavar="DIR", required=True)
     parser.add_argument("--device", default="radv:*,nvk:*,turnip:*,honeykrisp:*", metavar="GLOBS")
-    parser.add_argument("--page", action="store_true", help="write the page from the recorded costs")
     options = parser.parse_args()
     folders = (options.ggml, options.ncnn, options.prefix_sums, options.samples)
-    if not options.page:
-        if None in folders:
-            parser.error("name the folders of all four projects")
-        measure(dict(zip(REVISIONS, folders, strict=True)), options.device)
-    PAGE.write_text(page(json.loads(DATA.read_text())))
+    measure(dict(zip(REVISIONS, folders, strict=True)), options.device)
 
 
 if __name__ == "__main__":

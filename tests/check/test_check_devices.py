@@ -31,7 +31,7 @@ _NAMES = (
     "virtual_machine",
 )
 
-# SwiftShader compares the first component only (docs/driver-findings.md).
+# SwiftShader compares the first component only (docs/results/index.md).
 _ALL_EQUAL = """#version 460
 #extension GL_KHR_shader_subgroup_vote : require
 layout(local_size_x = 64) in;

@@ -212,7 +212,7 @@ def test_sizes_without_a_quad_are_not_covered(checked) -> None:
     assert checked(_RIGHT[0], "--subgroup-size", "1,2")["code"] == 2
 
 
-# SwiftShader compares the first component only (docs/driver-findings.md).
+# SwiftShader compares the first component only (docs/results/index.md).
 _ALL_EQUAL = """#version 450
 #extension GL_KHR_shader_subgroup_vote : require
 #extension GL_KHR_shader_subgroup_ballot : require

@@ -127,7 +127,7 @@ def test_each_configuration_has_one_line(listed) -> None:
 
 
 def test_every_field_of_an_entry_is_documented(listed) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "check-json.md").read_text()
+    text = (Path(__file__).parents[2] / "docs/shaders/testing.md").read_text()
     documented = set(re.findall(r"^\| `configurations\[\]\.(\w+)` \|", text, re.MULTILINE))
     *_, entries, _ = listed("--configuration", "one")
     assert documented == entries["one"].keys()

@@ -20,7 +20,7 @@ from vkgroup.record.record import AGAINST_THE_DEVICE
 ACCESS_CHAIN, IMAGE_WRITE, ATOMIC_ADD, ATOMIC_OR, NAME = 65, 99, 234, 241, 5
 SAMPLED_IMAGE, DECORATE, NON_UNIFORM = 86, 71, 5300
 
-#: See docs/driver-findings.md: SwiftShader takes the sampler of one invocation for all.
+#: See docs/results/index.md: SwiftShader takes the sampler of one invocation for all.
 KNOWN = {
     "descriptor_indexing.compute.sampler.read.nonuniform",
     "descriptor_indexing.fragment.sampler.read.nonuniform",

@@ -164,7 +164,7 @@ class TestReasons:
         assert "no mutant: not valid" in result.detail
 
     def test_mutants_of_a_failing_module_do_not_count(self, swiftshader) -> None:
-        """See docs/driver-findings.md."""
+        """See docs/results/index.md."""
         (result,) = judged(
             "swiftshader", ("vote.compute.subgroupAllEqual.vec2.all.exact", "constant", "true")
         )

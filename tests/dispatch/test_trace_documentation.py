@@ -1,4 +1,4 @@
-"""Run the examples of docs/ray-tracing.md and docs/ray-tracing-scenes.md, and compare their output."""
+"""Run the examples of docs/python/ray-tracing.md, and compare their output."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 from vkgroup.drivers import Driver
 from vkgroup.spec.stages import RAY_STAGES
 
-DOCS = Path(__file__).parents[2] / "docs"
-DOCUMENT, REPEATED = DOCS / "ray-tracing.md", DOCS / "ray-tracing-scenes.md"
+DOCUMENT = Path(__file__).parents[2] / "docs/python/ray-tracing.md"
 
 
 def test_the_examples_print_what_they_say(
@@ -22,8 +21,6 @@ def test_the_examples_print_what_they_say(
     names: dict[str, object] = {}
     for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(code, str(DOCUMENT), "exec"), names)
-    (code,) = re.findall(r"```python\n(.*?)```", REPEATED.read_text("utf-8"), re.DOTALL)
-    exec(compile(code, str(REPEATED), "exec"), names)
     assert isinstance(names["seconds"], float)
     said = re.findall(r"^print\(.*\)\s+# (.*)$", text, re.MULTILINE)
     assert len(said) == len(RAY_STAGES)

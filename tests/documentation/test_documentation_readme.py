@@ -49,6 +49,7 @@ def test_the_python_example_prints_what_it_says(
         ("README.md", "check", 1),
         ("README.md", "run", 0),
         ("docs/guides/judging.md", "conform", 1),
+        ("docs/benchmarks/index.md", "bench", 0),
     ],
 )
 def test_a_command_prints_what_the_page_shows(

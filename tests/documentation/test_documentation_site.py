@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from mkdocs.config import load_config
 
 from vkgroup.cli.main import COMMANDS, parser
 
@@ -32,6 +33,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert done.returncode == 0, done.stderr
     return folder
+
+
+@pytest.mark.parametrize("tab", ["Shaders", "Benchmarks", "Python", "Results"])
+def test_a_tab_has_at_most_nine_pages_and_no_sections(tab: str) -> None:
+    (pages,) = (entry[tab] for entry in load_config(str(ROOT / "mkdocs.yml"))["nav"] if tab in entry)
+    paths = [page if isinstance(page, str) else next(iter(page.values())) for page in pages]
+    assert 0 < len(paths) <= 9
+    assert all(isinstance(path, str) for path in paths)
 
 
 @pytest.mark.slow
@@ -90,7 +99,7 @@ def test_search_and_menu_work_when_the_site_is_opened_from_its_folder(site: Path
         results.first.click()
         page.wait_for_url(re.compile("reconvergence.*[.]html"))
         page.locator("a.md-tabs__link", has_text="Python").click()
-        page.wait_for_url(re.compile("runtime[.]html$"))
+        page.wait_for_url(re.compile("examples[.]html$"))
         assert "Ten examples" in page.locator("nav.md-nav--primary").inner_text()
     assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
 

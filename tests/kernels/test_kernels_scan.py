@@ -205,7 +205,7 @@ def test_types(references: dict[int, Device], dtype: np.dtype[Any], implementati
 
 
 def _additions(length: int, subgroup: int, tuning: dict[str, int]) -> int:
-    """Return how many additions lie at most between an element and a result (docs/kernels-scan.md)."""
+    """Return the bound of docs/benchmarks/reduce-and-scan.md on the additions from an element to a result."""
     subgroups = tuning["workgroup"] // subgroup
     tiles = -(-length // (tuning["workgroup"] * tuning["items"]))
     lane = 3 + subgroup + tuning["items"] // 4

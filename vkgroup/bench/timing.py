@@ -41,7 +41,7 @@ class GpuLoad(Closing):
 
     A GPU that is mostly idle lowers its clocks, and needs a third of a second of uninterrupted work to raise
     them again. On an H200 with gaps of 5 ms between runs of 1 ms, a sum of 2^28 numbers took 2.4 times as
-    long as without the gaps (docs/bench-method.md). The GPU is idle while the host prepares and compares
+    long as without the gaps (docs/benchmarks/method.md). The GPU is idle while the host prepares and compares
     data, so later runs would be timed at low clocks.
     """
 

@@ -119,7 +119,7 @@ def _print_summary(run: Run, unknown: int, missing: int, report: Path | None, co
     causes = [cause for cause in summary["causes"] if cause["known"]]
     if causes:
         console.write_line(
-            f"Known errors of this driver: {len(causes)} (docs/driver-findings.md)", style="bold"
+            f"Known errors of this driver: {len(causes)} (docs/results/index.md)", style="bold"
         )
         width = max(len(f"{cause['count']:,}") for cause in causes)
         for cause in causes:

@@ -65,7 +65,7 @@ BARRIERS: dict[str, Barrier] = {
 """All barriers by name."""
 
 SEEN_TO_HANG = {("task", "nested"), ("mesh", "nested"), ("tessellation_control", "nested")}
-"""Stages and patterns in which barriers have hung a GPU (docs/driver-findings.md), or are likely to hang it:
+"""Stages and patterns in which barriers have hung a GPU (docs/results/index.md), or are likely to hang it:
 drivers treat mesh shaders like task shaders."""
 
 # memory → (declaration, write of {value} to {cell}, read of {cell}); {k} numbers the case in its batch.

@@ -246,7 +246,7 @@ class ResourceDevice(Closing):
         host : on a discrete GPU, keep the buffer in the host's memory: quick to read and
             write from Python, slow for the GPU.
         shared : let CUDA see the memory too, so that torch and CuPy use it without a copy
-            (docs/zero-copy.md). Where shaders run on the host, they can do so with any buffer.
+            (docs/python/sharing-memory.md). Where shaders run on the host, they can do so with any buffer.
 
         Raises
         ------

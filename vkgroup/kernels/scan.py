@@ -168,7 +168,7 @@ def cumsum(
 
     On one device, with one tuning, the same call always returns the same bits: the order in which tiles
     publish their prefixes does not change the additions. The order of additions differs from NumPy's;
-    ``docs/kernels-scan.md`` bounds the difference.
+    ``docs/benchmarks/reduce-and-scan.md`` bounds the difference.
 
     Examples
     --------

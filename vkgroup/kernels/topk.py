@@ -152,7 +152,7 @@ def plan_topk(
     if k < 1:
         raise InvalidDispatch("A plan selects at least one element; k is 0.")
     if implementation == "auto" and "nvidia" in kinds(device):
-        implementation = "shared"  # 1.5 to 2 times as fast on an H200 (docs/kernels-search.md)
+        implementation = "shared"  # 1.5 to 2 times as fast on an H200 (docs/benchmarks/sort-and-search.md)
     version = choose_full(device, implementation, *_OPERATIONS)
     values = checked_values(device, "topk", version, tuning, _ALLOWED)
     values["workgroup"] = possible_workgroup(device, values["workgroup"])

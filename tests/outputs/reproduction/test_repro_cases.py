@@ -25,7 +25,7 @@ from vkgroup.workers.opening import select
 from vkgroup.workers.spare import PROGRAM
 
 CASE = "vote.compute.subgroupAllEqual.vec3.nested.exact"
-"""SwiftShader compares the first component alone (docs/driver-findings.md)."""
+"""SwiftShader compares the first component alone (docs/results/index.md)."""
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +166,7 @@ def test_without_expected_values_and_rules_the_record_is_compared(
 
 @pytest.mark.usefixtures("swiftshader")
 def test_the_readme_draws_what_families_without_expected_lanes_found(tmp_path: Path) -> None:
-    """SwiftShader reads through another invocation's sampler (docs/driver-findings.md)."""
+    """SwiftShader reads through another invocation's sampler (docs/results/index.md)."""
     case = "descriptor_indexing.compute.sampler.read.nonuniform"
     result = make(select("swiftshader"), case, tmp_path / "sampler")
     assert result.evidence is not None

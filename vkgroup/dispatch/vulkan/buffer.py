@@ -341,7 +341,7 @@ def adopt(device: LogicalDevice, value: Any, copy: bool | None) -> VulkanBuffer:
     if copy is False:
         raise NotShareable(
             "The array cannot be used in place: its memory is none that vkgroup has exported, it begins where"
-            " the device cannot bind a buffer, or it is read-only (docs/zero-copy.md)."
+            " the device cannot bind a buffer, or it is read-only (docs/python/sharing-memory.md)."
         )
     buffer = VulkanBuffer(device, array.nbytes, shared=True)
     copy_in(array, buffer.memory)

@@ -305,7 +305,7 @@ class VulkanDevice(Device):
         """The target that modules for this device are compiled for.
 
         Mesa before 23 ends the process at `HelperInvocation` as SPIR-V 1.6 has it, volatile
-        (docs/driver-findings.md), so modules for it are of SPIR-V 1.5.
+        (docs/results/index.md), so modules for it are of SPIR-V 1.5.
         """
         capabilities = self.capabilities
         if capabilities.driver_name == "llvmpipe" and capabilities.driver_info.startswith("Mesa 22."):
