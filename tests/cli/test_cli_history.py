@@ -128,7 +128,7 @@ def test_recorded_runs_are_added_listed_exported_and_removed(tmp_path: Path, cap
     assert "there already: probe of NVIDIA H200" in capsys.readouterr().out
     assert main(["history", "--kind", "bench", "--device", "h200"]) == 0
     printed = capsys.readouterr().out
-    assert "762 timed" in printed
+    assert "691 timed" in printed
     assert "probe " not in printed
     (probe,) = _list(capsys, "--kind", "probe")
     assert main(["history", "export", database, probe["id"], "--out", str(tmp_path / "out")]) == 0
