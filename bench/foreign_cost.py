@@ -23,8 +23,8 @@ from ncnn_options import needed, option_sets
 from ncnn_shaders import local_size
 from real_shaders.ncnn_source import DEVICE_MACROS, source_of
 
-from vkgroup.compiler import Target, compile_file, compile_source
-from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of
+from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
+from vkgroup.cost import CompileJob, CompileStatus, Cost, costs_of_jobs, job_of
 from vkgroup.device.fetched import gpu_of
 from vkgroup.spirv import Module
 from vkgroup.workers.multi_device import choose
@@ -122,7 +122,7 @@ def modules(roots: Mapping[str, Path]) -> Iterator[tuple[Foreign, Module]]:
         root = roots[shader.project]
         if shader.project == "ggml":
             entry = configuration(shader.name, variants[shader.name])
-            target = next(target for target in Target if entry["target"] == _version(target))
+            target = next(target for target in TargetEnvironment if entry["target"] == _version(target))
             yield shader, compile_file(folder / entry["shader"], defines=entry["defines"], target=target)
         elif shader.project == "ncnn":
             yield shader, _ncnn(root / "src", shader.name)
@@ -134,16 +134,16 @@ def modules(roots: Mapping[str, Path]) -> Iterator[tuple[Foreign, Module]]:
                 compiler="dxc",
                 # HLSL counts constant buffers, buffers that are read, and others apart from each other.
                 register_shifts={"t": 8, "u": 16},
-                target=Target.VULKAN_1_2,
+                target=TargetEnvironment.VULKAN_1_2,
             )
             yield shader, module
         else:
             file = root / "shaders" / shader.name
             includes = [root / "shaders" / "includes" / "glsl"]
-            yield shader, compile_file(file, include_paths=includes, target=Target.VULKAN_1_2)
+            yield shader, compile_file(file, include_paths=includes, target=TargetEnvironment.VULKAN_1_2)
 
 
-def _version(target: Target) -> str:
+def _version(target: TargetEnvironment) -> str:
     return ".".join(map(str, target.vulkan_version))
 
 
@@ -158,12 +158,12 @@ def _ncnn(root: Path, name: str) -> Module:
     file = folder / f"{name}.comp"
     size = local_size(source_of(file, root / "gpu.cpp", used, support))
     text = source_of(file, root / "gpu.cpp", used, support, DEVICE_MACROS, size)
-    return compile_source(text, stage="compute", include_paths=[folder], target=Target.VULKAN_1_1)
+    return compile_source(text, stage="compute", include_paths=[folder], target=TargetEnvironment.VULKAN_1_1)
 
 
 def measure(roots: Mapping[str, Path], choice: str) -> None:
     """Compile the shaders for each device, and write the costs after each."""
-    jobs: list[tuple[Foreign, Job]] = [
+    jobs: list[tuple[Foreign, CompileJob]] = [
         (shader, job_of(module, specialization=shader.specialization)) for shader, module in modules(roots)
     ]
     devices = choose(choice)
@@ -188,7 +188,7 @@ _DETAIL_LINES = 4
 
 def _recorded(device: str, cost: Cost) -> dict[str, Any]:
     """Return what the page shows: the error, or the quantities other than 0."""
-    if cost.status != Status.COMPILED:
+    if cost.status != CompileStatus.COMPILED:
         detail = "\n".join(cost.detail.splitlines()[:_DETAIL_LINES])
         return {"status": cost.status.value, "detail": detail}
     names = _QUANTITIES if (device, cost.subgroup_size) in _EXAMPLES else ("spills",)
@@ -211,7 +211,7 @@ def rows_of(data: dict[str, Any]) -> list[dict[str, Any]]:
             "shader": shader,
             "device": device,
             "subgroup_size": int(size),
-            "status": cost.get("status", Status.COMPILED.value),
+            "status": cost.get("status", CompileStatus.COMPILED.value),
             "detail": cost.get("detail", ""),
             "quantities": {name: cost[name] for name in _QUANTITIES if name in cost},
         }
@@ -234,14 +234,14 @@ _EXAMPLES = {
 }
 """Columns of the table of examples, by device and subgroup size."""
 
-_FAILED = (Status.REJECTED, Status.CRASH, Status.TIMEOUT)
+_FAILED = (CompileStatus.REJECTED, CompileStatus.CRASH, CompileStatus.TIMEOUT)
 
 
 def section(data: dict[str, Any]) -> str:
     """Return the results of the recorded costs in Markdown."""
     rows = rows_of(data)
     devices = list(dict.fromkeys(row["device"] for row in rows))
-    compiled = sum(row["status"] == Status.COMPILED for row in rows)
+    compiled = sum(row["status"] == CompileStatus.COMPILED for row in rows)
     projects = ", ".join(f"{name} {revision}" for name, revision in data["revisions"].items())
     parts = [
         f"Of {len(rows):,} compilations of {len(SHADERS)} shaders for {len(devices)} GPUs at each subgroup "
@@ -270,7 +270,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
         for its in by_device.values():
             statuses = {row["status"] for row in its}
             counts["failed"] += bool(statuses & set(_FAILED))
-            counts["compiled"] += statuses == {Status.COMPILED}
+            counts["compiled"] += statuses == {CompileStatus.COMPILED}
             counts["spilled"] += any(row["quantities"].get("spills") for row in its)
         numbers = (str(counts[name] or "") for name in ("compiled", "failed", "spilled"))
         cells = [_cell(found.get((shader.project, shader.title, *column))) for column in _EXAMPLES]
@@ -282,7 +282,7 @@ def _reasons(rows: Sequence[dict[str, Any]]) -> str:
     """Return a list of the reasons why shaders do not compile, with the shaders and GPUs."""
     reasons: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        if row["status"] != Status.COMPILED and row["device"] != "turnip:702":
+        if row["status"] != CompileStatus.COMPILED and row["device"] != "turnip:702":
             lines = row["detail"].splitlines()
             # The last words of NVK's compiler follow the name of a thread.
             words = " ".join(line for line in lines[:3] if not line.startswith("thread "))
@@ -293,7 +293,7 @@ def _reasons(rows: Sequence[dict[str, Any]]) -> str:
     ):
         devices = ", ".join(dict.fromkeys(row["device"] for row in its))
         shaders = ", ".join(dict.fromkeys(row["shader"] for row in its))
-        what = "lacks" if status == Status.NOT_SUPPORTED else f"{status}:"
+        what = "lacks" if status == CompileStatus.NOT_SUPPORTED else f"{status}:"
         lines.append(f"- {what} {words}: {shaders} for {devices}.")
     return "\n".join(lines)
 
@@ -301,8 +301,8 @@ def _reasons(rows: Sequence[dict[str, Any]]) -> str:
 def _cell(row: dict[str, Any] | None) -> str:
     if row is None:
         return "–"
-    if row["status"] != Status.COMPILED:
-        return "lacks a feature" if row["status"] == Status.NOT_SUPPORTED else str(row["status"])
+    if row["status"] != CompileStatus.COMPILED:
+        return "lacks a feature" if row["status"] == CompileStatus.NOT_SUPPORTED else str(row["status"])
     quantities = row["quantities"]
     spills = quantities.get("spills", 0)
     text = f"{quantities['vector_registers']:g}, {quantities['instructions']:,.0f}"

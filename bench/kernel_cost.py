@@ -17,8 +17,8 @@ from typing import Any
 
 from vkgroup.base import resources
 from vkgroup.compiler import compile_file
-from vkgroup.compiler.request import Target
-from vkgroup.cost import Job, Status, costs_of_jobs
+from vkgroup.compiler.request import TargetEnvironment
+from vkgroup.cost import CompileJob, CompileStatus, costs_of_jobs
 from vkgroup.device.fetched import gpu_of, representatives
 from vkgroup.workers.opening import select
 
@@ -59,7 +59,7 @@ def measure() -> dict[str, Any]:
     """Return the costs of all pairs, and when and with which drivers they were made."""
     devices = [select(choice) for choice in representatives()]
     versions = [
-        (name, version, Job(compile_file(path, target=Target.VULKAN_1_2).to_bytes()))
+        (name, version, CompileJob(compile_file(path, target=TargetEnvironment.VULKAN_1_2).to_bytes()))
         for name, *paths in pairs()
         for version, path in zip(("subgroup", "shared"), paths, strict=True)
     ]
@@ -73,7 +73,7 @@ def measure() -> dict[str, Any]:
                 estimate = next(
                     (cost.quantities[kind] for kind in ESTIMATES if kind in cost.quantities), None
                 )
-                if cost.status == Status.COMPILED and estimate is not None:
+                if cost.status == CompileStatus.COMPILED and estimate is not None:
                     column[version] = estimate
         print(device.choice, flush=True)
     drivers = sorted({device.icd for device in devices})

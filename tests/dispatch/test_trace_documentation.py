@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.spec.stages import RAY_STAGES
 
 DOCUMENT = Path(__file__).parents[2] / "docs/python/ray-tracing.md"
 
 
 def test_the_examples_print_what_they_say(
-    lavapipe: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    lavapipe: CachedDriver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("VKGROUP_DEVICE", lavapipe.name)
     text = DOCUMENT.read_text("utf-8")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vkgroup.record.causes.findings import Finding, all_findings
+from vkgroup.record.causes.findings import KnownError, all_findings
 from vkgroup.spec.strength import STRENGTHS
 
 _ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ RADV, NVK, Turnip and Honeykrisp of Mesa 26.1.6 (Debian 13) compiled shaders for
 ([compile-only devices](../compile-only.md)). Nothing was executed. [All drivers](index.md#drivers)."""
 
 
-def findings_of(driver: Driver) -> list[Finding]:
+def findings_of(driver: Driver) -> list[KnownError]:
     """Return the findings in a driver: those in all its versions first, then by version."""
     found = [finding for finding in all_findings() if finding.driver == driver.driver]
     return sorted(found, key=lambda finding: (-len(finding.seen), finding.seen, finding.id))
@@ -118,7 +118,7 @@ def _section(driver: Driver) -> str:
     return "\n\n".join(parts)
 
 
-def _finding(finding: Finding, level: str) -> list[str]:
+def _finding(finding: KnownError, level: str) -> list[str]:
     """Return the paragraphs of one finding."""
     parts = [f"{level} {finding.title}"]
     if finding.fixed:

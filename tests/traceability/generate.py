@@ -3,7 +3,7 @@
 ::
 
     python tests/traceability/generate.py
-    python tests/traceability/generate.py --results swiftshader=out/swiftshader --junit tests.xml
+    python tests/traceability/generate.py --results swiftshader=out/swiftshader
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from trace_evidence import exists
 from trace_model import PAGES, documents
 from trace_pages import all_pages
-from trace_status import DEVICES, HOST, load, record, save
+from trace_status import DEVICES, load, record, save
 
 
 def _named(text: str) -> tuple[str, Path]:
@@ -25,10 +25,6 @@ def _named(text: str) -> tuple[str, Path]:
     if not Path(path).exists():
         raise argparse.ArgumentTypeError(f"there is no {path}")
     return device, Path(path)
-
-
-def _tests(text: str) -> tuple[str, Path]:
-    return _named(text if "=" in text else f"{HOST}={text}")
 
 
 def main() -> None:
@@ -43,14 +39,6 @@ def main() -> None:
         help="a folder of `vkgroup conform --out`; several of one device are taken together",
     )
     parser.add_argument(
-        "--junit",
-        metavar="[DEVICE=]FILE",
-        type=_tests,
-        action="append",
-        default=[],
-        help="a file of `pytest --junitxml`; DEVICE: where tests ran whose names tell no device",
-    )
-    parser.add_argument(
         "--tutorial",
         metavar="DEVICE=FILE",
         type=_named,
@@ -63,7 +51,7 @@ def main() -> None:
     runs: dict[str, list[Path]] = {}
     for device, folder in arguments.results:
         runs.setdefault(device, []).append(folder)
-    recorded = record(load(), every, runs, arguments.junit, arguments.tutorial)
+    recorded = record(load(), every, runs, arguments.tutorial)
     save(recorded)
     PAGES.mkdir(parents=True, exist_ok=True)
     for name, text in all_pages(every, recorded).items():
