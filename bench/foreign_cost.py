@@ -167,42 +167,63 @@ def measure(roots: Mapping[str, Path], choice: str) -> None:
         (shader, job_of(module, specialization=shader.specialization)) for shader, module in modules(roots)
     ]
     devices = choose(choice)
-    rows: list[dict[str, Any]] = []
+    found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
     start = time.monotonic()
     for device in devices:
         for (shader, _), costs in zip(
             jobs, costs_of_jobs(device, [job for _, job in jobs], timeout=120), strict=True
         ):
-            rows += [_row(shader, gpu_of(device).choice, cost) for cost in costs]
+            gpu = gpu_of(device).choice
+            sizes = {str(cost.subgroup_size): _recorded(gpu, cost) for cost in costs}
+            found.setdefault(gpu, {}).setdefault(shader.project, {})[shader.title] = sizes
         print(f"{device.choice}: {time.monotonic() - start:.0f} s", flush=True)
         drivers = sorted({other.icd for other in devices})
         head = {"date": time.strftime("%Y-%m-%d"), "drivers": drivers, "revisions": REVISIONS}
-        _write({**head, "costs": rows})
+        _write({**head, "costs": found})
 
 
 _DETAIL_LINES = 4
 """Lines of an error that are recorded; a backtrace follows them."""
 
 
-def _row(shader: Foreign, device: str, cost: Cost) -> dict[str, Any]:
-    return {
-        "project": shader.project,
-        "shader": shader.title,
-        "device": device,
-        "subgroup_size": cost.subgroup_size,
-        "status": cost.status.value,
-        "detail": "\n".join(cost.detail.splitlines()[:_DETAIL_LINES]),
-        "quantities": cost.quantities,
-    }
+def _recorded(device: str, cost: Cost) -> dict[str, Any]:
+    """Return what the page shows: the error, or the quantities other than 0."""
+    if cost.status != CompileStatus.COMPILED:
+        detail = "\n".join(cost.detail.splitlines()[:_DETAIL_LINES])
+        return {"status": cost.status.value, "detail": detail}
+    names = _QUANTITIES if (device, cost.subgroup_size) in _EXAMPLES else ("spills",)
+    return {name: cost.quantities[name] for name in names if cost.quantities.get(name)}
 
 
 def _write(data: dict[str, Any]) -> None:
-    """Write the data with one line for each cost."""
+    """Write the data with one line for each device."""
     head = json.dumps({name: value for name, value in data.items() if name != "costs"})[:-1]
-    rows = ",\n".join(map(json.dumps, data["costs"]))
+    lines = ",\n".join(f"{json.dumps(device)}: {json.dumps(its)}" for device, its in data["costs"].items())
     DATA.parent.mkdir(parents=True, exist_ok=True)
-    DATA.write_text(f'{head}, "costs": [\n{rows}\n]}}\n')
+    DATA.write_text(f'{head}, "costs": {{\n{lines}\n}}}}\n')
 
+
+def rows_of(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a row for each device, shader and subgroup size."""
+    return [
+        {
+            "project": project,
+            "shader": shader,
+            "device": device,
+            "subgroup_size": int(size),
+            "status": cost.get("status", CompileStatus.COMPILED.value),
+            "detail": cost.get("detail", ""),
+            "quantities": {name: cost[name] for name in _QUANTITIES if name in cost},
+        }
+        for device, projects in data["costs"].items()
+        for project, shaders in projects.items()
+        for shader, sizes in shaders.items()
+        for size, cost in sizes.items()
+    ]
+
+
+_QUANTITIES = ("vector_registers", "instructions", "spills")
+"""Quantities in the table of examples; of the other devices only spills are recorded."""
 
 _EXAMPLES = {
     ("radv:navi31", 32): "AMD navi31, 32",
@@ -218,7 +239,7 @@ _FAILED = (CompileStatus.REJECTED, CompileStatus.CRASH, CompileStatus.TIMEOUT)
 
 def section(data: dict[str, Any]) -> str:
     """Return the results of the recorded costs in Markdown."""
-    rows = data["costs"]
+    rows = rows_of(data)
     devices = list(dict.fromkeys(row["device"] for row in rows))
     compiled = sum(row["status"] == CompileStatus.COMPILED for row in rows)
     projects = ", ".join(f"{name} {revision}" for name, revision in data["revisions"].items())

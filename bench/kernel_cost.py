@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from vkgroup.base import resources
 from vkgroup.compiler import compile_file
 from vkgroup.compiler.request import TargetEnvironment
-from vkgroup.cost import CompileJob, CompileStatus, Cost, costs_of_jobs
+from vkgroup.cost import CompileJob, CompileStatus, costs_of_jobs
 from vkgroup.device.fetched import gpu_of, representatives
 from vkgroup.workers.opening import select
 
@@ -29,13 +29,16 @@ ESTIMATES = ("inverse_throughput", "latency", "instructions")
 """Quantities that a version is compared by: the first that the driver reports."""
 
 COLUMNS = {
-    ("radv:navi31", 32): "AMD navi31, 32",
-    ("radv:navi31", 64): "AMD navi31, 64",
-    ("nvk:ga100", 32): "NVIDIA ga100, 32",
-    ("turnip:730", 64): "Adreno 730, 64",
-    ("honeykrisp:m1", 32): "Apple m1, 32",
+    "radv:navi31, 32": "AMD navi31, 32",
+    "radv:navi31, 64": "AMD navi31, 64",
+    "nvk:ga100, 32": "NVIDIA ga100, 32",
+    "turnip:730, 64": "Adreno 730, 64",
+    "honeykrisp:m1, 32": "Apple m1, 32",
 }
 """Columns of the table, by device and subgroup size."""
+
+Estimates = dict[str, dict[str, float]]
+"""The estimates of a kernel by device and subgroup size (``"radv:navi31, 64"``), and by version."""
 
 
 def pairs() -> Iterator[tuple[str, Path, Path]]:
@@ -60,70 +63,55 @@ def measure() -> dict[str, Any]:
         for name, *paths in pairs()
         for version, path in zip(("subgroup", "shared"), paths, strict=True)
     ]
-    rows: list[dict[str, Any]] = []
+    estimates: dict[str, Estimates] = {name: {} for name, _, _ in pairs()}
     for device in devices:
+        choice = gpu_of(device).choice
         found = costs_of_jobs(device, [job for _, _, job in versions])
         for (name, version, _), costs in zip(versions, found, strict=True):
-            rows += [_row(name, version, gpu_of(device).choice, cost) for cost in costs]
+            for cost in costs:
+                column = estimates[name].setdefault(f"{choice}, {cost.subgroup_size}", {})
+                estimate = next(
+                    (cost.quantities[kind] for kind in ESTIMATES if kind in cost.quantities), None
+                )
+                if cost.status == CompileStatus.COMPILED and estimate is not None:
+                    column[version] = estimate
         print(device.choice, flush=True)
     drivers = sorted({device.icd for device in devices})
-    return {"date": time.strftime("%Y-%m-%d"), "drivers": drivers, "costs": rows}
-
-
-def _row(kernel: str, version: str, device: str, cost: Cost) -> dict[str, Any]:
-    return {
-        "kernel": kernel,
-        "version": version,
-        "device": device,
-        "subgroup_size": cost.subgroup_size,
-        "status": cost.status.value,
-        "detail": cost.detail,
-        "quantities": cost.quantities,
-    }
+    return {"date": time.strftime("%Y-%m-%d"), "drivers": drivers, "estimates": estimates}
 
 
 def table(data: dict[str, Any]) -> str:
     """Return a summary of the recorded costs, and the table of some GPUs."""
-    rows = data["costs"]
-    estimates = estimates_of(rows)
-    devices = {row["device"] for row in rows}
-    smaller = sum(shared < subgroup for subgroup, shared in estimates.values())
+    kernels: dict[str, Estimates] = data["estimates"]
+    devices = {column.partition(",")[0] for kernel in kernels.values() for column in kernel}
+    both = [its for kernel in kernels.values() for its in kernel.values() if len(its) == 2]
+    smaller = sum(its["shared"] < its["subgroup"] for its in both)
     lines = [
-        f"{data['date']}, {', '.join(data['drivers'])}. In {smaller} of {len(estimates)} estimates for"
+        f"{data['date']}, {', '.join(data['drivers'])}. In {smaller} of {len(both)} estimates for"
         f" {len(devices)} GPUs the shared-memory version is smaller (**bold** below).",
         "",
         f"| kernel | {' | '.join(COLUMNS.values())} |",
         "|---" * (1 + len(COLUMNS)) + "|",
     ]
-    for kernel in dict.fromkeys(row["kernel"] for row in rows):
-        cells = [_cell(estimates.get((kernel, *column))) for column in COLUMNS]
-        lines.append(f"| {kernel} | {' | '.join(cells)} |")
+    for name, kernel in kernels.items():
+        cells = [_cell(kernel.get(column, {})) for column in COLUMNS]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def estimates_of(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, int], tuple[float, float]]:
-    """Return the estimates of both versions by kernel, device and subgroup size."""
-    found: dict[tuple[str, str, int], dict[str, float]] = {}
-    for row in rows:
-        value = next((row["quantities"][name] for name in ESTIMATES if name in row["quantities"]), None)
-        if row["status"] == CompileStatus.COMPILED and value is not None:
-            key = (row["kernel"], row["device"], row["subgroup_size"])
-            found.setdefault(key, {})[row["version"]] = value
-    return {key: (both["subgroup"], both["shared"]) for key, both in found.items() if len(both) == 2}
-
-
-def _cell(both: tuple[float, float] | None) -> str:
-    if both is None:
+def _cell(estimates: Mapping[str, float]) -> str:
+    if len(estimates) < 2:
         return "–"
-    text = f"{both[0]:g}/{both[1]:g}"
-    return f"**{text}**" if both[1] < both[0] else text
+    subgroup, shared = estimates["subgroup"], estimates["shared"]
+    text = f"{subgroup:g}/{shared:g}"
+    return f"**{text}**" if shared < subgroup else text
 
 
 def _write(data: dict[str, Any]) -> None:
-    """Write the data with one line for each cost."""
-    head = json.dumps({name: value for name, value in data.items() if name != "costs"})[:-1]
-    rows = ",\n".join(map(json.dumps, data["costs"]))
-    DATA.write_text(f'{head}, "costs": [\n{rows}\n]}}\n')
+    """Write the data with one line for each kernel."""
+    head = json.dumps({name: value for name, value in data.items() if name != "estimates"})[:-1]
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(its)}" for name, its in data["estimates"].items())
+    DATA.write_text(f'{head}, "estimates": {{\n{lines}\n}}}}\n')
 
 
 if __name__ == "__main__":

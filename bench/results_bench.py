@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-RECORDED = Path(__file__).parent / "results" / "nvidia-h200"
+RECORDED = Path(__file__).parent / "results" / "nvidia-h200" / "bench.json"
 COLUMNS = ("", "subgroups", "shared memory", "torch", "CuPy", "wanted", "")
 
 
@@ -20,7 +20,6 @@ class Line:
     Attributes
     ----------
     title : the measured work.
-    file : file of the run, without ``bench_`` and ``.json``.
     benchmarks : benchmarks whose numbers share a cell.
     peer : the peer of the target.
     ratio : target of the peer's time divided by vkgroup's time.
@@ -29,7 +28,6 @@ class Line:
     """
 
     title: str
-    file: str
     benchmarks: Sequence[str]
     peer: str
     ratio: float
@@ -38,31 +36,27 @@ class Line:
 
 
 _ROWS = (1024, 2048, 4096, 8192)
-_MAIN = "reduce_scan_compact_sort"
 LINES = (
-    Line("sum of float32", _MAIN, ("reduce.sum.float32",), "torch", 1.0, 0.97),
-    Line("inclusive scan of float32", _MAIN, ("scan.add.float32",), "torch", 1.35, 0.82),
-    Line("inclusive scan of uint32", _MAIN, ("scan.add.uint32",), "torch", 1.35, 0.82),
-    Line("compaction of uint32, half kept", _MAIN, ("compact.uint32.50",), "torch", 4.0),
+    Line("sum of float32", ("reduce.sum.float32",), "torch", 1.0, 0.97),
+    Line("inclusive scan of float32", ("scan.add.float32",), "torch", 1.35, 0.82),
+    Line("inclusive scan of uint32", ("scan.add.uint32",), "torch", 1.35, 0.82),
+    Line("compaction of uint32, half kept", ("compact.uint32.50",), "torch", 4.0),
     Line(
         "histogram of 256 bins: uniform, all equal",
-        "histogram",
         ("histogram.256.float32.uniform", "histogram.256.float32.equal"),
         "torch",
         3.0,
     ),
-    Line("sort of uint32", _MAIN, ("sort.keys.uint32",), "cupy", 0.9, keys=True),
-    Line("sort of int32 with values", _MAIN, ("sort.pairs.int32",), "torch", 1.2, keys=True),
+    Line("sort of uint32", ("sort.keys.uint32",), "cupy", 0.9, keys=True),
+    Line("sort of int32 with values", ("sort.pairs.int32",), "torch", 1.2, keys=True),
     Line(
         "softmax, rows of 1024, 2048, 4096, 8192",
-        "rows",
         tuple(f"softmax.float32.{width}" for width in _ROWS),
         "torch",
         1.0,
     ),
     Line(
         "layer norm, the same rows",
-        "rows",
         tuple(f"layer_norm.float32.{width}" for width in _ROWS),
         "torch",
         1.0,
@@ -71,12 +65,12 @@ LINES = (
 
 
 @cache
-def medians(file: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return the recorded medians of a run by benchmark and candidate; each benchmark has one size."""
+def medians() -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the recorded medians by benchmark and candidate; each benchmark of the table has one size."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in json.loads((RECORDED / f"bench_{file}.json").read_text())["benchmarks"]:
-        benchmark, *rest = row.get("run_name", "").split("/")
-        if row.get("aggregate_name") == "median" and rest:
+    for row in json.loads(RECORDED.read_text())["benchmarks"]:
+        benchmark, *rest = row["run_name"].split("/")
+        if len(rest) == 2:  # size and candidate; rows of a sweep have a parameter as well
             found.setdefault(benchmark, {})[rest[-1]] = row
     return found
 
@@ -92,7 +86,7 @@ def _ratio(row: dict[str, Any]) -> str:
 
 def _cell(line: Line, candidate: str) -> str:
     """Return the text of rates with their unit, and their shares of the copy or their time ratios."""
-    rows = [medians(line.file)[name].get(candidate) for name in line.benchmarks]
+    rows = [medians()[name].get(candidate) for name in line.benchmarks]
     given = [row for row in rows if row is not None]
     if len(given) < len(rows):
         return ""
@@ -106,7 +100,7 @@ def _verdict(line: Line) -> str:
     """Return whether all benchmarks of a line meet their targets."""
     missed = 0
     for name in line.benchmarks:
-        entries = medians(line.file)[name]
+        entries = medians()[name]
         beside = entries[line.peer]["ratio_to_subgroup"] >= line.ratio
         missed += not (beside and entries["subgroup"]["ceiling_share"] >= line.share)
     return "met" if not missed else "missed" if missed == len(line.benchmarks) else f"missed in {missed}"

@@ -36,25 +36,24 @@ STYLES = ("-", "--", ":", "-.")
 Rates = dict[str, dict[int, dict[str, float]]]
 
 
-def rates(*names: str) -> tuple[Rates, float]:
+def rates(name: str) -> tuple[Rates, float]:
     """Return GB/s by benchmark, size and candidate, and GB/s of the copy."""
     found: Rates = defaultdict(lambda: defaultdict(dict))
     copy = 0.0
-    for name in names:
-        for row in json.loads((RECORDED / name).read_text())["benchmarks"]:
-            if row.get("aggregate_name") != "median" or "bytes_per_second" not in row:
-                continue
-            benchmark, *rest = row["run_name"].split("/")
-            if rest:
-                found[benchmark][int(rest[0])][rest[1]] = row["bytes_per_second"] / 1e9
-            elif benchmark == "ceiling.copy":
-                copy = row["bytes_per_second"] / 1e9
+    for row in json.loads((RECORDED / name).read_text())["benchmarks"]:
+        if "bytes_per_second" not in row:
+            continue
+        benchmark, *rest = row["run_name"].split("/")
+        if len(rest) == 2:
+            found[benchmark][int(rest[0])][rest[1]] = row["bytes_per_second"] / 1e9
+        elif benchmark == "ceiling.copy":
+            copy = row["bytes_per_second"] / 1e9
     return found, copy
 
 
 def bars(axes: Any) -> None:
-    """Plot the results at 2^28 as bars, grouped by run."""
-    found, copy = rates("bench_reduce_scan_compact_sort.json", "bench_histogram.json")
+    """Plot the results at 2^28 as bars, in groups."""
+    found, copy = rates("bench.json")
     for place, benchmark in enumerate(BARS):
         entries = found[benchmark][2**28]
         for number, (name, color) in enumerate(COLORS.items()):
@@ -66,13 +65,13 @@ def bars(axes: Any) -> None:
     axes.set_xticks(range(len(BARS)), BARS.values(), fontsize=8)
     axes.set_ylim(0, 5300)
     axes.set_ylabel("GB/s read and written")
-    axes.set_title("2^28 elements, neighboring bars from one run")
+    axes.set_title("2^28 elements, bars of a group from one run")
     axes.legend(loc="upper center", ncol=4, fontsize=8)
 
 
 def lines(axes: Any) -> None:
     """Plot the rate over the size."""
-    found, copy = rates("bench_sizes_scan_sort.json", "bench_sizes_compact_histogram.json")
+    found, copy = rates("bench_sizes.json")
     for benchmark, style in zip(LINES, STYLES, strict=True):
         for name in ("subgroup", "shared"):
             points = sorted((size, entries[name]) for size, entries in found[benchmark].items())

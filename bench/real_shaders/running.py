@@ -159,7 +159,10 @@ def tree_of(shader: Shader, root: Path) -> Mutant | None:
 
 
 def judge(shader: Shader, root: Path, mutant: Mutant, known: list[Finding]) -> dict[str, Any]:
-    """Check a mutant; return where it was found. `known` findings are those of the shader itself."""
+    """Check a mutant; return where it was found, and of one that was not found at its line all data.
+
+    `known` findings are those of the shader itself.
+    """
     start = time.monotonic()
     module, line = compiled(shader, root, mutant)
     file = mutant.file or Path(shader.file).name
@@ -172,11 +175,8 @@ def judge(shader: Shader, root: Path, mutant: Mutant, known: list[Finding]) -> d
     result = "line" if at_line else "other line" if found else "missed"
     if result == "missed" and compare(shader, module) > 1:
         result = "NumPy"
-    shown = at_line or found
-    return {
-        **asdict(mutant),
-        "line": line,
-        "result": result,
-        "findings": [f"{finding.kind} {places(finding)}: {finding.message}" for finding in shown[:3]],
-        "seconds": round(time.monotonic() - start, 1),
-    }
+    row = {"kind": mutant.kind, "line": line, "result": result}
+    if result != "line":
+        texts = [f"{finding.kind} {places(finding)}: {finding.message}" for finding in found[:3]]
+        row |= {**asdict(mutant), "findings": texts}
+    return {**row, "seconds": round(time.monotonic() - start, 1)}

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "bench" / "results" / "nvidia-h200"
 
 
-@pytest.mark.parametrize("path", sorted(RECORDED.glob("bench_*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("bench*.json")), ids=lambda path: path.stem)
 def test_recorded_runs_can_be_compared(path: Path) -> None:
     found = compare.compare(path, path)
     assert found.changes
@@ -21,7 +21,12 @@ def test_recorded_runs_can_be_compared(path: Path) -> None:
 
 @pytest.mark.parametrize("document", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.stem)
 def test_files_that_documents_name_are_there(document: Path) -> None:
-    """Names in backquotes, of the runs on the H200."""
+    """Paths in ``bench/results``, and names of the benchmarks on the H200."""
     words = document.read_text().split("`")
-    names = [word for word in words if word.startswith("bench_") and word.endswith(".json")]
-    assert [name for name in names if not list(RECORDED.glob(name))] == []
+    paths = [word for word in words if word.startswith("bench/results/")]
+    paths += [
+        f"bench/results/nvidia-h200/{word}"
+        for word in words
+        if word.startswith("bench_") and word.endswith(".json")
+    ]
+    assert [path for path in paths if not list(ROOT.glob(path))] == []

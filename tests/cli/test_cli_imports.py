@@ -16,7 +16,7 @@ from vkgroup.compiler.optimizer import LEVELS
 from vkgroup.dispatch.draw_state import TOPOLOGIES
 
 SHADER = Path(__file__).parents[2] / "shaders/tutorial/sum.comp"
-RECORDED = Path(__file__).parents[2] / "bench/results/nvidia-h200/bench_rows.json"
+RECORDED = Path(__file__).parents[2] / "bench/results/nvidia-h200/bench.json"
 
 DISPATCH = [str(SHADER), "--groups", "1", "--in", "values=VALUES.npy", "--out", "sums=uint[128]"]
 

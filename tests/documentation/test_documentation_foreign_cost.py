@@ -22,7 +22,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_every_shader_is_recorded_for_every_gpu(script: ModuleType) -> None:
-    rows = json.loads(script.DATA.read_text())["costs"]
+    rows = script.rows_of(json.loads(script.DATA.read_text()))
     assert len(script.SHADERS) == 30
     recorded = {(row["project"], row["shader"], row["device"]) for row in rows}
     wanted = {(shader.project, shader.title, gpu.choice) for shader in script.SHADERS for gpu in GPUS}

@@ -120,7 +120,7 @@ def test_a_probe_and_the_capabilities_of_a_run_can_be_compared(make_info) -> Non
 
 
 def _bench() -> dict[str, Any]:
-    data: dict[str, Any] = json.loads((RECORDED / "nvidia-h200" / "bench_sort.json").read_text())
+    data: dict[str, Any] = json.loads((RECORDED / "nvidia-h200" / "bench.json").read_text())
     return data
 
 

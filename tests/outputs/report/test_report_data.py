@@ -219,7 +219,7 @@ def test_speed_is_compared_between_separate_inputs(tmp_path: Path) -> None:
 
 
 def test_recorded_benchmarks_become_charts() -> None:
-    found = read([RESULTS / "nvidia-h200/bench_sizes_scan_sort.json"])
+    found = read([RESULTS / "nvidia-h200/bench_sizes.json"])
     timed = timed_of(found.benches[0])
     assert {"subgroup", "shared"} <= {one.version for one in timed}
     assert [chart.title for chart in charts_of(timed)] == [
@@ -227,4 +227,6 @@ def test_recorded_benchmarks_become_charts() -> None:
         "Share of the ceiling",
         "Cost by size: scan.add.float32",
         "Cost by size: sort.keys.uint32",
+        "Cost by size: compact.uint32.50",
+        "Cost by size: histogram.256.float32.uniform",
     ]

@@ -15,8 +15,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 import sample_runs as made
 from browser import open_browser
 
+from vkgroup.device import Capabilities, Subgroup
+from vkgroup.outputs.exports.folder import write_summary
 from vkgroup.outputs.report import ReportInputs, html_of, read, write_html
 from vkgroup.record.record import Result, Status
+from vkgroup.record.run import Run
 
 pytestmark = pytest.mark.slow
 """The browser is no part of the set-up."""
@@ -423,6 +426,51 @@ def test_causes_come_first_and_failures_link_to_them(context_page: Page, tmp_pat
     cause = page.locator(f"#{cause.get_attribute('id')}")
     cause.locator("details summary").last.click()
     expect(cause.get_by_role("link", name=made.WRONG).last).to_be_visible()
+
+
+def _write_summary_alone(folder: Path, results: list[Result]) -> None:
+    device = Capabilities(name="A device", type="cpu", driver_name=folder.name, subgroup=Subgroup(size=4))
+    folder.mkdir()
+    write_summary(Run(device, 0, 1, "2026-01-01T00:00:00+00:00", results), folder / "summary.json")
+
+
+def test_a_summary_alone_shows_causes_and_names_what_is_missing(context_page: Page, tmp_path: Path) -> None:
+    for name, results in (("old", made.old_run()), ("new", made.new_run())):
+        _write_summary_alone(tmp_path / name, results)
+    path, page = tmp_path / "report.html", context_page
+    write_html(read([tmp_path / "old", tmp_path / "new"]), path)
+    open_report(page, path)
+    headings = page.locator("main > section:visible > :is(h1, h2)").all_inner_texts()
+    assert headings == ["Causes of failures", "Results", "Capabilities"]
+    missing = page.locator("#summary .notice", has_text="without results.jsonl the report has no map")
+    expect(missing).to_have_count(2)
+    expect(page.locator("#causes .count")).to_have_text("1 new cause, 0 known causes; 1 failed case")
+    page.select_option("#run", "1")
+    expect(page.locator("#causes .count")).to_have_text("3 new causes, 0 known causes; 3 failed cases")
+    cause = page.locator(".cause", has_text=made.WRONG)
+    expect(cause.locator("table")).to_contain_text("99")
+    cause.locator("details summary").last.click()
+    expect(cause.locator(".links li")).to_have_text(made.WRONG)
+    cause.get_by_role("link", name=made.WRONG).click()
+    case = page.get_by_role("dialog")
+    expect(case.locator(".its-cause")).to_be_visible()
+    expect(case.locator(".source")).to_contain_text("subgroupAdd")
+
+
+def test_a_run_with_cases_beside_a_summary_alone(context_page: Page, tmp_path: Path) -> None:
+    made.write_run(tmp_path / "whole", made.new_run())
+    _write_summary_alone(tmp_path / "summary", made.old_run())
+    path, page = tmp_path / "report.html", context_page
+    write_html(read([tmp_path / "summary", tmp_path / "whole"]), path)
+    open_report(page, path)
+    whole = ["Causes", "Results", "Conformance", "Failures", "Cases", "Capabilities"]
+    assert page.locator("#sections a:visible").all_inner_texts() == whole
+    page.select_option("#run", "0")
+    assert page.locator("#sections a:visible").all_inner_texts() == ["Causes", "Results", "Capabilities"]
+    expect(page.locator("#failures")).to_be_hidden()
+    page.select_option("#run", "1")
+    assert page.locator("#sections a:visible").all_inner_texts() == whole
+    expect(page.locator("#case-count")).to_have_text("3 cases of 7")
 
 
 def test_a_run_that_only_compiled_has_its_own_statuses(context_page: Page, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from vkgroup.record.record import RunInfo, RunKind, RunRecord
+from vkgroup.record.record import RunInfo, RunKind, RunRecord, Status
 
 NAMES = {RunKind.CONFORM: "summary", RunKind.PROBE: "probe", RunKind.BENCH: "bench"}
 """Kind of run → the name of its document in `RunRecord.documents`."""
@@ -33,11 +33,21 @@ class _Versions(msgspec.Struct):
     vkgroup: str = ""
 
 
+class _Cause(msgspec.Struct):
+    """The part of a cause in a summary that a report needs."""
+
+    smallest: str
+    detail: str
+    statuses: Annotated[dict[Status, int], msgspec.Meta(min_length=1)]
+    cases: list[str]
+
+
 class _Summary(msgspec.Struct):
     """The part of ``summary.json`` of ``vkgroup conform`` that describes the run."""
 
     device: str
     totals: dict[str, int]
+    causes: list[_Cause] = []
     driver: _Driver = msgspec.field(default_factory=_Driver)
     versions: _Versions = msgspec.field(default_factory=_Versions)
     started: str = ""

@@ -9,7 +9,7 @@ from vkgroup.conformance.rules import rule_of
 from vkgroup.device import Capabilities
 from vkgroup.record.causes import causes_of
 from vkgroup.record.causes.text import truncated, without_rule
-from vkgroup.record.record import RunRecord
+from vkgroup.record.record import Result, RunRecord, Status
 
 _REPEAT = "repeat: "
 
@@ -18,6 +18,30 @@ def causes_shown(run: RunRecord, capabilities: Capabilities | None) -> list[dict
     """Return the causes of a run in the order in which they are shown, new ones first; each has its cases."""
     found = causes_of(run, partial(rule_of, capabilities=capabilities))
     return [_cause(cause) for cause in sorted(found, key=lambda cause: bool(cause.get("known")))]
+
+
+def smallest_failures(run: RunRecord) -> list[Result]:
+    """Return the failure of the smallest case of each cause in the summary."""
+    return [
+        Result(
+            cause["smallest"],
+            Status(next(iter(cause["statuses"]))),
+            detail=cause["detail"],
+            evidence=cause.get("evidence"),
+        )
+        for cause in causes_of(run)
+    ]
+
+
+def missing_without_results(run: RunRecord) -> str:
+    """Return what the report of a run lacks because only its summary was read; empty if nothing."""
+    if run.results is not None:
+        return ""
+    causes = "" if isinstance(run.summary.get("causes"), list) else "causes, "
+    return (
+        f"Only the summary of this run was read: without results.jsonl the report has no {causes}map, list "
+        "of failures, table of cases or comparison of cases."
+    )
 
 
 def _cause(cause: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from vkgroup.base.files import write_output
 from vkgroup.outputs.history import RunRecord
 from vkgroup.outputs.report import benchmarks, checks, comparing, costs
 from vkgroup.outputs.report.capabilities import device_of, side_by_side
-from vkgroup.outputs.report.causes import causes_shown
+from vkgroup.outputs.report.causes import causes_shown, missing_without_results, smallest_failures
 from vkgroup.outputs.report.charts import charts_of
 from vkgroup.outputs.report.failures import Failures, capabilities_told
 from vkgroup.outputs.report.inputs import ReportInputs
@@ -126,11 +126,13 @@ def _run(run: RunRecord, table: Table, failures: Failures, inputs: ReportInputs)
     cases = table.run(run.results or ())
     summary = run.summary
     totals, lanes = (_of(summary, name) if not cases.blocks else {} for name in ("totals", "lanes"))
+    failed = cases.against if run.results is not None else smallest_failures(run)
     promises = summary.get("minimum_promises_broken")
     return {
         "place": run.info.id,
         "device": device_of(run),
         "driver": run.info.driver,
+        "missing": missing_without_results(run),
         "damaged": run.results.damaged if run.results is not None else 0,
         "about": {
             "Vulkan": summary.get("api_version"),
@@ -148,7 +150,7 @@ def _run(run: RunRecord, table: Table, failures: Failures, inputs: ReportInputs)
             "undefined": cases.undefined or lanes.get("undefined", 0),
         },
         "cases": cases.blocks,
-        "failures": failures.of(run, cases.against, inputs),
+        "failures": failures.of(run, failed, inputs),
         "causes": causes_shown(run, capabilities_told(run, inputs)),
     }
 

@@ -44,6 +44,7 @@ class Cause:
     cases: tuple[str, ...]  # names of the failed cases, the simplest first
     statuses: dict[str, int]  # failed cases by status
     detail: str  # of the simplest case
+    evidence: dict[str, Any] | None = None  # of the simplest case; see `vkgroup.conformance.evidence`
     explanation: Explanation | None = None  # None if no hypothesis explains the cases
     common: tuple[str, ...] = ()  # what all wrong lanes share, if nothing explains them
     finding: KnownError | None = None  # the known error; None for a new one
@@ -96,6 +97,7 @@ class Cause:
             "statuses": self.statuses,
             "smallest": self.smallest,
             "detail": self.detail,
+            "evidence": self.evidence,
             "hypothesis": None
             if explanation is None
             else {

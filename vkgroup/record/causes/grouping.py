@@ -157,6 +157,7 @@ def _cause(
         cases=names,
         statuses=dict(Counter(result.status.value for result in members)),
         detail=members[0].detail,
+        evidence=members[0].evidence,
         explanation=_explanation(key, members, finding),
         common=_common(members),
         finding=finding,

@@ -55,7 +55,8 @@ function openCase(name, runIndex) {
   const found = run && caseNamed(run, name);
   const title = element("h2", { id: "case-title", tabindex: -1 }, name);
   const close = element("button", { type: "button", class: "close", onclick: () => dialog.close() }, "Close");
-  const content = found ? caseShown(found, run) : [element("p", {}, "No run in this report has a case of that name.")];
+  const failure = run?.failures[name];
+  const content = found ? caseShown(found, run) : failure ? failureShown(failure, causeOf(run, name)) : [element("p", {}, "No run in this report has a case of that name.")];
   dialog.replaceChildren(element("div", { class: "dialog-head" }, title, close), ...content);
   if (!dialog.open) dialog.showModal();
   title.focus();

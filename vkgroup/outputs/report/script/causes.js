@@ -23,7 +23,7 @@ function causeShown(cause, index) {
   more.addEventListener("toggle", () => {
     if (!more.open || more.childElementCount > 1) return;
     more.append(paged(cause.cases, LINKS_A_PAGE, (names) => element("ul", { class: "links" }, names.map((name) =>
-      element("li", {}, element("a", { href: caseLink(name, run) }, name)))), "Pages of cases"));
+      element("li", {}, run.blocks.length ? element("a", { href: caseLink(name, run) }, name) : name))), "Pages of cases"));
   });
   const failure = run.failures[cause.smallest];
   return element("article", { class: `cause ${cause.known ? "known" : "new"}`, id: `cause-${run.index}-${index}`, tabindex: -1 },

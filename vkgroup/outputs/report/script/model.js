@@ -31,11 +31,13 @@ const runs = data.runs.map((run, index) => ({
   }),
 }));
 const withCases = runs.filter((run) => run.blocks.length);
-let shown = withCases[0] ?? null;
+// Of a run of which only the summary was read the causes are known, and not the cases.
+const selectable = runs.filter((run) => run.blocks.length || run.causes.length);
+let shown = withCases[0] ?? selectable[0] ?? null;
 const onRunChange = [];
 
 function showRun(index) {
-  if (!runs[index]?.blocks.length || shown === runs[index]) return;
+  if (!selectable.includes(runs[index]) || shown === runs[index]) return;
   shown = runs[index];
   byId("run").value = String(index);
   for (const changed of onRunChange) changed();

@@ -13,6 +13,7 @@ function summaryShown() {
       element("p", {}, `${some(total, "case")}; ` + ("Compiled" in run.totals ? "nothing was executed"
         : `${some(run.judged.defined, "lane")} judged, ${number(run.judged.undefined)} undefined`)),
       run.promises.map((promise) => element("p", { class: "notice" }, `The device breaks a promise of Vulkan: ${promise}`)),
+      run.missing && element("p", { class: "notice" }, run.missing),
       run.damaged > 0 && element("p", { class: "notice" }, `${some(run.damaged, "line")} of the results could not be read.`),
       element("dl", {}, about.map(([name, value]) => [element("dt", {}, name), element("dd", {}, String(value))]),
         element("dt", {}, "from"), element("dd", {}, run.place)));
@@ -32,7 +33,7 @@ function followAddress() {
     const cause = byId(`cause-${asked.get("run")}-${asked.get("cause")}`);
     if (cause) { leaving = location.hash; cause.scrollIntoView(); cause.focus(); }
   }
-  if (asked.has("cases") && shown) {
+  if (asked.has("cases") && shown?.blocks.length) {
     setCaseFilter(Object.fromEntries(asked));
     leaving = location.hash || "#cases";
     casesShown();
@@ -42,24 +43,34 @@ function followAddress() {
 
 function runChoiceBuilt() {
   const select = byId("run");
-  select.append(...withCases.map((run) => element("option", { value: run.index }, runName(run))));
+  select.append(...selectable.map((run) => element("option", { value: run.index }, runName(run))));
   select.addEventListener("change", () => showRun(Number(select.value)));
-  byId("run-choice").hidden = withCases.length < 2;
+  byId("run-choice").hidden = selectable.length < 2;
+}
+
+const OF_CASES = [["map", "Conformance"], ["failures", "Failures"], ["cases", "Cases"]];
+
+function casesOfRunShown() {
+  for (const [id] of OF_CASES) {
+    byId(id).hidden = document.querySelector(`#sections a[href="#${id}"]`).parentElement.hidden = !shown.blocks.length;
+  }
+  if (!shown.blocks.length) return;
+  mapShown();
+  failuresShown();
+  axesFilled();
+  casesShown();
 }
 
 function start() {
-  if (shown) { show("causes", "Causes"); causesShown(); }
+  if (shown) { show("causes", "Causes"); causesShown(); runChoiceBuilt(); onRunChange.push(causesShown); }
   if (runs.length) { show("summary", "Results"); summaryShown(); }
   if (comparisonShown()) show("comparison", "Changes");
-  if (shown) {
-    runChoiceBuilt();
-    for (const [id, title] of [["map", "Conformance"], ["failures", "Failures"], ["cases", "Cases"]]) show(id, title);
-    mapShown();
-    failuresShown();
+  if (withCases.length) {
+    for (const [id, title] of OF_CASES) show(id, title);
     casesBuilt();
     setCaseFilter(failureGroups().length ? { status: "against" } : {});
-    casesShown();
-    onRunChange.push(causesShown, mapShown, failuresShown, axesFilled, casesShown);
+    casesOfRunShown();
+    onRunChange.push(casesOfRunShown);
   }
   if (data.checks.length) { show("checks", "Shaders"); checksShown(); }
   if (data.costs.length) { show("costs", "Costs"); costsShown(); }
