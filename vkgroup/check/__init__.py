@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from vkgroup.check.checking import check
+from vkgroup.check.checking import check, check_request
 from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Note, Place
 from vkgroup.check.host import Guarantees
 from vkgroup.check.question import GeneratedValue, Question
 from vkgroup.check.report import Report
+from vkgroup.check.request import CheckRequest
 
 __all__ = [
+    "CheckRequest",
     "Configuration",
     "Coverage",
     "Finding",
@@ -20,4 +22,5 @@ __all__ = [
     "Question",
     "Report",
     "check",
+    "check_request",
 ]

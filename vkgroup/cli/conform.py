@@ -18,10 +18,10 @@ from rich.progress import Progress
 from rich.text import Text
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
-from vkgroup.cli import ahead
+from vkgroup.cli import conform_start
+from vkgroup.cli.conform_expected import Expecting, read_expecting
 from vkgroup.cli.conform_run import check_files, conclude, default_folder, judge, number_of, progress_view
 from vkgroup.cli.console import Console
-from vkgroup.cli.expecting import Expecting, read_expecting
 from vkgroup.cli.signals import keeping
 from vkgroup.compiler.front_ends import compiler_of_language
 from vkgroup.conformance import AnyCase, Run, select, select_names
@@ -210,7 +210,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.cluster is not None or multi_device.is_several(arguments.device):
         return execute_devices(expecting, console)
-    device = ahead.device(arguments.device)
+    device = conform_start.device(arguments.device)
     out = arguments.out or default_folder(device.name)
     console.write_line(f"Testing {device.name} on {number_of(cases)}, results in {out}")
     with keeping(lambda: kept(out)), Recording(arguments.db, out, resume=arguments.resume) as recording:

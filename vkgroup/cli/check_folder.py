@@ -11,25 +11,22 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.phases import DeadlineReached, status
-from vkgroup.check import outcome_cache
+from vkgroup.check import check_request, outcome_cache
 from vkgroup.check.library import shaders_in
 from vkgroup.check.outcome import Outcome, OutcomeKind, of_error, of_late, of_report, worst
 from vkgroup.check.parallel import check_all
 from vkgroup.cli import deadline, output
-from vkgroup.cli.check_command import command_of
 from vkgroup.cli.check_compile import Compilation, compile_all, with_compilation
-from vkgroup.cli.check_one import check_one, devices_of, load, record_of
+from vkgroup.cli.check_request import command_of, devices_of, record_of, request_of
 from vkgroup.cli.console import Console
+from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cli.signals import keeping
 from vkgroup.cli.supervisor import GRACE_SECONDS
-from vkgroup.cli.with_file import Settings, settings_of
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.exports.checks import Entry, github, write_gitlab, write_junit
-from vkgroup.spirv import Module
 from vkgroup.workers.opening import select
 from vkgroup.workers.pool import default_jobs
 
@@ -42,7 +39,7 @@ _COLOURS = {
 }
 
 
-def execute_library(arguments: argparse.Namespace) -> int:
+def execute_folder(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     for option in ("repro", "save_with"):
         if vars(arguments)[option] is not None:
@@ -203,39 +200,19 @@ class LibrarySession:
             return of_late(status().late, time.monotonic() - start)
 
     def _outcome(self, job: Job, start: float) -> Outcome:
+        strict = job.settings.options.strict
         try:
-            module = load(job.settings)
-            key = self._key(job, module, job.settings.inputs(module))
+            request = request_of(job.settings, self.devices, job.command)
+            key = outcome_cache.key(request, strict, job.compilation)
             stored = outcome_cache.load(key) if self.use_cache else None
             if stored is not None:
                 return replace(stored, unchanged=True)
-            outcome = self._checked(job, module, start)
         except VkgroupError as error:
             return of_error(error, time.monotonic() - start)
+        try:
+            report = with_compilation(check_request(request), job.compilation)
+            outcome = of_report(report, time.monotonic() - start, strict=strict)
+        except VkgroupError as error:
+            outcome = of_error(error, time.monotonic() - start)
         outcome_cache.store(key, outcome)
         return outcome
-
-    def _checked(self, job: Job, module: Module, start: float) -> Outcome:
-        try:
-            report = check_one(job.settings, self.devices, job.command, module).report
-            report = with_compilation(report, job.compilation)
-        except VkgroupError as error:
-            return of_error(error, time.monotonic() - start)
-        return of_report(report, time.monotonic() - start, strict=job.settings.options.strict)
-
-    def _key(self, job: Job, module: Module, inputs: dict[Any, Any]) -> str:
-        """Return the key of a check in the cache."""
-        given = vars(job.settings.options)
-        names = ("strict", "entry_point", "groups", "seed", "subgroup_size", "full_subgroups", "lanes",
-                 "size_control", "timeout", "step_limit", "compiler", "dialect")  # fmt: skip
-        options = {
-            **{name: given[name] for name in names},
-            "shader": str(given["shader"]),
-            "command": job.command,
-            "compilation": repr(job.compilation),
-            "outputs": list(given["outputs"]),
-            "push": job.settings.push(),
-            "specialization": job.settings.specialization(module),
-            "devices": [repr(device) for device in self.devices],
-        }
-        return outcome_cache.key(module.to_bytes(), inputs, options)
