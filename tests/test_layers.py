@@ -32,7 +32,7 @@ LAYERS = {
     "workers": 3_000,
     "programs": 3_020,
     "conformance": 20_370,
-    "check": 7_245,
+    "check": 7_200,
     "probe": 2_130,
     "cost": 730,
     "kernels": 6_820,
@@ -41,7 +41,7 @@ LAYERS = {
     "outputs": 8_980,
     "__init__": 180,
     "testing": 490,
-    "cli": 6_160,
+    "cli": 6_180,
     "__main__": 30,
 }
 
@@ -54,7 +54,6 @@ BY_STRING = {
     "vkgroup.cli.main -> vkgroup.cli",
     "vkgroup.cli.main -> vkgroup.cli.conform_start",
     "vkgroup.cli.main -> vkgroup.cli.conform",
-    "vkgroup.cli.options -> vkgroup.cli.options",
     "vkgroup.cli.main -> vkgroup.device.fetched",
     "vkgroup.cli.main -> vkgroup.device.launch",
     "vkgroup.compiler -> vkgroup.base.choices",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkgroup.check.checking import check, check_request
+from vkgroup.check.checking import check, perform
 from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Note, Place
 from vkgroup.check.host import Guarantees
 from vkgroup.check.question import GeneratedValue, Question
@@ -22,5 +22,5 @@ __all__ = [
     "Question",
     "Report",
     "check",
-    "check_request",
+    "perform",
 ]

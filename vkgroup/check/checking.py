@@ -11,7 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
-from vkgroup.base.errors import InvalidInput
+from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.divergence import natural
@@ -20,7 +20,6 @@ from vkgroup.check.host import Guarantees
 from vkgroup.check.inputs import Key
 from vkgroup.check.preparation import prepare
 from vkgroup.check.questions import Questions
-from vkgroup.check.refusals import require_no_addresses
 from vkgroup.check.report import Report
 from vkgroup.check.request import CheckRequest
 from vkgroup.check.runs import Job
@@ -29,7 +28,7 @@ from vkgroup.compiler import Target
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.slots import check_kinds
 from vkgroup.reference.interpreter.execution.program import Program
-from vkgroup.spirv import Module
+from vkgroup.spirv import Module, grammar
 
 
 def check(
@@ -96,7 +95,7 @@ def check(
     >>> report = check("sum.comp", sizes=(8, 32))
     >>> [finding.kind for finding in report.findings]
     """
-    return check_request(
+    return perform(
         CheckRequest(
             shader,
             sizes=sizes,
@@ -122,11 +121,11 @@ def check(
     )
 
 
-def check_request(request: CheckRequest) -> Report:
+def perform(request: CheckRequest) -> Report:
     """Return the findings and the coverage of a check; the errors are those of `check`."""
     module, entry = request.module, request.entry
     check_kinds(module.reflection.bindings)
-    require_no_addresses(module)
+    _require_no_addresses(module)
     if entry.stage == "fragment":
         return check_fragments(request)
     if request.size is not None:
@@ -155,3 +154,25 @@ def check_request(request: CheckRequest) -> Report:
     findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
     asked = questions.collect(state.places, by_nature, dispatch.inputs)
     return state.report(findings, coverage_of(state), dispatch.inputs, interrupted, asked)
+
+
+def _require_no_addresses(module: Module) -> None:
+    """Raise Unsupported if the shader accesses memory by address (GL_EXT_buffer_reference).
+
+    Only the host knows the memory that an address points to. The address may be a uint64_t or a uvec2, so it
+    is the access that tells, and not the type of an input.
+    """
+    pointers = {
+        entry.result_id
+        for entry in module.instructions
+        if entry.name == "OpTypePointer"
+        and grammar().enumerant("StorageClass", entry.operands[0]) == "PhysicalStorageBuffer"
+    }
+    for entry in module.instructions:
+        if entry.result_type in pointers and entry.name != "OpUndef":
+            raise Unsupported(
+                "The shader accesses memory by address (a buffer reference), and check cannot generate the"
+                " memory that an address points to. Bind it as a buffer, or run the shader with your own"
+                " memory in Python (vkgroup.open, Buffer.address).",
+                ["bufferDeviceAddress"],
+            )

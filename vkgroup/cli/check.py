@@ -13,12 +13,12 @@ from typing import Any
 from vkgroup.base import phases
 from vkgroup.base.choices import SOURCE_DIALECTS
 from vkgroup.base.errors import InvalidInput, VkgroupError
-from vkgroup.check import CheckRequest, Report, check_request
+from vkgroup.check import CheckRequest, Report, perform
 from vkgroup.check.outcome import of_error, of_late, of_report, worst
 from vkgroup.check.report_text import lines_of
 from vkgroup.cli import deadline, output
 from vkgroup.cli.check_compile import Compilation, compile_all, with_compilation
-from vkgroup.cli.check_request import command_of, devices_of, load, record_of, request_of
+from vkgroup.cli.check_request import command_of, devices_of, record_of, request_of
 from vkgroup.cli.check_saved import assumed
 from vkgroup.cli.console import Console
 from vkgroup.cli.options.check import OF_FOLDERS
@@ -50,13 +50,6 @@ def execute(arguments: argparse.Namespace) -> int:
     return check.all(settings)
 
 
-def _require_compute(settings: Settings) -> None:
-    """Raise InvalidInput if the shader is a fragment shader."""
-    entry = load(settings).reflection.entry_point(settings.options.entry_point)
-    if entry.stage == "fragment":
-        raise InvalidInput("--repro and --save-with support compute shaders only.")
-
-
 @dataclass
 class Check:
     """The checks of one command.
@@ -76,9 +69,11 @@ class Check:
         """Check the only configuration, write its files, and return the exit code."""
         # Compilations for other devices have their own time limits.
         with deadline.within(settings.options.timeout, since_start=self.arguments.compile_on is None):
-            if self.arguments.repro is not None or self.arrays is not None:
-                _require_compute(settings)
-            request, report = self._print(settings)
+            request = self._request(settings)
+            writes = self.arguments.repro is not None or self.arrays is not None
+            if writes and request.entry.stage == "fragment":
+                raise InvalidInput("--repro and --save-with support compute shaders only.")
+            report = self._print(settings, request)
         phases.allow_writing()
         output.write_json(report.to_json(), self.arguments.json)
         self._write_saved()
@@ -110,7 +105,7 @@ class Check:
         start = time.monotonic()
         try:
             with deadline.within(settings.options.timeout, since_start=False):
-                _, report = self._print(settings)
+                report = self._print(settings, self._request(settings))
             if report.interrupted is not None:
                 raise report.interrupted
             outcome = of_report(report, time.monotonic() - start, strict=self.arguments.strict)
@@ -122,16 +117,18 @@ class Check:
             self.console.write_line(f"{settings.options.shader}: {error}", style="bold red")
         return record_of(settings, outcome)
 
-    def _print(self, settings: Settings) -> tuple[CheckRequest, Report]:
-        """Check a shader, print the report, and return both."""
-        request = request_of(settings, self.devices, command_of(self.arguments, settings))
-        report = with_compilation(check_request(request), self.compilations.get(settings.name))
+    def _request(self, settings: Settings) -> CheckRequest:
+        return request_of(settings, self.devices, command_of(self.arguments, settings))
+
+    def _print(self, settings: Settings, request: CheckRequest) -> Report:
+        """Check a shader, and print and return the report."""
+        report = with_compilation(perform(request), self.compilations.get(settings.name))
         for line in lines_of(report):
             self.console.print(line, soft_wrap=True)
         if self.arrays is not None:
             file = self.arguments.save_with
             self.saved.append(assumed(settings, request, report, file, self.arrays))
-        return request, report
+        return report
 
     def _write_saved(self) -> None:
         """Write the configurations of ``--save-with``."""

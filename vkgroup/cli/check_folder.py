@@ -7,15 +7,15 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.phases import DeadlineReached, status
-from vkgroup.check import check_request, outcome_cache
-from vkgroup.check.library import shaders_in
+from vkgroup.base.reading import read_text
+from vkgroup.check import outcome_cache, perform
 from vkgroup.check.outcome import Outcome, OutcomeKind, of_error, of_late, of_report, worst
 from vkgroup.check.parallel import check_all
 from vkgroup.cli import deadline, output
@@ -25,10 +25,14 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cli.signals import keeping
 from vkgroup.cli.supervisor import GRACE_SECONDS
+from vkgroup.compiler.hlsl_front_ends import stage_of_source
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.exports.checks import Entry, github, write_gitlab, write_junit
 from vkgroup.workers.opening import select
 from vkgroup.workers.pool import default_jobs
+
+_LANGUAGES = (".glsl", ".hlsl", ".slang")
+"""Suffixes after that of the stage."""
 
 _COLOURS = {
     OutcomeKind.CLEAN: "green",
@@ -63,10 +67,41 @@ def _settings(arguments: argparse.Namespace) -> list[Settings]:
             for entry in settings_of(arguments)
         ]
     settings = []
-    for shader in shaders_in(arguments.shader):
+    for shader in _shaders_in(arguments.shader):
         options = argparse.Namespace(**{**vars(arguments), "shader": shader})
         settings.append(Settings(options, name=_name(shader, arguments.shader)))
     return settings
+
+
+def _shaders_in(folder: Path) -> list[Path]:
+    """Return the compute shaders below a folder.
+
+    They are files with the suffix ``.comp``, also before ``.glsl``, ``.hlsl`` or ``.slang``, and files of
+    HLSL and Slang with a compute entry point. Hidden files and folders are left out.
+
+    Raises InvalidInput: there are none.
+    """
+    found = sorted(_compute_shaders(folder))
+    if not found:
+        raise InvalidInput(f"{folder} has no compute shader (*.comp, or *.hlsl and *.slang with numthreads).")
+    return found
+
+
+def _compute_shaders(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        parts = path.relative_to(folder).parts
+        if any(part.startswith(".") for part in parts) or not path.is_file():
+            continue
+        suffixes = [suffix for suffix in path.suffixes if suffix not in _LANGUAGES]
+        if suffixes[-1:] == [".comp"] or (not suffixes and _is_compute(path)):
+            yield path
+
+
+def _is_compute(path: Path) -> bool:
+    """Whether a file of HLSL or Slang is a compute shader by its source."""
+    if path.suffix not in (".hlsl", ".slang"):
+        return False
+    return stage_of_source(read_text(path, errors="replace")) == "compute"
 
 
 def _name(shader: Path, folder: Path) -> str:
@@ -210,7 +245,7 @@ class LibrarySession:
         except VkgroupError as error:
             return of_error(error, time.monotonic() - start)
         try:
-            report = with_compilation(check_request(request), job.compilation)
+            report = with_compilation(perform(request), job.compilation)
             outcome = of_report(report, time.monotonic() - start, strict=strict)
         except VkgroupError as error:
             outcome = of_error(error, time.monotonic() - start)

@@ -14,7 +14,7 @@ from vkgroup.check.outcome import Outcome
 from vkgroup.check.request import TARGET
 from vkgroup.cli import pairs, shaders
 from vkgroup.cli.deadline import RUN_PART
-from vkgroup.cli.options import command_named
+from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.options.table import words_of
 from vkgroup.cli.settings import Settings
 from vkgroup.compiler import Target
@@ -78,7 +78,7 @@ def command_of(arguments: argparse.Namespace, settings: Settings) -> str:
         words += ["--configuration", settings.name] if settings.name else []
     # A default of the command line replaces a value of the configuration.
     with_defaults = arguments.with_file is not None
-    words += words_of(command_named("check").options, arguments, with_defaults=with_defaults)
+    words += words_of(OPTIONS["check"].options, arguments, with_defaults=with_defaults)
     return shlex.join(words)
 
 

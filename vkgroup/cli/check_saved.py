@@ -12,7 +12,7 @@ from vkgroup.base import choices
 from vkgroup.check import CheckRequest, Report
 from vkgroup.check.assumed import inputs_of, name_at, push_of
 from vkgroup.check.configured import find_binding
-from vkgroup.cli.options import command_named
+from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.options.shaders import COMPILATION
 from vkgroup.cli.options.table import changed
 from vkgroup.cli.settings import Settings
@@ -45,7 +45,7 @@ def assumed(
         "inputs": inputs_of(module, bound, arrays),
         "subgroup_sizes": sorted(sizes),
     }
-    for option in command_named("check").options:
+    for option in OPTIONS["check"].options:
         # Options of the compilation are written if they do not have their default.
         if option.field and (option not in COMPILATION or changed([option], options)):
             values.setdefault(option.field, getattr(options, option.key))

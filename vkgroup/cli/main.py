@@ -15,7 +15,7 @@ from importlib import import_module
 from vkgroup.base import errors, phases
 from vkgroup.base.choices import NO_VALIDATE
 from vkgroup.cli import deadline, signals
-from vkgroup.cli.options import command_named
+from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.supervisor import late, run_in_child
 
 VERDICT, BAD_INPUT, NO_DEVICE = 1, 2, 3
@@ -264,7 +264,7 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
     for name, purpose in COMMANDS.items():
         command = commands.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
         if name in with_options:
-            command_named(name).declare(command)
+            OPTIONS[name].declare(command)
     return whole
 
 
@@ -275,7 +275,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     """
     name = next((word for word in words if not word.startswith("-")), "")
     chosen = parser((name,)).parse_args(words)
-    command_named(name).complete(chosen)
+    OPTIONS[name].complete(chosen)
     chosen.words = words
     return chosen
 

@@ -9,7 +9,7 @@ from typing import Any
 from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.phases import Owner, phase
 from vkgroup.cli import deadline
-from vkgroup.cli.options import command_named
+from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.options.table import changed
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.reproduction import folder as folders
@@ -27,7 +27,7 @@ _FOREIGN = (
 
 def execute(arguments: argparse.Namespace) -> int:
     """Repeat a folder; returns 0 if the device now agrees, else 1."""
-    given = changed(command_named("run").options, arguments)
+    given = changed(OPTIONS["run"].options, arguments)
     if foreign := [option.name for option in given if option.key in _FOREIGN]:
         options = ", ".join(foreign)
         raise InvalidInput(f"{arguments.shader} is a reproduction folder, which is complete: omit {options}.")

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.cli.options import command_named
+from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.options.table import changed
 from vkgroup.outputs.reproduction.cases import make
 from vkgroup.outputs.reproduction.folder import SHRUNK, read
@@ -22,7 +22,7 @@ _TAKEN = ("repro", "device", "seed", "timeout", "compiler")
 
 def execute(arguments: argparse.Namespace) -> int:
     """Make the folder, and return the exit code of a run of the case."""
-    given = changed(command_named("conform").options, arguments)
+    given = changed(OPTIONS["conform"].options, arguments)
     if unsuitable := [option.name for option in given if option.key not in _TAKEN]:
         raise InvalidInput(f"--repro makes the folder of one case: omit {', '.join(unsuitable)}.")
     name, folder = arguments.repro[0], Path(arguments.repro[1])

@@ -12,7 +12,7 @@ from vkgroup.base.errors import InvalidDispatch, InvalidInput
 from vkgroup.check.configured import ConfiguredInputs, check_push
 from vkgroup.check.preparation import groups_of
 from vkgroup.cli import pairs, shaders
-from vkgroup.cli.options import command_named
+from vkgroup.cli.options import OPTIONS
 from vkgroup.configuration import Configuration, chosen, read
 from vkgroup.configuration.fields import NUMBERS, define_text, triple
 from vkgroup.configuration.generated import without_generated
@@ -153,7 +153,7 @@ def settings_of(arguments: argparse.Namespace) -> list[Settings]:
             raise InvalidInput("--configuration: only with --with F.")
         if arguments.shader is None:
             parser = argparse.ArgumentParser(prog=f"vkgroup {arguments.command}")
-            command_named(arguments.command).declare(parser)
+            OPTIONS[arguments.command].declare(parser)
             parser.error("give SHADER, or --with F with a configuration that names it")
         return [Settings(arguments)]
     entries = chosen(read(arguments.with_file), arguments.configuration)
@@ -187,7 +187,7 @@ def _combined(arguments: argparse.Namespace, entry: FileConfiguration) -> argpar
     """Return the options with those of a configuration where the command line has no own."""
     fields = entry.fields
     options = argparse.Namespace(**vars(arguments))
-    for option in command_named(arguments.command).options:
+    for option in OPTIONS[arguments.command].options:
         value = getattr(fields, option.field) if option.field else None
         if value is None or option.key in arguments.given or option.is_repeated:
             continue
