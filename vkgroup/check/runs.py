@@ -245,19 +245,19 @@ class Job:
 
     def start(self, device: Device) -> dict[tuple[int, int], Any]:
         """Run on an open device; return the arrays of the writable bindings."""
-        results = device.run(
-            self.module,
-            self.groups,
-            self.bindings,
-            push=self.push or None,
-            timeout=self.timeout,
-            **self.options,
-        )
+        options = {"push": self.push or None, "timeout": self.timeout, **self.options}
+        results = device.run(self.module, self.groups, self.bindings, **options)
         return {binding: results[binding] for binding in self.bindings if binding in self.writable}
 
     def sizes(self, capabilities: Capabilities) -> tuple[int, ...]:
         """Return the subgroup sizes that may be required of the device for this shader."""
-        return _sizes(self, capabilities)
+        control = capabilities.size_control
+        powers = [1 << k for k in range(control.max_size.bit_length()) if 1 << k >= control.min_size]
+        return tuple(size for size in powers if not self.size_problems(size, capabilities))
+
+    def size_problems(self, size: int | None, capabilities: Capabilities) -> list[str]:
+        """Return why the shader cannot run on a device at a subgroup size; None is the device's choice."""
+        return subgroup_size_problems(size, self.full_subgroups, self.local_size, capabilities)
 
 
 @dataclass(frozen=True)
@@ -373,7 +373,7 @@ class JobSession:
         if lacking:
             return Answer(unsupported=", ".join(lacking))
         sizes = job.sizes(device.capabilities)
-        lacking = _size_problems(job, job.subgroup_size, device.capabilities)
+        lacking = job.size_problems(job.subgroup_size, device.capabilities)
         if lacking:
             return Answer(unsupported=", ".join(lacking), sizes=sizes)
         job.prepare(device)
@@ -388,18 +388,6 @@ class JobSession:
         """Close the device."""
         if self._opened is not None:
             self._opened.close()
-
-
-def _sizes(job: Job, capabilities: Capabilities) -> tuple[int, ...]:
-    """Return the subgroup sizes that may be required of the device for this shader."""
-    control = capabilities.size_control
-    powers = [1 << k for k in range(control.max_size.bit_length()) if 1 << k >= control.min_size]
-    return tuple(size for size in powers if not _size_problems(job, size, capabilities))
-
-
-def _size_problems(job: Job, size: int | None, capabilities: Capabilities) -> list[str]:
-    """Return why the shader cannot run on the device at a subgroup size; None is the size of its choice."""
-    return subgroup_size_problems(size, job.full_subgroups, job.local_size, capabilities)
 
 
 def outputs_of_answer(inputs: Inputs, answer: Answer) -> dict[Place, npt.NDArray[np.uint8]]:

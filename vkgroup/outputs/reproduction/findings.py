@@ -136,17 +136,18 @@ def make_check(
     `strict`: whether weak findings fail the check, as with ``--strict``.
     """
     with folders.made(folder):
-        _fill(
-            folder,
-            request,
-            report,
-            dialect,
-            {"local_size": local_size and list(local_size), "strict": strict},
-        )
+        _fill(folder, request, report, dialect, local_size, strict)
 
 
-def _fill(folder: Path, request: CheckRequest, report: Report, dialect: str | None, others: Json) -> None:
-    """Write the files of a check into an empty folder; `others` are further fields of the record."""
+def _fill(
+    folder: Path,
+    request: CheckRequest,
+    report: Report,
+    dialect: str | None,
+    local_size: Sequence[int] | None,
+    strict: bool,
+) -> None:
+    """Write the files of a check into an empty folder."""
     module, target = request.module, request.target or TARGET
     files, shaders = Files(folder), Shaders(folder)
     if module.debug_source is not None:
@@ -177,9 +178,10 @@ def _fill(folder: Path, request: CheckRequest, report: Report, dialect: str | No
         "defines": dict(request.defines),
         "seed": request.seed,
         "step_limit": request.step_limit,
+        "local_size": local_size and list(local_size),
         "host": asdict(request.host),
+        "strict": strict,
         "target": target if isinstance(target, str) else target.environment,
-        **others,
     }
     record["runs"] = _runs(files, module, report, record)
     with open_device(request.devices[0] if request.devices else "reference") as opened:
