@@ -369,12 +369,10 @@ class JobSession:
     def _compile(self, job: Job) -> Answer:
         """Open the device and compile the shader; the answer is ready if the job can run."""
         self._opened = device = open_device(job.device)
-        lacking = missing(job.module, device.capabilities, job.entry_point, job.subgroup_size)
-        if lacking:
+        if lacking := missing(job.module, device.capabilities, job.entry_point, job.subgroup_size):
             return Answer(unsupported=", ".join(lacking))
         sizes = job.sizes(device.capabilities)
-        lacking = job.size_problems(job.subgroup_size, device.capabilities)
-        if lacking:
+        if lacking := job.size_problems(job.subgroup_size, device.capabilities):
             return Answer(unsupported=", ".join(lacking), sizes=sizes)
         job.prepare(device)
         return Answer(sizes=sizes)
