@@ -32,7 +32,7 @@ LAYERS = {
     "workers": 3_000,
     "programs": 3_020,
     "conformance": 20_370,
-    "check": 7_200,
+    "check": 7_190,
     "probe": 2_130,
     "cost": 730,
     "kernels": 6_820,
@@ -41,7 +41,7 @@ LAYERS = {
     "outputs": 8_980,
     "__init__": 180,
     "testing": 490,
-    "cli": 6_180,
+    "cli": 6_140,
     "__main__": 30,
 }
 
