@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vkgroup.check.checking import check, perform
-from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Note, Place
+from vkgroup.check.findings import Coverage, Finding, FindingKind, Note, RunParameters, SourceLocation
 from vkgroup.check.host import Guarantees
 from vkgroup.check.question import GeneratedValue, Question
 from vkgroup.check.report import Report
@@ -11,16 +11,16 @@ from vkgroup.check.request import CheckRequest
 
 __all__ = [
     "CheckRequest",
-    "Configuration",
     "Coverage",
     "Finding",
+    "FindingKind",
     "GeneratedValue",
     "Guarantees",
-    "Kind",
     "Note",
-    "Place",
     "Question",
     "Report",
+    "RunParameters",
+    "SourceLocation",
     "check",
     "perform",
 ]

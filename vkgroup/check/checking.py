@@ -22,12 +22,12 @@ from vkgroup.check.preparation import prepare
 from vkgroup.check.questions import Questions
 from vkgroup.check.report import Report
 from vkgroup.check.request import CheckRequest
-from vkgroup.check.runs import Job
+from vkgroup.check.runs import DispatchJob
 from vkgroup.check.state import CheckState, coverage_of, run_and_compare
-from vkgroup.compiler import Target
+from vkgroup.compiler import TargetEnvironment
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.slots import check_kinds
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spirv import Module, grammar
 
 
@@ -42,7 +42,7 @@ def check(
     specialization: Mapping[int | str, Any] | None = None,
     entry_point: str | None = None,
     defines: Mapping[str, str | int] | None = None,
-    target: Target | str | None = None,
+    target: TargetEnvironment | str | None = None,
     seed: int = 0,
     devices: Sequence[DeviceInfo] = (),
     timeout: float = CHECK_TIMEOUT,
@@ -135,11 +135,11 @@ def perform(request: CheckRequest) -> Report:
     state = CheckState(
         request,
         dispatch,
-        lambda instrument: Program(module, request.entry_point, prepared.values, instrument),
-        lambda changed: Program(changed, request.entry_point),
+        lambda instrument: ExecutableShader(module, request.entry_point, prepared.values, instrument),
+        lambda changed: ExecutableShader(changed, request.entry_point),
         notes=prepared.notes,
     )
-    job = partial(Job, **state.job_parameters(dispatch.inputs, prepared.specialization))
+    job = partial(DispatchJob, **state.job_parameters(dispatch.inputs, prepared.specialization))
     findings, interrupted = run_and_compare(state, request.run_sizes, request.devices, job)
     questions = Questions(prepared.search, prepared.trial)
     try:

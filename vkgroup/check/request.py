@@ -16,14 +16,14 @@ from vkgroup.base.errors import InvalidInput
 from vkgroup.base.reading import printable, read_bytes
 from vkgroup.check.host import Guarantees
 from vkgroup.check.inputs import Key
-from vkgroup.compiler import Target, assemble, compile_file, validate
+from vkgroup.compiler import TargetEnvironment, assemble, compile_file, validate
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
 from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import EntryPoint, Module
 
-TARGET = Target.VULKAN_1_2
+TARGET = TargetEnvironment.VULKAN_1_2
 """Compilation target of shaders: the first version that allows broadcasts with non-constant ids."""
 
 
@@ -40,7 +40,7 @@ class CheckRequest:
     specialization: Mapping[int | str, Any] = field(default_factory=dict)
     entry_point: str | None = None
     defines: Mapping[str, str | int] = field(default_factory=dict)
-    target: Target | str | None = None
+    target: TargetEnvironment | str | None = None
     seed: int = 0
     devices: Sequence[DeviceInfo] = ()
     timeout: float = CHECK_TIMEOUT
@@ -77,7 +77,7 @@ class CheckRequest:
             module = assemble(data.decode("utf-8", "replace"), self.target or TARGET, name=str(path))
         else:
             module = Module.from_bytes(data)
-        validate(module, self.target or Target.VULKAN_1_4)
+        validate(module, self.target or TargetEnvironment.VULKAN_1_4)
         return module
 
     @property

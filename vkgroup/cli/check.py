@@ -17,7 +17,7 @@ from vkgroup.check import CheckRequest, Report, perform
 from vkgroup.check.outcome import of_error, of_late, of_report, worst
 from vkgroup.check.report_text import lines_of
 from vkgroup.cli import deadline, output
-from vkgroup.cli.check_compile import Compilation, compile_all, with_compilation
+from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation
 from vkgroup.cli.check_request import command_of, devices_of, record_of, request_of
 from vkgroup.cli.check_saved import assumed
 from vkgroup.cli.console import Console
@@ -44,14 +44,14 @@ def execute(arguments: argparse.Namespace) -> int:
     arrays = None if arguments.save_with is None else Arrays(arguments.save_with)
     devices = devices_of(arguments.devices)
     console = Console(file=output.people(arguments.json), highlight=False)
-    check = Check(arguments, devices, console, arrays, compilations)
+    check = CheckCommand(arguments, devices, console, arrays, compilations)
     if len(settings) == 1:
         return check.alone(settings[0])
     return check.all(settings)
 
 
 @dataclass
-class Check:
+class CheckCommand:
     """The checks of one command.
 
     `arrays`: writes the arrays of ``--save-with``; None without it.
@@ -62,7 +62,7 @@ class Check:
     devices: list[DeviceInfo]
     console: Console
     arrays: Arrays | None
-    compilations: dict[str, Compilation]
+    compilations: dict[str, CompileResults]
     saved: list[Configuration] = field(default_factory=list)
 
     def alone(self, settings: Settings) -> int:

@@ -16,10 +16,10 @@ from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.phases import DeadlineReached, status
 from vkgroup.base.reading import read_text
 from vkgroup.check import outcome_cache, perform
-from vkgroup.check.outcome import Outcome, OutcomeKind, of_error, of_late, of_report, worst
+from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, of_error, of_late, of_report, worst
 from vkgroup.check.parallel import check_all
 from vkgroup.cli import deadline, output
-from vkgroup.cli.check_compile import Compilation, compile_all, with_compilation
+from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation
 from vkgroup.cli.check_request import command_of, devices_of, record_of, request_of
 from vkgroup.cli.console import Console
 from vkgroup.cli.settings import Settings, settings_of
@@ -27,7 +27,7 @@ from vkgroup.cli.signals import keeping
 from vkgroup.cli.supervisor import GRACE_SECONDS
 from vkgroup.compiler.hlsl_front_ends import stage_of_source
 from vkgroup.device import DeviceInfo
-from vkgroup.outputs.exports.checks import Entry, github, write_gitlab, write_junit
+from vkgroup.outputs.exports.checks import ExportEntry, github, write_gitlab, write_junit
 from vkgroup.workers.opening import select
 from vkgroup.workers.pool import default_jobs
 
@@ -116,7 +116,7 @@ class Library:
     arguments: argparse.Namespace
     settings: Sequence[Settings]
     console: Console
-    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    outcomes: dict[int, ConfigurationOutcome] = field(default_factory=dict)
     start: float = field(default_factory=time.monotonic)
 
     @property
@@ -146,7 +146,7 @@ class Library:
                 self.outcomes[index] = outcome
                 self._print(self.settings[index], outcome)
 
-    def _compilations(self) -> dict[str, Compilation]:
+    def _compilations(self) -> dict[str, CompileResults]:
         """Return the results of ``--compile-on`` by the name of the configuration."""
         choice = self.arguments.compile_on
         if choice is None:
@@ -154,7 +154,7 @@ class Library:
         self.console.write_line(f"compiling for {choice}", style="dim")
         return compile_all(self.settings, choice)
 
-    def _print(self, settings: Settings, outcome: Outcome) -> None:
+    def _print(self, settings: Settings, outcome: ConfigurationOutcome) -> None:
         """Print the line of a configuration."""
         time_taken = "unchanged" if outcome.unchanged else f"{outcome.seconds:.1f} s"
         summary = outcome.summary.replace(f"{self.arguments.shader}{os.sep}", "")
@@ -167,7 +167,9 @@ class Library:
         """Print the totals, and write the files of the options."""
         arguments = self.arguments
         entries = [
-            Entry(self.settings[index].name, str(self.settings[index].options.shader), self.outcomes[index])
+            ExportEntry(
+                self.settings[index].name, str(self.settings[index].options.shader), self.outcomes[index]
+            )
             for index in sorted(self.outcomes)
         ]
         self.console.write_line(self._totals(), style="bold")
@@ -200,7 +202,7 @@ class Job:
 
     settings: Settings
     command: str
-    compilation: Compilation | None
+    compilation: CompileResults | None
 
 
 @dataclass(frozen=True)
@@ -225,7 +227,7 @@ class LibrarySession:
     def close(self) -> None:
         """Do nothing: the session holds no device."""
 
-    def perform(self, job: Job) -> Outcome:
+    def perform(self, job: Job) -> ConfigurationOutcome:
         """Check a configuration, or return the outcome of an earlier check."""
         start = time.monotonic()
         try:
@@ -234,7 +236,7 @@ class LibrarySession:
         except DeadlineReached:
             return of_late(status().late, time.monotonic() - start)
 
-    def _outcome(self, job: Job, start: float) -> Outcome:
+    def _outcome(self, job: Job, start: float) -> ConfigurationOutcome:
         strict = job.settings.options.strict
         try:
             request = request_of(job.settings, self.devices, job.command)

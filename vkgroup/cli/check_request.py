@@ -10,14 +10,14 @@ from typing import Any
 
 import vkgroup
 from vkgroup.check import CheckRequest, Guarantees
-from vkgroup.check.outcome import Outcome
+from vkgroup.check.outcome import ConfigurationOutcome
 from vkgroup.check.request import TARGET
 from vkgroup.cli import pairs, shaders
 from vkgroup.cli.deadline import RUN_PART
 from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.options.table import words_of
 from vkgroup.cli.settings import Settings
-from vkgroup.compiler import Target
+from vkgroup.compiler import TargetEnvironment
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
 from vkgroup.spirv import Module
@@ -30,11 +30,11 @@ def load(settings: Settings) -> Module:
     return shaders.load(options, _target_of(options))
 
 
-def _target_of(options: argparse.Namespace) -> Target:
+def _target_of(options: argparse.Namespace) -> TargetEnvironment:
     """Return the target of the shader: the given one, else a default."""
     if options.target is not None:
         return shaders.TARGETS[options.target]
-    return Target.VULKAN_1_4 if options.shader.suffix in (".spv", ".spvasm") else TARGET
+    return TargetEnvironment.VULKAN_1_4 if options.shader.suffix in (".spv", ".spvasm") else TARGET
 
 
 def request_of(settings: Settings, devices: Sequence[DeviceInfo], command: str) -> CheckRequest:
@@ -91,7 +91,7 @@ def devices_of(choices: list[str] | None) -> list[DeviceInfo]:
     return [select(choice) for choice in choices if choice != "none"]
 
 
-def record_of(settings: Settings, outcome: Outcome) -> dict[str, Any]:
+def record_of(settings: Settings, outcome: ConfigurationOutcome) -> dict[str, Any]:
     """Return the entry of one of several configurations in the JSON output."""
     return {
         "name": settings.name,

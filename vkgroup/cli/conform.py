@@ -27,11 +27,11 @@ from vkgroup.compiler.front_ends import compiler_of_language
 from vkgroup.conformance import AnyCase, Run, select, select_names
 from vkgroup.conformance.languages import expressible
 from vkgroup.device import DeviceInfo
-from vkgroup.outputs.history import Recording
+from vkgroup.outputs.history import HistoryRecording
 from vkgroup.record.journal import RESULTS
 from vkgroup.workers import multi_device
 from vkgroup.workers.cluster.offer import need_distributed
-from vkgroup.workers.multi_device import Target
+from vkgroup.workers.multi_device import DeviceRun
 
 
 def execute_devices(expecting: Expecting, console: Console) -> int:
@@ -68,7 +68,7 @@ def _with_subgroups(devices: Sequence[DeviceInfo], console: Console) -> list[Dev
     return left or list(devices)
 
 
-def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console, *, apart: bool) -> int:
+def _judge_all(expecting: Expecting, targets: Sequence[DeviceRun], console: Console, *, apart: bool) -> int:
     """Execute all runs at the same time, report them one after another, and return the worst exit code."""
     arguments = expecting.arguments
     root = arguments.out or default_folder(multi_device.ALL if apart else targets[0].name)
@@ -80,7 +80,7 @@ def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console
         for options in separate:
             check_files(options)
         for target, options in zip(targets, separate, strict=True):
-            recording = Recording(arguments.db, options.out, resume=arguments.resume)
+            recording = HistoryRecording(arguments.db, options.out, resume=arguments.resume)
             target_expecting = replace(expecting, arguments=options, root=root)
             stack.enter_context(recording)
             runs.append(DeviceRun(target_expecting, target.device, options.out, recording, target))
@@ -113,7 +113,7 @@ def _kept(root: Path) -> str:
 
 
 def _separate(
-    arguments: argparse.Namespace, target: Target, root: Path, apart: bool, many: bool
+    arguments: argparse.Namespace, target: DeviceRun, root: Path, apart: bool, many: bool
 ) -> argparse.Namespace:
     """Return the arguments of one of several runs, with output files for this run only."""
     separate = copy.copy(arguments)
@@ -173,7 +173,10 @@ def execute(arguments: argparse.Namespace) -> int:
     device = conform_start.device(arguments.device)
     out = arguments.out or default_folder(device.name)
     console.write_line(f"Testing {device.name} on {number_of(cases)}, results in {out}")
-    with keeping(lambda: kept(out)), Recording(arguments.db, out, resume=arguments.resume) as recording:
+    with (
+        keeping(lambda: kept(out)),
+        HistoryRecording(arguments.db, out, resume=arguments.resume) as recording,
+    ):
         device_run = DeviceRun(expecting, device, out, recording)
         with progress_view() as progress:
             run = device_run.judge(progress)

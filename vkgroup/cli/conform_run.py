@@ -25,7 +25,7 @@ from vkgroup.device import DeviceInfo
 from vkgroup.outputs.exports.baseline import check_baseline
 from vkgroup.outputs.exports.folder import write_capabilities, write_summary
 from vkgroup.outputs.exports.junit import write_junit
-from vkgroup.outputs.history import Recording
+from vkgroup.outputs.history import HistoryRecording
 from vkgroup.record.causes import Cause
 from vkgroup.record.record import TakeResults
 from vkgroup.record.run import CasesWithoutVerdict
@@ -99,8 +99,8 @@ class DeviceRun:
     expecting: Expecting
     device: DeviceInfo
     out: Path
-    recording: Recording
-    target: multi_device.Target | None = None
+    recording: HistoryRecording
+    target: multi_device.DeviceRun | None = None
 
     def judge(self, progress: Progress) -> Run:
         """Run the cases with a progress bar.

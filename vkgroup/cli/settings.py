@@ -18,7 +18,7 @@ from vkgroup.configuration.fields import NUMBERS, define_text, triple
 from vkgroup.configuration.generated import without_generated
 from vkgroup.configuration.reading import FileConfiguration
 from vkgroup.dispatch.specialization import pack_specialization
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spirv import Module
 
 
@@ -129,7 +129,7 @@ class Settings:
             values, _ = pack_specialization(constants, self.specialization(module))
             names = {entry.name for entry in module.reflection.entry_points}
             entry = self.options.entry_point if self.options.entry_point in names else None
-            program = Program(module, entry, values)
+            program = ExecutableShader(module, entry, values)
             x, y, z = groups_of(self.options.groups, program)
             a, b, c = program.local_size
             return x * y * z * a * b * c

@@ -20,8 +20,8 @@ from vkgroup.conformance.execute import Executor, run_around
 from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.conformance.instances import Instances, read
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.program import SLOT_PLANES, Program, Spelling, build, result_type
-from vkgroup.conformance.stages import FRAMEBUFFER, TICKETS, FramebufferStage, Stage, TicketStage
+from vkgroup.conformance.program import SLOT_PLANES, BatchProgram, Spelling, build, result_type
+from vkgroup.conformance.stages import FRAMEBUFFER, TICKETS, BatchStage, FramebufferStage, TicketStage
 from vkgroup.conformance.verdict import verdict_on
 from vkgroup.device import Capabilities
 from vkgroup.programs.glsl_types import is_long, planes
@@ -106,7 +106,7 @@ class SubgroupFamily:
         """Return the spelling of the operations of a batch."""
         return Spelling()
 
-    def program(self, executor: Executor, cases: list[Case], stage: Stage | None = None) -> Program:
+    def program(self, executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> BatchProgram:
         """Return the program of a batch for a device; `stage` is a part of the cases' stage."""
         capabilities = executor.capabilities
         core = [self.core(case) for case in cases]
@@ -120,11 +120,11 @@ class SubgroupFamily:
             stage=stage,
         )
 
-    def compiled(self, executor: Executor, program: Program, case: Case) -> Module:
+    def compiled(self, executor: Executor, program: BatchProgram, case: Case) -> Module:
         """Return the module of a program; `case` is one of its cases."""
         return executor.compile(program.source, stage=program.stage.name)
 
-    def judge(self, executor: Executor, cases: list[Case], stage: Stage | None = None) -> list[Verdict]:
+    def judge(self, executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> list[Verdict]:
         """Execute a batch and return its verdicts: program, module, dispatch, instances, comparison.
 
         `stage` is a part of the cases' stage (`vkgroup.conformance.parts`); None for the whole one.
@@ -138,13 +138,13 @@ class SubgroupFamily:
 SUBGROUP = SubgroupFamily()
 
 
-def observed(executor: Executor, program: Program, module: Module) -> tuple[Words, Instances]:
+def observed(executor: Executor, program: BatchProgram, module: Module) -> tuple[Words, Instances]:
     """Run a module of a program; return its outputs and the dynamic instances."""
     outputs = _outputs(executor, program, module)
     return outputs, read(program, outputs, support.has_ballot(executor.capabilities))
 
 
-def _outputs(executor: Executor, program: Program, module: Module) -> Words:
+def _outputs(executor: Executor, program: BatchProgram, module: Module) -> Words:
     """Run a module of a program; return (program.output_words,), with `POISON` in unwritten words."""
     inputs = executor.buffer("inputs", program.inputs.nbytes, host=True)
     inputs.write(program.inputs)

@@ -10,7 +10,7 @@ from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.divergence import natural
 from vkgroup.check.fragments.devices import DrawJob, FragmentCheck, draw_parameters
 from vkgroup.check.fragments.drawing import FragmentDraw
-from vkgroup.check.fragments.helpers import Experiment, leaving_out, with_helpers
+from vkgroup.check.fragments.helpers import HelperExperiment, leaving_out, with_helpers
 from vkgroup.check.fragments.rules import with_rules
 from vkgroup.check.fragments.scene import DEFAULT_SIZE, make_scene
 from vkgroup.check.fragments.targets import with_attachments, without_attachments
@@ -19,7 +19,7 @@ from vkgroup.check.report import Report
 from vkgroup.check.request import CheckRequest
 from vkgroup.check.state import coverage_of, run_and_compare
 from vkgroup.dispatch.specialization import pack_specialization
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.spec.limits import QUAD_SIZE
 
@@ -42,15 +42,15 @@ def check_fragments(request: CheckRequest) -> Report:
         raise InvalidInput(f"No subgroup size can be run: {_NO_QUAD}.")
     values, _ = pack_specialization(module.reflection.specialization_constants, request.specialization)
 
-    def make(instrument: Instrument | None = None) -> Program:
-        return Program(module, request.entry_point, values, instrument)
+    def make(instrument: Instrument | None = None) -> ExecutableShader:
+        return ExecutableShader(module, request.entry_point, values, instrument)
 
     draw, origins = _prepare(make(), make(leaving_out()), request)
     state = FragmentCheck(
         request,
         draw,
         lambda instrument: make(leaving_out(instrument)),
-        lambda changed: Program(changed, request.entry_point, None, leaving_out()),
+        lambda changed: ExecutableShader(changed, request.entry_point, None, leaving_out()),
         not_covered=[(f"size {size}", _NO_QUAD) for size in sizes if size < QUAD_SIZE],
         taking_part=make(with_helpers),
     )
@@ -65,7 +65,7 @@ def check_fragments(request: CheckRequest) -> Report:
     )
     if interrupted is None:
         try:
-            findings += Experiment(draw, state.places, make, state.compare).findings(state.comparable)
+            findings += HelperExperiment(draw, state.places, make, state.compare).findings(state.comparable)
         except DispatchTimeout:
             state.no_verdict.append(f"helper invocations: no end within {request.timeout:g} s")
     own = findings_of(state.runs, state.places, draw.inputs, natural(state.flow))
@@ -89,7 +89,7 @@ def _require_options(request: CheckRequest) -> None:
 
 
 def _prepare(
-    as_written: Program, without_helpers: Program, request: CheckRequest
+    as_written: ExecutableShader, without_helpers: ExecutableShader, request: CheckRequest
 ) -> tuple[FragmentDraw, list[str]]:
     """Return the draw with all inputs, and the descriptions of the inputs."""
     size = (DEFAULT_SIZE if request.size is None else request.size)[:2]

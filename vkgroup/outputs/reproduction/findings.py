@@ -26,8 +26,8 @@ from vkgroup.device import DeviceInfo
 from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction.confinement import inside
 from vkgroup.outputs.reproduction.folder import DEVICE, README
-from vkgroup.outputs.reproduction.repeat import Outcome
-from vkgroup.outputs.reproduction.shaders import Shaders, read_module, read_source
+from vkgroup.outputs.reproduction.repeat import RepeatOutcome
+from vkgroup.outputs.reproduction.shaders import StepShaders, read_module, read_source
 from vkgroup.outputs.reproduction.values import Array, Files, Json, load, name_of, slot_of
 from vkgroup.probe import Probe
 from vkgroup.spirv import Module, StructType, set_local_size
@@ -149,7 +149,7 @@ def _fill(
 ) -> None:
     """Write the files of a check into an empty folder."""
     module, target = request.module, request.target or TARGET
-    files, shaders = Files(folder), Shaders(folder)
+    files, shaders = Files(folder), StepShaders(folder)
     if module.debug_source is not None:
         shaders.of(module, module.debug_source, dialect)
     shaders.file(module)
@@ -253,7 +253,7 @@ def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Js
 
 def repeat_check(
     device: DeviceInfo, folder: Path, record: Json, timeout: float, *, allow_outside: bool = False
-) -> Outcome:
+) -> RepeatOutcome:
     """Check the shader of a folder again, on the reference device and on a real one.
 
     If the source in the folder was changed, it is compiled again; otherwise the SPIR-V is checked.
@@ -288,7 +288,9 @@ def repeat_check(
     report.require_verdict()
     first = f"{shader['source']} was changed since: it is compiled and checked." if mended else ""
     lines = [line.plain for line in lines_of(report)]
-    return Outcome(not report.fails(record.get("strict", False)), tuple([first, *lines] if first else lines))
+    return RepeatOutcome(
+        not report.fails(record.get("strict", False)), tuple([first, *lines] if first else lines)
+    )
 
 
 def _compiled(folder: Path, record: Json, confined_to: Path | None) -> Module:
