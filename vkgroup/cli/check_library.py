@@ -1,0 +1,243 @@
+"""``vkgroup check DIR``: check many configurations in worker processes, one line each."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from vkgroup.base.errors import InvalidInput, VkgroupError
+from vkgroup.base.phases import DeadlineReached, status
+from vkgroup.check import outcome_cache
+from vkgroup.check.library import shaders_in
+from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, of_error, of_late, of_report, worst
+from vkgroup.check.parallel import check_all
+from vkgroup.cli import deadline, output
+from vkgroup.cli.check_command import command_of
+from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation
+from vkgroup.cli.check_one import check_one, devices_of, load, record_of
+from vkgroup.cli.console import Console
+from vkgroup.cli.signals import keeping
+from vkgroup.cli.supervisor import GRACE_SECONDS
+from vkgroup.cli.with_file import Settings, settings_of
+from vkgroup.device import DeviceInfo
+from vkgroup.outputs.exports.checks import ExportEntry, github, write_gitlab, write_junit
+from vkgroup.spirv import Module
+from vkgroup.workers.opening import select
+from vkgroup.workers.pool import default_jobs
+
+_COLOURS = {
+    OutcomeKind.CLEAN: "green",
+    OutcomeKind.FINDINGS: "bold red",
+    OutcomeKind.QUESTIONS: "bold yellow",
+    OutcomeKind.WEAK: "bold yellow",
+    OutcomeKind.NOT_COVERED: "yellow",
+}
+
+
+def execute_library(arguments: argparse.Namespace) -> int:
+    """Run the command; return its exit code."""
+    for option in ("repro", "save_with"):
+        if vars(arguments)[option] is not None:
+            raise InvalidInput(f"--{option.replace('_', '-')}: only for one shader, not for a folder.")
+    if arguments.junit is not None and arguments.junit.is_dir():
+        raise InvalidInput(f"--junit: {arguments.junit} cannot be written: it is a folder.")
+    library = Library(arguments, _settings(arguments), Console(file=output.people(arguments.json)))
+    try:
+        with keeping(lambda: f"{library.ended} of {len(library.settings)} configurations were checked"):
+            library.check()
+    finally:
+        library.finish()
+    return worst(outcome.exit_code for outcome in library.outcomes.values())
+
+
+def _settings(arguments: argparse.Namespace) -> list[Settings]:
+    """Return the settings of all configurations."""
+    if arguments.with_file is not None:
+        return [
+            replace(entry, name=entry.name or _name(entry.options.shader, arguments.shader))
+            for entry in settings_of(arguments)
+        ]
+    settings = []
+    for shader in shaders_in(arguments.shader):
+        options = argparse.Namespace(**{**vars(arguments), "shader": shader})
+        settings.append(Settings(options, name=_name(shader, arguments.shader)))
+    return settings
+
+
+def _name(shader: Path, folder: Path) -> str:
+    """Return the name of a shader in the folder; of another one, which a configuration may name, its path."""
+    return str(shader.relative_to(folder) if shader.is_relative_to(folder) else shader)
+
+
+@dataclass
+class Library:
+    """The checks of a folder, and their outcomes by index."""
+
+    arguments: argparse.Namespace
+    settings: Sequence[Settings]
+    console: Console
+    outcomes: dict[int, ConfigurationOutcome] = field(default_factory=dict)
+    start: float = field(default_factory=time.monotonic)
+
+    @property
+    def ended(self) -> int:
+        """The number of configurations that were checked."""
+        return len(self.outcomes)
+
+    @property
+    def jobs(self) -> int:
+        """The number of worker processes."""
+        return min(self.arguments.jobs or default_jobs(), len(self.settings))
+
+    def check(self) -> None:
+        """Check all configurations, and print a line for each."""
+        arguments = self.arguments
+        devices = devices_of(arguments.devices) if arguments.devices else []
+        compilations = self._compilations()
+        jobs = [
+            ConfigurationJob(settings, command_of(arguments, settings), compilations.get(settings.name))
+            for settings in self.settings
+        ]
+        setup = LibrarySession(select("reference"), devices, arguments.timeout, not arguments.no_cache)
+        limits = [settings.options.timeout for settings in self.settings]
+        outcomes = check_all(setup, jobs, self.jobs, limits, GRACE_SECONDS)
+        with closing(outcomes):
+            for index, outcome in outcomes:
+                self.outcomes[index] = outcome
+                self._print(self.settings[index], outcome)
+
+    def _compilations(self) -> dict[str, CompileResults]:
+        """Return the results of ``--compile-on`` by the name of the configuration."""
+        choice = self.arguments.compile_on
+        if choice is None:
+            return {}
+        self.console.write_line(f"compiling for {choice}", style="dim")
+        return compile_all(self.settings, choice)
+
+    def _print(self, settings: Settings, outcome: ConfigurationOutcome) -> None:
+        """Print the line of a configuration."""
+        time_taken = "unchanged" if outcome.unchanged else f"{outcome.seconds:.1f} s"
+        summary = outcome.summary.replace(f"{self.arguments.shader}{os.sep}", "")
+        line = f"[{self.ended}/{len(self.settings)}] {settings.name}: {summary} ({time_taken})"
+        self.console.write_line(line, style=_COLOURS.get(outcome.kind, "magenta"))
+        for line in (outcome.report or {}).get("compilations", ())[1:]:
+            self.console.write_line(f"    {line}", style="dim")
+
+    def finish(self) -> None:
+        """Print the totals, and write the files of the options."""
+        arguments = self.arguments
+        entries = [
+            ExportEntry(
+                self.settings[index].name, str(self.settings[index].options.shader), self.outcomes[index]
+            )
+            for index in sorted(self.outcomes)
+        ]
+        self.console.write_line(self._totals(), style="bold")
+        records = [record_of(self.settings[index], self.outcomes[index]) for index in sorted(self.outcomes)]
+        output.write_json({"configurations": records}, arguments.json)
+        if arguments.junit is not None:
+            write_junit(entries, arguments.junit)
+        if arguments.annotations == "gitlab":
+            write_gitlab(entries, Path())
+        elif arguments.annotations == "github":
+            sys.stdout.flush()
+            sys.stdout.write("".join(f"{line}\n" for line in github(entries)))
+
+    def _totals(self) -> str:
+        """Return the number of configurations with each outcome."""
+        counts = Counter(outcome.kind for outcome in self.outcomes.values())
+        listed = ", ".join(f"{counts[kind]} {kind}" for kind in OutcomeKind if counts[kind])
+        unchanged = sum(outcome.unchanged for outcome in self.outcomes.values())
+        missing = len(self.settings) - self.ended
+        parts = [listed or "none checked", *([f"{unchanged} unchanged"] if unchanged else [])]
+        parts += [f"{missing} not checked"] if missing else []
+        workers = "1 worker" if self.jobs == 1 else f"{self.jobs} workers"
+        count = "1 configuration" if self.ended == 1 else f"{self.ended} configurations"
+        return f"{count} in {time.monotonic() - self.start:.1f} s with {workers}: {'; '.join(parts)}"
+
+
+@dataclass(frozen=True)
+class ConfigurationJob:
+    """One configuration, the command that repeats its check, and the results of ``--compile-on``."""
+
+    settings: Settings
+    command: str
+    compilation: CompileResults | None
+
+
+@dataclass(frozen=True)
+class LibrarySession:
+    """The first message to a worker that checks configurations, and its session.
+
+    `device`: the reference device, which needs not be opened.
+    `devices`: real devices on which the shaders also run.
+    `timeout`: time limit of a configuration that has no other, in seconds.
+    `use_cache`: whether outcomes of earlier checks are used.
+    """
+
+    device: DeviceInfo
+    devices: list[DeviceInfo]
+    timeout: float
+    use_cache: bool
+
+    def open(self) -> LibrarySession:
+        """Return the session."""
+        return self
+
+    def close(self) -> None:
+        """Do nothing: the session holds no device."""
+
+    def perform(self, job: ConfigurationJob) -> ConfigurationOutcome:
+        """Check a configuration, or return the outcome of an earlier check."""
+        start = time.monotonic()
+        try:
+            with deadline.within(job.settings.options.timeout, since_start=False):
+                return self._outcome(job, start)
+        except DeadlineReached:
+            return of_late(status().late, time.monotonic() - start)
+
+    def _outcome(self, job: ConfigurationJob, start: float) -> ConfigurationOutcome:
+        try:
+            module = load(job.settings)
+            key = self._key(job, module, job.settings.inputs(module))
+            stored = outcome_cache.load(key) if self.use_cache else None
+            if stored is not None:
+                return replace(stored, unchanged=True)
+            outcome = self._checked(job, module, start)
+        except VkgroupError as error:
+            return of_error(error, time.monotonic() - start)
+        outcome_cache.store(key, outcome)
+        return outcome
+
+    def _checked(self, job: ConfigurationJob, module: Module, start: float) -> ConfigurationOutcome:
+        try:
+            report = check_one(job.settings, self.devices, job.command, module).report
+            report = with_compilation(report, job.compilation)
+        except VkgroupError as error:
+            return of_error(error, time.monotonic() - start)
+        return of_report(report, time.monotonic() - start, strict=job.settings.options.strict)
+
+    def _key(self, job: ConfigurationJob, module: Module, inputs: dict[Any, Any]) -> str:
+        """Return the key of a check in the cache."""
+        given = vars(job.settings.options)
+        names = ("strict", "entry_point", "groups", "seed", "subgroup_size", "full_subgroups", "lanes",
+                 "size_control", "timeout", "step_limit", "compiler", "dialect")  # fmt: skip
+        options = {
+            **{name: given[name] for name in names},
+            "shader": str(given["shader"]),
+            "command": job.command,
+            "compilation": repr(job.compilation),
+            "outputs": list(given["outputs"]),
+            "push": job.settings.push(),
+            "specialization": job.settings.specialization(module),
+            "devices": [repr(device) for device in self.devices],
+        }
+        return outcome_cache.key(module.to_bytes(), inputs, options)

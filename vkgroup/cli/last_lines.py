@@ -1,0 +1,143 @@
+"""The end of ``vkgroup conform``: cases that did not run, the exit code, the HTML report, and a summary."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+
+from vkgroup.base.files import write_output
+from vkgroup.cli.console import Console
+from vkgroup.conformance.expectations import ExpectationOutcome
+from vkgroup.conformance.hangs import ALLOW
+from vkgroup.conformance.outcomes import RunOutcomes
+from vkgroup.device import DeviceInfo
+from vkgroup.record.run import NotRun, Run
+
+REPORT = "report.html"
+"""The report's file in the run's folder."""
+
+BATCHES = "failed-batches"
+"""The folder in the run's folder with the cases of failed batches, a file for each."""
+
+SHOWN = 20
+"""Names of cases that did not run for one reason that are printed; all are in summary.json."""
+
+
+def print_not_run(reasons: Sequence[NotRun], out: Path, console: Console) -> None:
+    """Print the cases that did not run because they may hang the device, by reason."""
+    if not reasons:
+        return
+    total = sum(len(held.cases) for held in reasons)
+    console.write_line(
+        f"Not run: {_cases(total)} that may hang the device ({ALLOW} runs them):", style="yellow"
+    )
+    for held in reasons:
+        origin = f" (finding {held.finding})" if held.finding else ""
+        console.write_line(f"  {_cases(len(held.cases))}: {held.reason}{origin}")
+        for case in sorted(held.cases)[:SHOWN]:
+            console.write_line(f"    {case}")
+        if len(held.cases) > SHOWN:
+            more = len(held.cases) - SHOWN
+            console.write_line(f'    … and {more:,} more in {out / "summary.json"}, key "not_run"')
+
+
+def write_failed_batches(found: Run, out: Path) -> None:
+    """Write the cases of each failed batch into a file of its own, a caselist; see `FailedBatch`."""
+    for number, batch in enumerate(found.summary["failed_batches"], 1):
+        write_output(out / BATCHES / f"{number}.txt", "".join(f"{case}\n" for case in batch["cases"]))
+
+
+def print_failed_batches(found: Run, device: DeviceInfo, out: Path, console: Console) -> None:
+    """Print the number of failed batches for each message, and a command that repeats one of them."""
+    batches = found.summary["failed_batches"]
+    if not batches:
+        return
+    subject = "One batch of cases" if len(batches) == 1 else f"{len(batches):,} batches of cases"
+    console.write_line(
+        f"{subject} made the driver crash or hang, but smaller batches with the same cases did not:",
+        style="yellow",
+    )
+    messages = Counter(batch["message"] for batch in batches)
+    for message, count in messages.most_common(SHOWN):
+        number, batch = next((n, b) for n, b in enumerate(batches, 1) if b["message"] == message)
+        console.write_line(f"  {count:,}: {message}, for example {_cases(len(batch['cases']))}:")
+        options = f"--device {quote(device.choice)} --seed {found.seed}"
+        options += f" --caselist {quote(str(out / BATCHES / f'{number}.txt'))}"
+        console.write_line(f"    repeat: vkgroup conform {options}")
+
+
+def finish(outcomes: RunOutcomes, arguments: argparse.Namespace, out: Path, console: Console) -> int:
+    """Write the HTML report and print the summary, if the options request them; return the exit code."""
+    report: Path | None = arguments.report
+    if report is not None:
+        # Imported here, because the report needs packages that other runs do not.
+        from vkgroup.outputs.report import read, write_html
+
+        report = out / REPORT if report == Path() else report
+        write_html(read([out]), report)
+    if not arguments.known:
+        if report is not None:
+            console.write_line(f"Report: {report}")
+        return 0 if outcomes.success else 1
+    unknown = _without_known_cause(outcomes)
+    missing = sum(outcome == ExpectationOutcome.MISSING for outcome in outcomes.unexpected.values())
+    _print_summary(outcomes.run, len(unknown), missing, report, console)
+    return 1 if unknown or missing else 0
+
+
+def _without_known_cause(outcomes: RunOutcomes) -> list[str]:
+    """Return the cases with an unexpected outcome that no known error of the driver explains."""
+    known = {case for cause in outcomes.run.causes if cause.known for case in cause.cases}
+    return [
+        case
+        for case, outcome in outcomes.unexpected.items()
+        if outcome.improved or (case not in known and outcome != ExpectationOutcome.MISSING)
+    ]
+
+
+def _done(totals: Mapping[str, int]) -> str:
+    """Return what was done with the cases of a run."""
+    count = _cases(sum(count for status, count in totals.items() if status != "NotSupported"))
+    if "Compiled" in totals:
+        return f"{count} given to the compiler, {totals['Compiled']:,} compiled, none executed"
+    return f"{count} executed, {totals['Pass']:,} passed"
+
+
+def _print_summary(run: Run, unknown: int, missing: int, report: Path | None, console: Console) -> None:
+    """Print what was tested, the known errors of the driver, and where the report is."""
+    summary = run.summary
+    totals = summary["totals"]
+    driver = " ".join(filter(None, (summary["driver"]["name"], summary["driver"]["info"])))
+    console.write_line("")
+    console.write_line(
+        f"Tested: {summary['device']}, {driver}, Vulkan {summary['api_version']}", style="bold"
+    )
+    console.write_line(f"  {_done(totals)}; {totals['NotSupported']:,} need features that the device lacks")
+    causes = [cause for cause in summary["causes"] if cause["known"]]
+    if causes:
+        console.write_line(
+            f"Known errors of this driver: {len(causes)} (docs/driver-findings.md)", style="bold"
+        )
+        width = max(len(f"{cause['count']:,}") for cause in causes)
+        for cause in causes:
+            noun = "case " if cause["count"] == 1 else "cases"
+            console.write_line(f"  {cause['count']:>{width},} {noun}  {cause['title']}")
+    elif not unknown and not missing:
+        console.write_line("No errors were found in this driver.")
+    if unknown:
+        text = f"Unexpected results without a known cause: {_cases(unknown)} (described above)"
+        console.write_line(text, style="bold red")
+    elif causes and not missing:
+        console.write_line("No other errors were found.")
+    if missing:
+        text = f"No result: {_cases(missing)} (not reached, or not judged because of an error of vkgroup)"
+        console.write_line(text, style="bold red")
+    if report is not None:
+        console.write_line(f"Report, to be opened in a browser: {report}", style="bold")
+
+
+def _cases(count: int) -> str:
+    return "1 case" if count == 1 else f"{count:,} cases"
