@@ -7,7 +7,7 @@ import time
 import pytest
 
 from vkgroup.check import runs
-from vkgroup.cli import check_one
+from vkgroup.cli import check_request
 from vkgroup.drivers import CachedDriver
 
 
@@ -34,7 +34,7 @@ _OPTIONS = ("--groups", "1", "--subgroup-size", "8", "--timeout", "100")
 @pytest.fixture(autouse=True)
 def one_second_for_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a run take a hundredth of the time limit."""
-    monkeypatch.setattr(check_one, "RUN_PART", 100)
+    monkeypatch.setattr(check_request, "RUN_PART", 100)
 
 
 def test_a_slow_compiler_is_not_covered(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vkgroup.base.errors import InvalidDispatch, InvalidInput, Unsupported
-from vkgroup.check import check
+from vkgroup.check import CheckRequest, check
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.preparation import groups_of
@@ -24,7 +24,8 @@ def _module(text: str) -> Module:
 
 
 def _made(text: str, groups: tuple[int, int, int] = (4, 1, 1), **options: Any) -> DispatchInputs:
-    return make_inputs(_module(text), (16, 1, 1), groups, **options)
+    request = CheckRequest(_module(text), **options)
+    return make_inputs(request, groups, request.module, (16, 1, 1))
 
 
 _BLOCK = """
@@ -96,7 +97,7 @@ def test_members_of_a_struct_in_push_constants_go_by_nested_names() -> None:
 def test_arrays_of_another_byte_order_are_refused_by_name() -> None:
     text = "layout(binding = 0) buffer B { uint b[]; }; void main() { b[0] = 1u; }"
     with pytest.raises(InvalidDispatch, match="'B': the array has the byte order '>u4'"):
-        _made(text, given={"B": np.zeros(4, ">u4")})
+        _made(text, inputs={"B": np.zeros(4, ">u4")})
 
 
 def test_images_of_an_array_differ() -> None:
@@ -145,13 +146,13 @@ def test_given_arrays_are_used_and_checked() -> None:
     )
     given = np.arange(64, dtype=np.uint32)
     for key in ("A", "a", 0, (0, 0)):
-        made = _made(text, given={key: given})
+        made = _made(text, inputs={key: given})
         assert np.array_equal(made.bindings[0].arrays[0].view(np.uint32), given)
         assert not made.bindings[0].generated
     with pytest.raises(InvalidDispatch, match="holds uint32"):
-        _made(text, given={"A": given.astype(np.float32)})
+        _made(text, inputs={"A": given.astype(np.float32)})
     with pytest.raises(InvalidInput, match="no binding 'C'"):
-        _made(text, given={"C": given})
+        _made(text, inputs={"C": given})
     report = check(_module(text), sizes=(4,), inputs={"A": given[:3]}, groups=(1,))
     assert [finding.kind for finding in report.findings] == ["bounds"]
 

@@ -18,10 +18,11 @@ from xml.etree import ElementTree
 import pytest
 
 from vkgroup.base.processes import environment
-from vkgroup.check import outcome_cache
+from vkgroup.check import CheckRequest, outcome_cache
 from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, worst
 from vkgroup.check.parallel import check_all
 from vkgroup.cli.main import main
+from vkgroup.compiler import compile_source
 from vkgroup.device import DeviceInfo
 from vkgroup.workers.opening import select
 
@@ -50,6 +51,9 @@ layout(local_size_x = 32) in;
 layout(binding = 0) buffer Data { uint data[]; };
 void main() { for (uint i = 0; i < 100000000u; i++) data[gl_GlobalInvocationID.x] ^= i; }
 """
+
+
+MODULE = compile_source(RACE, stage="compute")
 
 
 @pytest.fixture(autouse=True)
@@ -169,23 +173,23 @@ def test_an_unchanged_configuration_is_not_checked_again(listed, library: Path, 
 
 def test_another_version_of_vkgroup_checks_again() -> None:
     outcome = ConfigurationOutcome(OutcomeKind.CLEAN, "clean", ("text",), {"findings": []}, 1.5)
-    key = outcome_cache.key(b"module", {}, {"seed": 0})
+    key = outcome_cache.key(CheckRequest(MODULE, seed=0))
     outcome_cache.store(key, outcome)
     assert outcome_cache.load(key) == outcome
-    assert outcome_cache.load(outcome_cache.key(b"module", {}, {"seed": 1})) is None
+    assert outcome_cache.load(outcome_cache.key(CheckRequest(MODULE, seed=1))) is None
     outcome_cache.program.cache_clear()
     file = Path(outcome_cache.__file__)
     before = file.stat()
     try:
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns + 1000))
-        assert outcome_cache.key(b"module", {}, {"seed": 0}) != key
+        assert outcome_cache.key(CheckRequest(MODULE, seed=0)) != key
     finally:
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
         outcome_cache.program.cache_clear()
 
 
 def test_a_damaged_entry_of_the_cache_is_ignored(cache: Path) -> None:
-    key = outcome_cache.key(b"module", {}, {})
+    key = outcome_cache.key(CheckRequest(MODULE))
     outcome_cache.store(key, ConfigurationOutcome(OutcomeKind.CLEAN, "clean"))
     (entry,) = (path for path in (cache / "checks").rglob("*.json"))
     for text in ("{", "{}", '{"kind": "other"}', "[]"):

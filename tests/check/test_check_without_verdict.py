@@ -21,7 +21,7 @@ from vkgroup.base.errors import (
 )
 from vkgroup.check import check, runs, state
 from vkgroup.check.runs import DispatchJob, JobAnswer, JobCompilation, JobSession, run_job
-from vkgroup.cli import check_one
+from vkgroup.cli import check_request
 from vkgroup.cli.main import main
 from vkgroup.dispatch import Device
 from vkgroup.drivers import CachedDriver
@@ -50,7 +50,7 @@ def test_a_shader_without_end_has_no_verdict(
 ) -> None:
     """The shader is not run on the device, which it could hang."""
     monkeypatch.setattr(state, "run_job", lambda job: pytest.fail("the shader ran on the device"))
-    monkeypatch.setattr(check_one, "RUN_PART", 100)
+    monkeypatch.setattr(check_request, "RUN_PART", 100)
     words = ("--device", swiftshader.name, "--subgroup-size", "4", "--timeout", "30")
     limit = ("--step-limit", "1000000000")
     code, report, err = _checked(written(_ENDLESS), *words, *limit, capsys=capsys)

@@ -149,13 +149,13 @@ def test_each_configuration_is_written_before_the_next(
     given, file = tmp_path / "all.json", tmp_path / "found.json"
     given.write_text(json.dumps({"configurations": configurations}))
     written: list[int] = []
-    original = check.check_one
+    original = check.perform
 
-    def check_one(*arguments: object) -> object:
+    def perform(*arguments: object) -> object:
         written.append(len(json.loads(file.read_text())["configurations"]) if file.exists() else 0)
         return original(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(check, "check_one", check_one)
+    monkeypatch.setattr(check, "perform", perform)
     assert main(["check", "--with", str(given), "--device", "none", "--json", str(file)]) == 0
     assert written == [0, 1, 2]
 

@@ -14,7 +14,7 @@ from vkgroup import drivers
 from vkgroup.base import resources
 from vkgroup.base.errors import VkgroupError
 from vkgroup.check import Finding, check
-from vkgroup.check.checking import TARGET
+from vkgroup.check.request import TARGET
 from vkgroup.compiler import compile_file
 from vkgroup.dispatch import Device
 from vkgroup.kernels import pipelines

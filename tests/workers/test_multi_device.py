@@ -12,7 +12,7 @@ import pytest
 
 import vkgroup.conformance as conformance
 from vkgroup.base.errors import InvalidInput, NoDevice
-from vkgroup.cli import conform as conform_devices
+from vkgroup.cli.conform_run import DeviceRun
 from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status, select
 from vkgroup.conformance.plan import Batch
@@ -319,22 +319,22 @@ def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch, by_enviro
     shown = []
     found = {"a": 0, "b": 1, "c": 0}
     made = [
-        multi_device.DeviceRun(name, name, GPU, LocalScheduler((GPU,), 1, Capabilities(name, "cpu")))
+        multi_device.RunTarget(name, name, GPU, LocalScheduler((GPU,), 1, Capabilities(name, "cpu")))
         for name in found
     ]
 
-    def conclude(expecting, device, run, out, *_):
-        shown.append(out.name)
+    def conclude(device_run, run, console):
+        shown.append(device_run.out.name)
         return found[run]
 
-    def judge(expecting, device, cases, out, progress, limit, recording, target):
-        return target.name
+    def judge(device_run, progress):
+        return device_run.target.name
 
     monkeypatch.setenv("VKGROUP_DEVICE", "all" if by_environment else "swiftshader")
     options = [] if by_environment else ["--device", "all"]
     monkeypatch.setattr(multi_device, "choose", lambda choice: [GPU])
     monkeypatch.setattr(multi_device, "targets", lambda *_, **options: made)
-    monkeypatch.setattr(conform_devices, "judge", judge)
-    monkeypatch.setattr(conform_devices, "conclude", conclude)
+    monkeypatch.setattr(DeviceRun, "judge", judge)
+    monkeypatch.setattr(DeviceRun, "conclude", conclude)
     assert main(["conform", *options, "--filter", FILTERS[0], "--out", str(tmp_path)]) == 1
     assert shown == ["a", "b", "c"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vkgroup.cli import ahead
+from vkgroup.cli import conform_start
 from vkgroup.cli.main import main
 from vkgroup.conformance.run import Setup
 from vkgroup.workers import spare
@@ -58,7 +58,7 @@ def test_no_process_remains_after_a_run_that_fails(monkeypatch, capsys) -> None:
     assert "no such device" in capsys.readouterr().err
     ((process, _),) = started
     assert process.poll() is not None
-    assert not ahead._choices
+    assert not conform_start._choices
 
 
 def test_lists_start_no_process(monkeypatch, capsys) -> None:

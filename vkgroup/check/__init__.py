@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from vkgroup.check.checking import check
+from vkgroup.check.checking import check, perform
 from vkgroup.check.findings import Coverage, Finding, FindingKind, Note, RunParameters, SourceLocation
 from vkgroup.check.host import Guarantees
 from vkgroup.check.question import GeneratedValue, Question
 from vkgroup.check.report import Report
+from vkgroup.check.request import CheckRequest
 
 __all__ = [
+    "CheckRequest",
     "Coverage",
     "Finding",
     "FindingKind",
@@ -20,4 +22,5 @@ __all__ = [
     "RunParameters",
     "SourceLocation",
     "check",
+    "perform",
 ]

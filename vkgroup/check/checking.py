@@ -4,45 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.base.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
-from vkgroup.base.errors import InvalidInput
+from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
+from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached
-from vkgroup.base.reading import printable, read_bytes
-from vkgroup.check.diagnosis import (
-    findings_of,
-)
+from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.divergence import natural
-from vkgroup.check.findings import (
-    SourceLocations,
-)
-from vkgroup.check.flow import DataFlow
-from vkgroup.check.fragments import FragmentOptions, check_fragments
+from vkgroup.check.fragments import check_fragments
 from vkgroup.check.host import Guarantees
 from vkgroup.check.inputs import Key
 from vkgroup.check.preparation import prepare
 from vkgroup.check.questions import Questions
-from vkgroup.check.refusals import require_no_addresses
 from vkgroup.check.report import Report
-from vkgroup.check.runs import DispatchJob, bindings_of
+from vkgroup.check.request import CheckRequest
+from vkgroup.check.runs import DispatchJob
 from vkgroup.check.state import CheckState, coverage_of, run_and_compare
-from vkgroup.compiler import TargetEnvironment, assemble, compile_file, validate
-from vkgroup.compiler.front_ends import compiler_of
+from vkgroup.compiler import TargetEnvironment
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.slots import check_kinds
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
-from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
-from vkgroup.spec.limits import QUAD_SIZE
-from vkgroup.spirv import Module
-
-TARGET = TargetEnvironment.VULKAN_1_2
-"""Compilation target of shaders: the first version that allows broadcasts with non-constant ids."""
+from vkgroup.spirv import Module, grammar
 
 
 def check(
@@ -80,7 +66,8 @@ def check(
     outputs : bindings whose contents are undefined before the run.
     push, specialization : push constants by name, specialization constants by id or name.
     entry_point, defines : as for `vkgroup.compile`.
-    target : the target that a file is compiled for; None for `TARGET`, and for no target of SPIR-V.
+    target : the target that a file is compiled for; None for `vkgroup.check.request.TARGET`, and for no
+        target of SPIR-V.
     seed : seed of the generated inputs and of the shuffled lanes.
     devices : real devices on which the shader also runs.
     timeout : time limit of one run in seconds.
@@ -108,76 +95,52 @@ def check(
     >>> report = check("sum.comp", sizes=(8, 32))
     >>> [finding.kind for finding in report.findings]
     """
-    module = shader if isinstance(shader, Module) else _load(Path(shader), entry_point, defines, target)
-    if not isinstance(shader, Module) and not compiler:
-        compiler = compiler_of(Path(shader))
-    check_kinds(module.reflection.bindings)
-    wanted = sizes if sizes is not None else {*CHECK_SIZES, *(device.subgroup_size for device in devices)}
-    run_sizes = sorted(set(wanted) - {0})
-    entry = module.reflection.entry_point(entry_point)
-    needs_quads = entry.stage == "fragment" or bool(DERIVATIVE_GROUPS.keys() & entry.execution_modes.keys())
-    if sizes is None and needs_quads:
-        run_sizes = [number for number in run_sizes if number >= QUAD_SIZE]
-    title = printable(name or ("shader" if isinstance(shader, Module) else str(shader)))
-    require_no_addresses(module)
-    if entry.stage == "fragment":
-        options = FragmentOptions(
+    return perform(
+        CheckRequest(
+            shader,
+            sizes=sizes,
+            groups=groups,
             inputs=inputs,
             outputs=outputs,
             push=push,
             specialization=specialization or {},
+            entry_point=entry_point,
+            defines=defines or {},
+            target=target,
             seed=seed,
+            devices=devices,
             timeout=timeout,
             step_limit=step_limit,
             host=host or Guarantees(),
+            name=name,
             command=command,
             compiler=compiler,
             size=size,
-            groups=groups,
             sources=sources,
         )
-        return check_fragments(module, entry_point, title, run_sizes, devices, options)
-    if size is not None:
-        raise InvalidInput("--size is the size of a draw; give --groups for a compute shader.")
-    prepared = prepare(
-        module,
-        entry_point,
-        groups=groups,
-        inputs=inputs,
-        outputs=outputs,
-        push=push,
-        specialization=specialization or {},
-        seed=seed,
-        timeout=timeout,
-        step_limit=step_limit,
-        sizes=run_sizes,
-        host=host or Guarantees(),
     )
-    dispatch, program = prepared.dispatch, prepared.dispatch.program
+
+
+def perform(request: CheckRequest) -> Report:
+    """Return the findings and the coverage of a check; the errors are those of `check`."""
+    module, entry = request.module, request.entry
+    check_kinds(module.reflection.bindings)
+    _require_no_addresses(module)
+    if entry.stage == "fragment":
+        return check_fragments(request)
+    if request.size is not None:
+        raise InvalidInput("--size is the size of a draw; give --groups for a compute shader.")
+    prepared = prepare(request)
+    dispatch = prepared.dispatch
     state = CheckState(
+        request,
         dispatch,
-        SourceLocations(program.module, title, sources),
-        DataFlow(program.module),
-        lambda instrument: ExecutableShader(module, entry_point, prepared.values, instrument),
-        lambda changed: ExecutableShader(changed, entry_point),
-        host=host or Guarantees(),
+        lambda instrument: ExecutableShader(module, request.entry_point, prepared.values, instrument),
+        lambda changed: ExecutableShader(changed, request.entry_point),
         notes=prepared.notes,
     )
-    given = dispatch.inputs.push if module.reflection.push_constants is not None else b""
-    job = partial(
-        DispatchJob,
-        module=module,
-        entry_point=program.entry.name,
-        specialization=prepared.specialization,
-        groups=dispatch.groups,
-        bindings=bindings_of(dispatch.inputs),
-        push=given,
-        writable=frozenset(entry.place for entry in dispatch.inputs.bindings if entry.binding.writable),
-        timeout=timeout,
-        local_size=program.local_size,
-        full_subgroups=state.host.full_subgroups,
-    )
-    findings, interrupted = run_and_compare(state, run_sizes, devices, job)
+    job = partial(DispatchJob, **state.job_parameters(dispatch.inputs, prepared.specialization))
+    findings, interrupted = run_and_compare(state, request.run_sizes, request.devices, job)
     questions = Questions(prepared.search, prepared.trial)
     try:
         runs = state.runs if state.late else questions.errors_of(state.runs)
@@ -189,44 +152,27 @@ def check(
     by_nature = natural(state.flow)
     findings = findings_of(runs, state.places, dispatch.inputs, by_nature) + findings
     findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
-    if command:
-        findings = [entry.repeated_by(command) for entry in findings]
-    covered = replace(coverage_of(state), compiler=compiler)
-    return Report(
-        title,
-        tuple(findings),
-        covered,
-        bindings_of(dispatch.inputs),
-        given,
-        interrupted,
-        no_verdict=tuple(state.no_verdict),
-        internal_errors=tuple(state.internal_errors),
-        questions=questions.collect(state.places, by_nature, dispatch.inputs),
-    )
+    asked = questions.collect(state.places, by_nature, dispatch.inputs)
+    return state.report(findings, coverage_of(state), dispatch.inputs, interrupted, asked)
 
 
-def _load(
-    path: Path,
-    entry_point: str | None,
-    defines: Mapping[str, str | int] | None,
-    target: TargetEnvironment | str | None,
-) -> Module:
-    """Return the module of a file: compiled with debug lines and without optimisation, or read as SPIR-V."""
-    if path.suffix not in (".spv", ".spvasm"):
-        return compile_file(
-            path,
-            debug=True,
-            target=target or TARGET,
-            entry_point=entry_point or "main",
-            defines=defines or {},
-        )
-    try:
-        data = read_bytes(path)
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from error
-    if path.suffix == ".spvasm":
-        module = assemble(data.decode("utf-8", "replace"), target or TARGET, name=str(path))
-    else:
-        module = Module.from_bytes(data)
-    validate(module, target or TargetEnvironment.VULKAN_1_4)
-    return module
+def _require_no_addresses(module: Module) -> None:
+    """Raise Unsupported if the shader accesses memory by address (GL_EXT_buffer_reference).
+
+    Only the host knows the memory that an address points to. The address may be a uint64_t or a uvec2, so it
+    is the access that tells, and not the type of an input.
+    """
+    pointers = {
+        entry.result_id
+        for entry in module.instructions
+        if entry.name == "OpTypePointer"
+        and grammar().enumerant("StorageClass", entry.operands[0]) == "PhysicalStorageBuffer"
+    }
+    for entry in module.instructions:
+        if entry.result_type in pointers and entry.name != "OpUndef":
+            raise Unsupported(
+                "The shader accesses memory by address (a buffer reference), and check cannot generate the"
+                " memory that an address points to. Bind it as a buffer, or run the shader with your own"
+                " memory in Python (vkgroup.open, Buffer.address).",
+                ["bufferDeviceAddress"],
+            )

@@ -25,6 +25,7 @@ from vkgroup.check.inputs import (
     NumberKey,
     image_type,
 )
+from vkgroup.check.request import CheckRequest
 from vkgroup.dispatch.blocks import check_array, pack_push, suggestion
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.spirv import Binding, ImageType, Module, SampledImageType, StructType
@@ -275,42 +276,40 @@ def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_inputs(
+    request: CheckRequest,
+    groups: tuple[int, int, int],
     module: Module,
     local_size: tuple[int, int, int],
-    groups: tuple[int, int, int],
     *,
-    given: Mapping[Key, npt.NDArray[Any] | Sequence[npt.NDArray[Any]]] | None = None,
-    fresh: Sequence[Key] = (),
-    push: Mapping[str, Any] | None = None,
-    seed: int = 0,
     elements: Mapping[tuple[int, int], int] | None = None,
     numbers: Mapping[NumberKey, int] | None = None,
 ) -> DispatchInputs:
-    """Return all inputs that a dispatch needs.
+    """Return all inputs that a dispatch of a module needs: those of the request, and generated ones.
 
-    `fresh` bindings have undefined contents before the run. Bindings and push constants that are not given
-    are generated; a runtime array has the number in `elements`, one element for each invocation if it is not
-    listed. `numbers` has values for single integers that would be generated otherwise. A list of arrays is
-    for an array of descriptors. Raises InvalidDispatch or InvalidInput if a given input does not fit the
-    module, and Unsupported if an input cannot be generated.
+    `module`: the module of the request with its specialization constants.
+    `elements`: the number of elements of runtime arrays; the default is one for each invocation.
+    `numbers`: values of single integers that are otherwise generated.
+
+    Raises InvalidDispatch or InvalidInput if a given input does not fit the module, and Unsupported if an
+    input cannot be generated.
     """
     size = (local_size[0] * groups[0], local_size[1] * groups[1], local_size[2] * groups[2])
-    builder = _InputBuilder(module, size, groups, seed, elements or {}, numbers or {})
+    builder = _InputBuilder(module, size, groups, request.seed, elements or {}, numbers or {})
     bindings = module.reflection.bindings
     arrays = {
         _find(bindings, key): [
             checked_array(part, f"The binding {key!r}")
             for part in (value if isinstance(value, list) else [value])
         ]
-        for key, value in (given or {}).items()
+        for key, value in (request.inputs or {}).items()
     }
-    undefined = {_find(bindings, key) for key in fresh}
+    undefined = {_find(bindings, key) for key in request.outputs}
     inputs: dict[tuple[int, int], Input] = {}
     for binding in bindings:
         place = (binding.set, binding.binding)
         if place not in inputs:
             inputs[place] = builder.make(binding, arrays.get(place), place in undefined)
-    bytes_ = builder.push(push or {})
+    bytes_ = builder.push(request.push or {})
     origins = [f"{entry.name}: {entry.origin}" for entry in inputs.values()] + builder.origins
     return DispatchInputs(tuple(inputs.values()), bytes_, tuple(origins), tuple(builder.numbers))
 

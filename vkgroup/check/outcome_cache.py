@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from vkgroup.base import files
 from vkgroup.base.resources import PACKAGE
 from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind
+from vkgroup.check.request import CheckRequest
 from vkgroup.compiler.cache import key_of, thin_out
 
 _STORED = (
@@ -34,19 +35,15 @@ def program() -> str:
     return key_of(version("vkgroup"), *listed)
 
 
-def key(module: bytes, inputs: Mapping[Any, Any], options: Mapping[str, Any]) -> str:
-    """Return the key of a check.
-
-    `module`: the SPIR-V module.
-    `inputs`: the given arrays by binding; a list for an array of descriptors.
-    `options`: everything else that decides the outcome.
-    """
+def key(request: CheckRequest, *others: object) -> str:
+    """Return the key of a check; `others`: everything else that decides the outcome."""
     digests = [
         f"{place} {part.dtype.str} {part.shape} {hashlib.blake2b(part.tobytes()).hexdigest()}"
-        for place, value in inputs.items()
-        for part in (value if isinstance(value, list) else [value])
+        for place, value in (request.inputs or {}).items()
+        for part in (value if isinstance(value, Sequence) else [value])
     ]
-    return key_of(program(), hashlib.blake2b(module).hexdigest(), repr(sorted(options.items())), *digests)
+    module = hashlib.blake2b(request.module.to_bytes()).hexdigest()
+    return key_of(program(), module, repr(replace(request, shader="", inputs=None)), repr(others), *digests)
 
 
 def load(key: str) -> ConfigurationOutcome | None:

@@ -8,21 +8,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy.typing as npt
-
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import phase
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.flow import used_axes, uses_atomic_results
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.host import (
-    Guarantees,
     default_constants,
     generated_size,
     undeclared_size,
     unset_constants,
 )
-from vkgroup.check.inputs import Key
+from vkgroup.check.request import CheckRequest
 from vkgroup.check.runs import CheckedDispatch
 from vkgroup.check.search import TrialSearch
 from vkgroup.check.trial_set import differing
@@ -31,7 +28,7 @@ from vkgroup.device.limits import local_size_problems
 from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.dispatch.specialization import notes_of, pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
-from vkgroup.spirv import EntryPoint, Module
+from vkgroup.spirv import EntryPoint
 
 MAX_INVOCATIONS = 1 << 22
 """Maximum number of invocations of a dispatch, which limits time and memory."""
@@ -49,44 +46,33 @@ class PreparedShader:
     notes: list[str]  # remarks on the given options and on values that were chosen
 
 
-def prepare(
-    module: Module,
-    entry_point: str | None,
-    *,
-    groups: Sequence[int] | None,
-    inputs: Mapping[Key, npt.NDArray[Any] | Sequence[npt.NDArray[Any]]] | None,
-    outputs: Sequence[Key],
-    push: Mapping[str, Any] | None,
-    specialization: Mapping[int | str, Any],
-    seed: int,
-    timeout: float,
-    step_limit: int,
-    sizes: Sequence[int],
-    host: Guarantees,
-) -> PreparedShader:
-    """Return a shader with all its inputs; the parameters are those of `vkgroup.check.check`.
+def prepare(request: CheckRequest) -> PreparedShader:
+    """Return a compute shader with all its inputs.
 
     Raises InvalidInput or InvalidDispatch if an input is invalid, Unsupported if one cannot be generated.
     """
-    notes = list(notes_of([module], specialization))
-    given, entry = specialization, module.reflection.entry_point(entry_point)
+    module, entry, given = request.module, request.entry, request.specialization
+    sizes = request.run_sizes
+    notes = list(notes_of([module], given))
     generated = generated_size(entry, module, given)
     constants = module.reflection.specialization_constants
-    specialization = {**generated, **specialization}
+    specialization = {**generated, **given}
     values, _ = pack_specialization(constants, specialization)
     with phase("preparing the shader for the reference device"):
-        program = ExecutableShader(module, entry_point, values)
+        program = ExecutableShader(module, request.entry_point, values)
     _require_limits(entry, values)
-    host.require_size(sizes, program.local_size)
-    chosen = groups_of(groups, program)
-    make = partial(make_inputs, groups=chosen, given=inputs, fresh=outputs, push=push, seed=seed)
+    request.host.require_size(sizes, program.local_size)
+    chosen = groups_of(request.groups, program)
+    make = partial(make_inputs, request, chosen)
     with phase("generating the inputs"):
         generated_inputs = make(program.module, program.local_size)
-    first = CheckedDispatch(program, chosen, generated_inputs, seed, step_limit, timeout)
+    first = CheckedDispatch(
+        program, chosen, generated_inputs, request.seed, request.step_limit, request.timeout
+    )
     trier = Trier(
         first,
         make,
-        lambda changed: ExecutableShader(module, entry_point, {**values, **changed}),
+        lambda changed: ExecutableShader(module, request.entry_point, {**values, **changed}),
         tuple(unset_constants(module, specialization, generated)),
         tuple(default_constants(entry, module, specialization)),
     )

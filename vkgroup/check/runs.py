@@ -249,19 +249,19 @@ class DispatchJob:
 
     def start(self, device: Device) -> dict[tuple[int, int], Any]:
         """Run on an open device; return the arrays of the writable bindings."""
-        results = device.run(
-            self.module,
-            self.groups,
-            self.bindings,
-            push=self.push or None,
-            timeout=self.timeout,
-            **self.options,
-        )
+        options = {"push": self.push or None, "timeout": self.timeout, **self.options}
+        results = device.run(self.module, self.groups, self.bindings, **options)
         return {binding: results[binding] for binding in self.bindings if binding in self.writable}
 
     def sizes(self, capabilities: Capabilities) -> tuple[int, ...]:
         """Return the subgroup sizes that may be required of the device for this shader."""
-        return _sizes(self, capabilities)
+        control = capabilities.size_control
+        powers = [1 << k for k in range(control.max_size.bit_length()) if 1 << k >= control.min_size]
+        return tuple(size for size in powers if not self.size_problems(size, capabilities))
+
+    def size_problems(self, size: int | None, capabilities: Capabilities) -> list[str]:
+        """Return why the shader cannot run on a device at a subgroup size; None is the device's choice."""
+        return subgroup_size_problems(size, self.full_subgroups, self.local_size, capabilities)
 
 
 @dataclass(frozen=True)
@@ -375,12 +375,10 @@ class JobSession:
     def _compile(self, job: DispatchJob) -> JobAnswer:
         """Open the device and compile the shader; the answer is ready if the job can run."""
         self._opened = device = open_device(job.device)
-        lacking = missing(job.module, device.capabilities, job.entry_point, job.subgroup_size)
-        if lacking:
+        if lacking := missing(job.module, device.capabilities, job.entry_point, job.subgroup_size):
             return JobAnswer(unsupported=", ".join(lacking))
         sizes = job.sizes(device.capabilities)
-        lacking = _size_problems(job, job.subgroup_size, device.capabilities)
-        if lacking:
+        if lacking := job.size_problems(job.subgroup_size, device.capabilities):
             return JobAnswer(unsupported=", ".join(lacking), sizes=sizes)
         job.prepare(device)
         return JobAnswer(sizes=sizes)
@@ -394,18 +392,6 @@ class JobSession:
         """Close the device."""
         if self._opened is not None:
             self._opened.close()
-
-
-def _sizes(job: DispatchJob, capabilities: Capabilities) -> tuple[int, ...]:
-    """Return the subgroup sizes that may be required of the device for this shader."""
-    control = capabilities.size_control
-    powers = [1 << k for k in range(control.max_size.bit_length()) if 1 << k >= control.min_size]
-    return tuple(size for size in powers if not _size_problems(job, size, capabilities))
-
-
-def _size_problems(job: DispatchJob, size: int | None, capabilities: Capabilities) -> list[str]:
-    """Return why the shader cannot run on the device at a subgroup size; None is the size of its choice."""
-    return subgroup_size_problems(size, job.full_subgroups, job.local_size, capabilities)
 
 
 def outputs_of_answer(inputs: DispatchInputs, answer: JobAnswer) -> dict[Place, npt.NDArray[np.uint8]]:

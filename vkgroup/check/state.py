@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from vkgroup.base import phases
 from vkgroup.base.errors import DispatchTimeout, Unsupported
@@ -23,9 +24,21 @@ from vkgroup.check.findings import (
     SourceLocations,
 )
 from vkgroup.check.flow import DataFlow
-from vkgroup.check.host import Guarantees, values_of
+from vkgroup.check.host import values_of
+from vkgroup.check.inputs import DispatchInputs
+from vkgroup.check.question import Question
+from vkgroup.check.report import Report
+from vkgroup.check.request import CheckRequest
 from vkgroup.check.rounding import tolerance_of
-from vkgroup.check.runs import CheckedDispatch, CheckedRun, DispatchJob, JobAnswer, outputs_of_answer, run_job
+from vkgroup.check.runs import (
+    CheckedDispatch,
+    CheckedRun,
+    DispatchJob,
+    JobAnswer,
+    bindings_of,
+    outputs_of_answer,
+    run_job,
+)
 from vkgroup.check.size_constants import find_candidates
 from vkgroup.device import DeviceInfo
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
@@ -38,9 +51,8 @@ from vkgroup.spirv import Module
 class CheckState:
     """The state of one check."""
 
+    request: CheckRequest
     dispatch: CheckedDispatch
-    places: SourceLocations
-    flow: DataFlow
     make: Callable[[Instrument], ExecutableShader]
     remake: Callable[[Module], ExecutableShader]
     runs: list[CheckedRun] = field(default_factory=list)
@@ -52,9 +64,13 @@ class CheckState:
     no_verdict: list[str] = field(default_factory=list)  # what is not compared because a run did not end
     internal_errors: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    host: Guarantees = field(default_factory=Guarantees)
-
     late: bool = False  # whether the deadline was reached
+
+    def __post_init__(self) -> None:
+        module = self.dispatch.program.module
+        self.places = SourceLocations(module, self.request.title, self.request.sources)
+        self.flow = DataFlow(module)
+        self.host = self.request.host
 
     def note_deadline(self) -> None:
         """Note that everything else was not done because the deadline was reached."""
@@ -214,6 +230,55 @@ class CheckState:
         except Unsupported:
             return None
         return self.reference_at(size)
+
+    # --- for devices and the report -------------------------------------------------------------------
+
+    def job_parameters(
+        self, inputs: DispatchInputs, specialization: Mapping[int | str, Any]
+    ) -> dict[str, Any]:
+        """Return the parameters of `DispatchJob` except the device.
+
+        `inputs`: the inputs without those that the host generates for draws.
+        `specialization`: given and generated specialization constants, by id or name.
+        """
+        return {
+            "module": self.request.module,
+            "entry_point": self.dispatch.program.entry.name,
+            "specialization": specialization,
+            "groups": self.dispatch.groups,
+            "bindings": bindings_of(inputs),
+            "push": self._push(inputs),
+            "writable": frozenset(entry.place for entry in inputs.bindings if entry.binding.writable),
+            "timeout": self.request.timeout,
+            "local_size": self.dispatch.program.local_size,
+            "full_subgroups": self.host.full_subgroups,
+        }
+
+    def _push(self, inputs: DispatchInputs) -> bytes:
+        return inputs.push if self.request.module.reflection.push_constants is not None else b""
+
+    def report(
+        self,
+        findings: Sequence[Finding],
+        covered: Coverage,
+        inputs: DispatchInputs,
+        interrupted: KeyboardInterrupt | None,
+        questions: tuple[Question, ...] = (),
+    ) -> Report:
+        """Return the report; `findings` are in its order, `inputs` as for `job_parameters`."""
+        if self.request.command:
+            findings = [finding.repeated_by(self.request.command) for finding in findings]
+        return Report(
+            self.request.title,
+            tuple(findings),
+            replace(covered, compiler=self.request.compiler_name),
+            bindings_of(inputs),
+            self._push(inputs),
+            interrupted,
+            no_verdict=tuple(self.no_verdict),
+            internal_errors=tuple(self.internal_errors),
+            questions=questions,
+        )
 
 
 _DANGEROUS = ("hang", "barrier")

@@ -18,18 +18,14 @@ from vkgroup.bench.machine import last_level_cache
 from vkgroup.bench.run import BenchmarkOptions, BenchmarkResult, run
 from vkgroup.cli import bench_tables
 from vkgroup.cli.console import Console
-from vkgroup.cli.output import people, write_json
+from vkgroup.cli.output import write_json
 from vkgroup.dispatch import Device
 from vkgroup.outputs.history import HistoryRecording, recorded
-
-_WIDTH = 100
-"""Width of output that does not go to a terminal, in columns."""
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
-    stream = people(arguments.json)
-    console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
+    console = Console.for_people(arguments.json)
     chosen = catalogue.choose(arguments.names)
     if arguments.list:
         console.print(bench_tables.listing(chosen))

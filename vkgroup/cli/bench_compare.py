@@ -7,16 +7,11 @@ import argparse
 from vkgroup.bench import compare
 from vkgroup.cli import bench_tables
 from vkgroup.cli.console import Console
-from vkgroup.cli.output import people
-
-WIDTH = 100
-"""Width of output that does not go to a terminal, in columns."""
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
-    stream = people(arguments.json)
-    console = Console(file=stream, highlight=False, width=None if stream.isatty() else WIDTH)
+    console = Console.for_people(arguments.json)
     old, new = arguments.compare
     comparison = compare.compare(old, new, arguments.threshold)
     for item in bench_tables.comparison(comparison):

@@ -6,34 +6,27 @@ import argparse
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from vkgroup.base import phases
 from vkgroup.base.choices import SOURCE_DIALECTS
 from vkgroup.base.errors import InvalidInput, VkgroupError
+from vkgroup.check import CheckRequest, Report, perform
 from vkgroup.check.outcome import of_error, of_late, of_report, worst
-from vkgroup.check.report import Report
 from vkgroup.check.report_text import lines_of
-from vkgroup.cli import deadline, output, pairs, shaders
-from vkgroup.cli.check_command import command_of
+from vkgroup.cli import deadline, output
 from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation
-from vkgroup.cli.check_one import CheckedShader, check_one, devices_of, guarantees, load, record_of, target_of
+from vkgroup.cli.check_request import command_of, devices_of, record_of, request_of
+from vkgroup.cli.check_saved import assumed
 from vkgroup.cli.console import Console
-from vkgroup.cli.save_with import assumed
+from vkgroup.cli.options.check import OF_FOLDERS
+from vkgroup.cli.options.table import changed
+from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cli.supervisor import late
-from vkgroup.cli.with_file import Settings, settings_of
 from vkgroup.configuration import Arrays, Configuration, write
 from vkgroup.device import DeviceInfo
-
-_OF_LIBRARIES = (
-    ("--jobs", "jobs"),
-    ("--junit", "junit"),
-    ("--annotations", "annotations"),
-    ("--no-cache", "no_cache"),
-)
-"""Options that only a check of a folder has, with their names."""
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -41,10 +34,10 @@ def execute(arguments: argparse.Namespace) -> int:
     output.require_writable(arguments.json)
     if arguments.shader is not None and arguments.shader.is_dir():
         # Imported here, because only folders need worker processes.
-        from vkgroup.cli.check_library import execute_library
+        from vkgroup.cli.check_folder import execute_folder
 
-        return execute_library(arguments)
-    if given := [option for option, name in _OF_LIBRARIES if vars(arguments)[name]]:
+        return execute_folder(arguments)
+    if given := [option.name for option in changed(OF_FOLDERS, arguments)]:
         raise InvalidInput(f"{', '.join(given)}: only for a folder of shaders.")
     settings = settings_of(arguments)
     compilations = {} if arguments.compile_on is None else compile_all(settings, arguments.compile_on)
@@ -55,13 +48,6 @@ def execute(arguments: argparse.Namespace) -> int:
     if len(settings) == 1:
         return check.alone(settings[0])
     return check.all(settings)
-
-
-def _require_compute(settings: Settings) -> None:
-    """Raise InvalidInput if the shader is a fragment shader."""
-    entry = load(settings).reflection.entry_point(settings.options.entry_point)
-    if entry.stage == "fragment":
-        raise InvalidInput("--repro and --save-with support compute shaders only.")
 
 
 @dataclass
@@ -83,17 +69,19 @@ class CheckCommand:
         """Check the only configuration, write its files, and return the exit code."""
         # Compilations for other devices have their own time limits.
         with deadline.within(settings.options.timeout, since_start=self.arguments.compile_on is None):
-            if self.arguments.repro is not None or self.arrays is not None:
-                _require_compute(settings)
-            checked = self._print(settings)
+            request = self._request(settings)
+            writes = self.arguments.repro is not None or self.arrays is not None
+            if writes and request.entry.stage == "fragment":
+                raise InvalidInput("--repro and --save-with support compute shaders only.")
+            report = self._print(settings, request)
         phases.allow_writing()
-        output.write_json(checked.report.to_json(), self.arguments.json)
+        output.write_json(report.to_json(), self.arguments.json)
         self._write_saved()
         if self.arguments.repro is not None:
-            _make_folder(self.arguments.repro, settings, checked, self.devices)
+            _make_folder(self.arguments.repro, settings, request, report)
             folder = shlex.quote(str(self.arguments.repro))
             self.console.print(f"Reproduce it on any host: vkgroup run {folder}", soft_wrap=True)
-        return _code(checked.report, self.arguments.strict)
+        return _code(report, self.arguments.strict)
 
     def all(self, settings: Sequence[Settings]) -> int:
         """Check several configurations, and return the worst exit code."""
@@ -117,7 +105,7 @@ class CheckCommand:
         start = time.monotonic()
         try:
             with deadline.within(settings.options.timeout, since_start=False):
-                report = self._print(settings).report
+                report = self._print(settings, self._request(settings))
             if report.interrupted is not None:
                 raise report.interrupted
             outcome = of_report(report, time.monotonic() - start, strict=self.arguments.strict)
@@ -129,17 +117,18 @@ class CheckCommand:
             self.console.write_line(f"{settings.options.shader}: {error}", style="bold red")
         return record_of(settings, outcome)
 
-    def _print(self, settings: Settings) -> CheckedShader:
-        """Check a shader, and print the report."""
-        checked = check_one(settings, self.devices, command_of(self.arguments, settings))
-        report = with_compilation(checked.report, self.compilations.get(settings.name))
-        checked = replace(checked, report=report)
-        for line in lines_of(checked.report):
+    def _request(self, settings: Settings) -> CheckRequest:
+        return request_of(settings, self.devices, command_of(self.arguments, settings))
+
+    def _print(self, settings: Settings, request: CheckRequest) -> Report:
+        """Check a shader, and print and return the report."""
+        report = with_compilation(perform(request), self.compilations.get(settings.name))
+        for line in lines_of(report):
             self.console.print(line, soft_wrap=True)
         if self.arrays is not None:
             file = self.arguments.save_with
-            self.saved.append(assumed(settings, checked, self.devices, file, self.arrays))
-        return checked
+            self.saved.append(assumed(settings, request, report, file, self.arrays))
+        return report
 
     def _write_saved(self) -> None:
         """Write the configurations of ``--save-with``."""
@@ -156,25 +145,11 @@ def _code(report: Report, strict: bool) -> int:
     return 1 if report.fails(strict) else 0
 
 
-def _make_folder(folder: Path, settings: Settings, checked: CheckedShader, devices: list[DeviceInfo]) -> None:
+def _make_folder(folder: Path, settings: Settings, request: CheckRequest, report: Report) -> None:
     """Write the reproduction folder of ``--repro``."""
     # Imported here, because only --repro needs the suite.
-    from vkgroup.outputs.reproduction.findings import CheckOptions as Described
     from vkgroup.outputs.reproduction.findings import make_check
 
     options = settings.options
-    how = Described(
-        dialect=options.dialect or SOURCE_DIALECTS.get(options.shader.suffix),
-        defines=dict(shaders.define(text) for text in options.defines),
-        entry_point=options.entry_point,
-        outputs=[pairs.key(name) for name in options.outputs],
-        push=settings.push(),
-        specialization=settings.specialization(checked.module),
-        seed=options.seed,
-        step_limit=options.step_limit,
-        local_size=options.local_size,
-        host=guarantees(options),
-        strict=options.strict,
-        target=target_of(settings).environment,
-    )
-    make_check(folder, checked.module, checked.report, how, devices[0] if devices else None)
+    dialect = options.dialect or SOURCE_DIALECTS.get(options.shader.suffix)
+    make_check(folder, request, report, dialect=dialect, local_size=options.local_size, strict=options.strict)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from vkgroup.base.errors import InvalidInput, Unsupported, VkgroupError
 from vkgroup.check.findings import Finding, FindingKind, SourceLocation
 from vkgroup.check.report import Report
-from vkgroup.cli.check_one import load
-from vkgroup.cli.with_file import Settings
+from vkgroup.cli.check_request import load
+from vkgroup.cli.settings import Settings
 from vkgroup.cost import CompileJob, CompileStatus, Cost, costs_of_jobs, job_of
 from vkgroup.device import DeviceInfo
 from vkgroup.device.fetched import labels, newest_names

@@ -6,8 +6,7 @@ import argparse
 
 from vkgroup.base.choices import COMPILERS
 from vkgroup.base.errors import CompilerUnavailable
-from vkgroup.cli.output import megabytes, people, table, write_json
-from vkgroup.cli.progress import show_progress
+from vkgroup.cli.output import megabytes, people, show_progress, table, write_json
 from vkgroup.compiler.front_ends import compiler_name
 from vkgroup.compiler.installed import compilers_folder
 

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from queue import Queue
 
@@ -18,10 +18,10 @@ from rich.progress import Progress
 from rich.text import Text
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
-from vkgroup.cli import ahead
-from vkgroup.cli.conform_run import check_files, conclude, default_folder, judge, number_of, progress_view
+from vkgroup.cli import conform_start
+from vkgroup.cli.conform_expected import Expecting, read_expecting
+from vkgroup.cli.conform_run import DeviceRun, check_files, default_folder, number_of, progress_view
 from vkgroup.cli.console import Console
-from vkgroup.cli.expecting import Expecting, read_expecting
 from vkgroup.cli.signals import keeping
 from vkgroup.compiler.front_ends import compiler_of_language
 from vkgroup.conformance import AnyCase, Run, select, select_names
@@ -31,7 +31,7 @@ from vkgroup.outputs.history import HistoryRecording
 from vkgroup.record.journal import RESULTS
 from vkgroup.workers import multi_device
 from vkgroup.workers.cluster.offer import need_distributed
-from vkgroup.workers.multi_device import DeviceRun
+from vkgroup.workers.multi_device import RunTarget
 
 
 def execute_devices(expecting: Expecting, console: Console) -> int:
@@ -68,22 +68,7 @@ def _with_subgroups(devices: Sequence[DeviceInfo], console: Console) -> list[Dev
     return left or list(devices)
 
 
-@dataclass
-class _DeviceRun:
-    """One of several runs: devices, options and database."""
-
-    target: DeviceRun
-    expecting: Expecting
-    recording: HistoryRecording
-
-    @property
-    def out(self) -> Path:
-        """The run's folder."""
-        folder: Path = self.expecting.arguments.out
-        return folder
-
-
-def _judge_all(expecting: Expecting, targets: Sequence[DeviceRun], console: Console, *, apart: bool) -> int:
+def _judge_all(expecting: Expecting, targets: Sequence[RunTarget], console: Console, *, apart: bool) -> int:
     """Execute all runs at the same time, report them one after another, and return the worst exit code."""
     arguments = expecting.arguments
     root = arguments.out or default_folder(multi_device.ALL if apart else targets[0].name)
@@ -97,38 +82,26 @@ def _judge_all(expecting: Expecting, targets: Sequence[DeviceRun], console: Cons
         for target, options in zip(targets, separate, strict=True):
             recording = HistoryRecording(arguments.db, options.out, resume=arguments.resume)
             target_expecting = replace(expecting, arguments=options, root=root)
-            runs.append(_DeviceRun(target, target_expecting, stack.enter_context(recording)))
+            stack.enter_context(recording)
+            runs.append(DeviceRun(target_expecting, target.device, options.out, recording, target))
             jobs = "1 worker" if target.scheduler.jobs == 1 else f"{target.scheduler.jobs} workers"
             text = f"Testing {target.name} on {number_of(expecting.cases)} with {jobs}, results in"
             console.write_line(f"{text} {options.out}")
         with progress_view() as progress:
             ended = _together(runs, progress)
-        for device_run, found in zip(runs, ended, strict=True):
+        for target, device_run, found in zip(targets, runs, ended, strict=True):
             try:
-                codes.append(_conclude(device_run, found, console))
+                if isinstance(found, VkgroupError):
+                    raise found
+                codes.append(device_run.conclude(found, console))
             except (VkgroupError, OSError) as problem:
                 problems.append(problem)
                 # Standard output may be closed: the other runs still write their files.
                 with suppress(OSError):
-                    console.write_line(f"{device_run.target.name}: {problem}", style="bold red")
+                    console.write_line(f"{target.name}: {problem}", style="bold red")
     if problems:
         raise problems[0]
     return max(codes)
-
-
-def _conclude(device_run: _DeviceRun, found: Run | VkgroupError, console: Console) -> int:
-    """Write and print the results of a run, or raise the run's error; return the exit code."""
-    if isinstance(found, VkgroupError):
-        raise found
-    return conclude(
-        device_run.expecting,
-        device_run.target.device,
-        found,
-        device_run.out,
-        console,
-        device_run.recording,
-        device_run.target,
-    )
 
 
 def _kept(root: Path) -> str:
@@ -140,7 +113,7 @@ def _kept(root: Path) -> str:
 
 
 def _separate(
-    arguments: argparse.Namespace, target: DeviceRun, root: Path, apart: bool, many: bool
+    arguments: argparse.Namespace, target: RunTarget, root: Path, apart: bool, many: bool
 ) -> argparse.Namespace:
     """Return the arguments of one of several runs, with output files for this run only."""
     separate = copy.copy(arguments)
@@ -152,7 +125,7 @@ def _separate(
     return separate
 
 
-def _together(runs: Sequence[_DeviceRun], progress: Progress) -> list[Run | VkgroupError]:
+def _together(runs: Sequence[DeviceRun], progress: Progress) -> list[Run | VkgroupError]:
     """Execute runs at the same time; an error in one does not end the others.
 
     The threads end with the process. An interruption loses no result: each is written when it arrives.
@@ -160,21 +133,8 @@ def _together(runs: Sequence[_DeviceRun], progress: Progress) -> list[Run | Vkgr
     ended: Queue[tuple[int, Run | BaseException]] = Queue()
 
     def make(number: int) -> None:
-        device_run = runs[number]
-        expecting, target = device_run.expecting, device_run.target
-        limit = expecting.arguments.time_limit
         try:
-            run = judge(
-                expecting,
-                target.device,
-                expecting.cases,
-                device_run.out,
-                progress,
-                limit,
-                device_run.recording,
-                target,
-            )
-            ended.put((number, run))
+            ended.put((number, runs[number].judge(progress)))
         except BaseException as error:
             ended.put((number, error))
 
@@ -210,16 +170,17 @@ def execute(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.cluster is not None or multi_device.is_several(arguments.device):
         return execute_devices(expecting, console)
-    device = ahead.device(arguments.device)
+    device = conform_start.device(arguments.device)
     out = arguments.out or default_folder(device.name)
     console.write_line(f"Testing {device.name} on {number_of(cases)}, results in {out}")
     with (
         keeping(lambda: kept(out)),
         HistoryRecording(arguments.db, out, resume=arguments.resume) as recording,
     ):
+        device_run = DeviceRun(expecting, device, out, recording)
         with progress_view() as progress:
-            run = judge(expecting, device, cases, out, progress, arguments.time_limit, recording)
-        return conclude(expecting, device, run, out, console, recording)
+            run = device_run.judge(progress)
+        return device_run.conclude(run, console)
 
 
 def _chooses_cases(arguments: argparse.Namespace) -> bool:

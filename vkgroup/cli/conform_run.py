@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from rich.text import Text
 from vkgroup.base.errors import InternalError, InvalidInput, NoDevice
 from vkgroup.base.reading import require_regular_if_exists
 from vkgroup.cli.causes import print_causes
+from vkgroup.cli.conform_end import REPORT, finish, print_failed_batches, print_not_run, write_failed_batches
+from vkgroup.cli.conform_expected import Expecting
 from vkgroup.cli.console import Console
-from vkgroup.cli.expecting import Expecting
-from vkgroup.cli.last_lines import REPORT, finish, print_failed_batches, print_not_run, write_failed_batches
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
@@ -85,60 +86,136 @@ def _check_distinct(arguments: argparse.Namespace) -> None:
         options[path] = option
 
 
-def conclude(
-    expecting: Expecting,
-    device: DeviceInfo,
-    found: Run,
-    out: Path,
-    console: Console,
-    recording: HistoryRecording,
-    target: multi_device.DeviceRun | None = None,
-) -> int:
-    """Repeat cases with unexpected results, then print the results of the run and write the requested files.
+@dataclass
+class DeviceRun:
+    """One run of the command.
 
-    Returns the exit code. An error while repeating is raised at the end, after all files are written.
+    `expecting`: the options, the cases and the expectations.
+    `out`: the run's folder.
+    `recording`: stores the results in a database.
+    `target`: one of several devices, or a cluster; None for one device of this host.
     """
 
-    def again(cases: Sequence[AnyCase], left: float | None, take: TakeResults) -> Run:
+    expecting: Expecting
+    device: DeviceInfo
+    out: Path
+    recording: HistoryRecording
+    target: multi_device.RunTarget | None = None
+
+    def judge(self, progress: Progress) -> Run:
+        """Run the cases with a progress bar.
+
+        The run may have cases without a verdict, or a problem that ended it; `conclude` raises the error.
+        """
+        name = self.target.name if self.target else "conform"
+        limit, recording = self.expecting.arguments.time_limit, self.recording
+        return self._run(
+            progress, name, self.expecting.cases, limit, recording.add, recording.begin, self.out
+        )
+
+    def _judge_again(self, cases: Sequence[AnyCase], limit: float | None, take: TakeResults) -> Run:
+        """Repeat cases within a number of seconds; no results are stored, `take` is called with them."""
         with progress_view() as progress:
-            repeated = judge(expecting, device, tuple(cases), None, progress, left, target=target, take=take)
+            repeated = self._run(progress, "again", tuple(cases), limit, take)
         if repeated.problem is not None:
             raise repeated.problem
         if repeated.without_verdict:
             raise CasesWithoutVerdict(repeated)
         return repeated
 
-    outcomes, problem = expecting.judged(found, out, again, console)
-    try:
-        write_summary(found, out / "summary.json", outcomes)
-        write_failed_batches(found, out)
-        write_capabilities(found, out / "capabilities.json")
-        recording.finish(found)
-        expecting.write(outcomes, out)
-    finally:
-        _report(outcomes, device, out, console)
-        expecting.report(outcomes, out, console)
-    causes = unexpected_causes(outcomes)
-    wanted = found.problem is None and not expecting.arguments.no_repro
-    if wanted and not all(cause.known for cause in causes):
-        # Imported here, because runs without a new cause start faster without it.
-        from vkgroup.cli.reproducers import write_reproducers
+    def _run(
+        self,
+        progress: Progress,
+        name: str,
+        cases: tuple[AnyCase, ...],
+        limit: float | None,
+        take: TakeResults,
+        begin: Callable[[Run], None] | None = None,
+        out: Path | None = None,
+    ) -> Run:
+        """Run cases with a progress bar; `begin` is called with the run, `take` with each result."""
+        arguments = self.expecting.arguments
+        counts = dict.fromkeys(Status, 0)
+        task = progress.add_task(name, total=len(cases), verdicts="")
 
-        write_reproducers(expecting.arguments, device, causes, found, out, console)
-    if expecting.arguments.junit is not None:
-        write_junit(outcomes, expecting.arguments.junit)
-    if found.problem is not None:
-        raise found.problem
-    if problem is not None:
-        text = "What is unexpected could not be judged again: the first results stand."
-        if outcomes.again:
-            text = "Not all that is unexpected could be judged again: of the rest the first results stand."
-        console.write_line(text)
-        raise problem
-    code = finish(outcomes, expecting.arguments, out, console)
-    if found.without_verdict:
-        raise CasesWithoutVerdict(found)
-    return code
+        def on_results(results: list[Result]) -> None:
+            take(results)
+            for result in results:
+                counts[result.status] += 1
+            bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
+            progress.update(task, advance=len(results), verdicts=f"{bad} failed")
+
+        begun: list[Run] = []
+
+        def on_start(run: Run) -> None:
+            begun.append(run)
+            if begin is not None:
+                begin(run)
+
+        try:
+            return run(
+                self.device,
+                cases=cases,
+                jobs=arguments.jobs,
+                seed=arguments.seed,
+                out=out,
+                resume=arguments.resume,
+                timeout=arguments.timeout,
+                time_limit=limit,
+                shuffle=self.expecting.shuffle,
+                on_start=on_start,
+                on_results=on_results,
+                scheduler=self.target.scheduler if self.target else None,
+                allow_hangs=arguments.allow_hangs,
+                compiler=arguments.compiler,
+                statistics=arguments.statistics,
+            )
+        except CasesWithoutVerdict as error:
+            return error.run
+        except (InternalError, NoDevice):
+            if not begun or begun[0].problem is None:
+                raise
+            return begun[0]
+
+    def conclude(self, found: Run, console: Console) -> int:
+        """Repeat cases with unexpected results, then print the results and write the requested files.
+
+        Returns the exit code. An error while repeating is raised at the end, after all files are written.
+        """
+        expecting, out = self.expecting, self.out
+        outcomes, problem = expecting.judged(found, out, self._judge_again, console)
+        try:
+            write_summary(found, out / "summary.json", outcomes)
+            write_failed_batches(found, out)
+            write_capabilities(found, out / "capabilities.json")
+            self.recording.finish(found)
+            expecting.write(outcomes, out)
+        finally:
+            _report(outcomes, self.device, out, console)
+            expecting.report(outcomes, out, console)
+        causes = unexpected_causes(outcomes)
+        wanted = found.problem is None and not expecting.arguments.no_repro
+        if wanted and not all(cause.known for cause in causes):
+            # Imported here, because runs without a new cause start faster without it.
+            from vkgroup.cli.reproducers import write_reproducers
+
+            write_reproducers(expecting.arguments, self.device, causes, found, out, console)
+        if expecting.arguments.junit is not None:
+            write_junit(outcomes, expecting.arguments.junit)
+        if found.problem is not None:
+            raise found.problem
+        if problem is not None:
+            text = "What is unexpected could not be judged again: the first results stand."
+            if outcomes.again:
+                text = (
+                    "Not all that is unexpected could be judged again: of the rest the first results stand."
+                )
+            console.write_line(text)
+            raise problem
+        code = finish(outcomes, expecting.arguments, out, console)
+        if found.without_verdict:
+            raise CasesWithoutVerdict(found)
+        return code
 
 
 def number_of(cases: tuple[AnyCase, ...]) -> str:
@@ -165,71 +242,6 @@ def progress_view() -> Progress:
         console=Console(stderr=True),
         transient=True,
     )
-
-
-def judge(
-    expecting: Expecting,
-    device: DeviceInfo,
-    cases: tuple[AnyCase, ...],
-    out: Path | None,
-    progress: Progress,
-    time_limit: float | None,
-    recording: HistoryRecording | None = None,
-    target: multi_device.DeviceRun | None = None,
-    take: TakeResults | None = None,
-) -> Run:
-    """Run the cases with a progress bar; without a folder, no results are stored.
-
-    The run may have cases without a verdict, or a problem that ended it; `conclude` raises the error.
-
-    `take` is called with each result when it arrives.
-    """
-    arguments = expecting.arguments
-    counts = dict.fromkeys(Status, 0)
-    name = target.name if target else "conform"
-    task = progress.add_task(name if out is not None else "again", total=len(cases), verdicts="")
-
-    def on_results(results: list[Result]) -> None:
-        if recording is not None:
-            recording.add(results)
-        if take is not None:
-            take(results)
-        for result in results:
-            counts[result.status] += 1
-        bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
-        progress.update(task, advance=len(results), verdicts=f"{bad} failed")
-
-    begun: list[Run] = []
-
-    def on_start(begins: Run) -> None:
-        begun.append(begins)
-        if recording is not None:
-            recording.begin(begins)
-
-    try:
-        return run(
-            device,
-            cases=cases,
-            jobs=arguments.jobs,
-            seed=arguments.seed,
-            out=out,
-            resume=arguments.resume,
-            timeout=arguments.timeout,
-            time_limit=time_limit,
-            shuffle=expecting.shuffle,
-            on_start=on_start,
-            on_results=on_results,
-            scheduler=target.scheduler if target else None,
-            allow_hangs=arguments.allow_hangs,
-            compiler=arguments.compiler,
-            statistics=arguments.statistics,
-        )
-    except CasesWithoutVerdict as error:
-        return error.run
-    except (InternalError, NoDevice):
-        if not begun or begun[0].problem is None:
-            raise
-        return begun[0]
 
 
 def unexpected_causes(outcomes: RunOutcomes) -> list[Cause]:

@@ -14,7 +14,7 @@ from vkgroup.base.errors import InvalidInput, NoDevice, Unsupported
 from vkgroup.base.reading import read_text
 from vkgroup.cli import shaders
 from vkgroup.cli.output import people, table, write_json
-from vkgroup.cli.with_file import Settings, settings_of
+from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cost import FIELDS, CompileJob, CompileStatus, Cost, costs_on, job_of, labels, regressions
 from vkgroup.cost.comparing import paired
 from vkgroup.device import DeviceInfo

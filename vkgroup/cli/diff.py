@@ -16,13 +16,10 @@ from vkgroup.cli.bench_tables import duration
 from vkgroup.cli.console import Console
 from vkgroup.cli.diff_statistics import statistics
 from vkgroup.cli.history import Runs, counts, moment
-from vkgroup.cli.output import people, write_json
+from vkgroup.cli.output import write_json
 from vkgroup.outputs import diff, history
 from vkgroup.outputs.diff import CapabilityChange, CaseChange, CaseDifferences, CauseDifferences
 from vkgroup.outputs.history import RunInfo
-
-_WIDTH = 120
-"""Width of output that does not go to a terminal, in columns."""
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -33,8 +30,7 @@ def execute(arguments: argparse.Namespace) -> int:
             for run in map(runs.named, (arguments.old, arguments.new))
         )
         found = diff.differences(old, new, threshold=arguments.threshold)
-    stream = people(arguments.json)
-    console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
+    console = Console.for_people(arguments.json, 120)
     limit = arguments.limit or None
     for part in (
         (_heading("A", found.old), _heading("B", found.new)),

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from vkgroup import drivers
 from vkgroup.base.errors import DriverFetchError
-from vkgroup.cli.output import megabytes, people, table, write_json
-from vkgroup.cli.progress import show_progress
+from vkgroup.cli.output import megabytes, people, show_progress, table, write_json
 
 
 def execute(arguments: argparse.Namespace) -> int:

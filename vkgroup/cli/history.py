@@ -11,7 +11,7 @@ from rich.text import Text
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.console import Console
-from vkgroup.cli.output import people, write_json
+from vkgroup.cli.output import write_json
 from vkgroup.outputs import history
 from vkgroup.outputs.exports.folder import export
 from vkgroup.outputs.history import RunInfo, RunKind, RunRecord
@@ -52,9 +52,6 @@ def database(path: Path | None) -> Path:
     return path
 
 
-_WIDTH = 140
-"""Width of output that does not go to a terminal, in columns."""
-
 _BAD = ("Fail", "Crash", "Timeout", "wrong", "failed")
 
 
@@ -91,8 +88,7 @@ def _list(arguments: argparse.Namespace) -> int:
     kind = RunKind(arguments.kind) if arguments.kind else None
     with history.open(database(arguments.db)) as runs:
         listed = runs.runs(kind=kind, device=arguments.device)
-    stream = people(arguments.json)
-    console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
+    console = Console.for_people(arguments.json, 140)
     if not listed:
         console.write_line(f"No such run in {arguments.db}.")
     else:

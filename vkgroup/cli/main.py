@@ -15,6 +15,7 @@ from importlib import import_module
 from vkgroup.base import errors, phases
 from vkgroup.base.choices import NO_VALIDATE
 from vkgroup.cli import deadline, signals
+from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.supervisor import late, run_in_child
 
 VERDICT, BAD_INPUT, NO_DEVICE = 1, 2, 3
@@ -40,13 +41,6 @@ COMMANDS = {
     "completion": "print a completion script for bash, zsh or fish",
 }
 """Each command and its help; `vkgroup.cli.COMMAND` executes it."""
-
-_OPTIONS = {
-    **dict.fromkeys(("compile", "run", "check", "cost"), "shaders"),
-    **dict.fromkeys(("conform", "history", "diff", "report"), "runs"),
-    **dict.fromkeys(("devices", "drivers", "compilers", "probe", "worker", "bench", "completion"), "devices"),
-}
-"""The module of `vkgroup.cli.options` that declares a command's options, in `add_COMMAND`."""
 
 # The first matching entry applies, so subclasses are listed before their bases.
 _EXIT_CODES: tuple[tuple[type[errors.VkgroupError], int], ...] = (
@@ -88,9 +82,7 @@ def _main(words: list[str], started: float, supervised: bool) -> int:
     received: list[signals.Ended] = []
     try:
         with signals.orderly(received):
-            name = next((word for word in words if not word.startswith("-")), None)
-            chosen = parser(() if name is None else (name,)).parse_args(words)
-            chosen.words = words
+            chosen = parse(words)
             code = run_in_child(chosen, started) if supervised else None
             if code is None:
                 code = _execute(chosen)
@@ -223,12 +215,12 @@ def _run(chosen: argparse.Namespace) -> int:
     _start_own_process(chosen)
     if chosen.command != "conform":
         return int(import_module(f"vkgroup.cli.{chosen.command}").execute(chosen))
-    ahead = import_module("vkgroup.cli.ahead")
-    ahead.begin(chosen)
+    start = import_module("vkgroup.cli.conform_start")
+    start.begin(chosen)
     try:
         return int(import_module("vkgroup.cli.conform").execute(chosen))
     finally:
-        ahead.end()
+        start.end()
 
 
 _REPORT_IT = "no verdict was reached. Please report it with the command and the text above."
@@ -272,9 +264,20 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
     for name, purpose in COMMANDS.items():
         command = commands.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
         if name in with_options:
-            module = import_module(f"vkgroup.cli.options.{_OPTIONS[name]}")
-            getattr(module, f"add_{name}")(command)
+            OPTIONS[name].declare(command)
     return whole
+
+
+def parse(words: list[str]) -> argparse.Namespace:
+    """Return the options of a command, with their defaults.
+
+    `given` are the names of those on the command line, `words` the command line.
+    """
+    name = next((word for word in words if not word.startswith("-")), "")
+    chosen = parser((name,)).parse_args(words)
+    OPTIONS[name].complete(chosen)
+    chosen.words = words
+    return chosen
 
 
 class _Version(argparse.Action):

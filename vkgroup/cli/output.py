@@ -54,3 +54,10 @@ def table(rows: list[list[str]], stream: TextIO) -> None:
 def megabytes(size: int) -> str:
     """Return a size with a suitable unit: ``31.6 MB``."""
     return f"{size / 1e6:.1f} MB"
+
+
+def show_progress(what: str, fraction: float) -> None:
+    """Print progress on one line that is overwritten, if standard error is a terminal."""
+    if sys.stderr.isatty():
+        end = "\n" if fraction >= 1 else ""
+        print(f"\r\x1b[Kfetching {what} {fraction:4.0%}", end=end, file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ import vkgroup
 from vkgroup.base.errors import InternalError
 from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.cli.console import Console
-from vkgroup.cli.output import people, write_json
+from vkgroup.cli.output import write_json
 from vkgroup.cli.probe_tables import add_declared, add_title, empty_table, print_opengl
 from vkgroup.device import DeviceInfo
 from vkgroup.device.discovery import normal_choice
@@ -28,17 +28,13 @@ _STYLES = {
     "internal_error": "bold yellow",
 }
 
-_WIDTH = 100
-"""Width of output that does not go to a terminal, in columns."""
-
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return 1 if a device lacks a required minimum, fails or is lost, else 0.
 
     InternalError: an experiment failed by an error of vkgroup or the host.
     """
-    stream = people(arguments.json)
-    console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
+    console = Console.for_people(arguments.json)
     compile_only = _compile_only(arguments.device)
     if compile_only:
         from vkgroup.cli import probe_gpus

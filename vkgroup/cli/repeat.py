@@ -9,6 +9,8 @@ from typing import Any
 from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.cli import deadline
+from vkgroup.cli.options import OPTIONS
+from vkgroup.cli.options.table import changed
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction.findings import repeat_check
@@ -17,25 +19,17 @@ from vkgroup.outputs.reproduction.runs import repeat_run
 from vkgroup.workers.opening import open_device, select
 
 _FOREIGN = (
-    "groups",
-    "size",
-    "inputs",
-    "outputs",
-    "push",
-    "spec",
-    "uniforms",
-    "subgroup_size",
-    "configuration",
-    "repro",
+    *("groups", "size", "inputs", "outputs", "push", "spec", "uniforms", "subgroup_size", "with_file"),
+    *("configuration", "repro"),
 )
+"""The options that a folder replaces."""
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Repeat a folder; returns 0 if the device now agrees, else 1."""
-    given = [f"--{name.replace('_', '-')}" for name in _FOREIGN if getattr(arguments, name)]
-    given += ["--with"] * (arguments.with_file is not None)
-    if given:
-        options = ", ".join(given)
+    given = changed(OPTIONS["run"].options, arguments)
+    if foreign := [option.name for option in given if option.key in _FOREIGN]:
+        options = ", ".join(foreign)
         raise InvalidInput(f"{arguments.shader} is a reproduction folder, which is complete: omit {options}.")
     record = folders.read(arguments.shader)
     device = select(arguments.device)

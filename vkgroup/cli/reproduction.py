@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.cli.options.runs import add_conform
+from vkgroup.cli.options import OPTIONS
+from vkgroup.cli.options.table import changed
 from vkgroup.outputs.reproduction.cases import make
 from vkgroup.outputs.reproduction.folder import SHRUNK, read
 from vkgroup.outputs.reproduction.shrunk import SECONDS
@@ -21,8 +22,9 @@ _TAKEN = ("repro", "device", "seed", "timeout", "compiler")
 
 def execute(arguments: argparse.Namespace) -> int:
     """Make the folder, and return the exit code of a run of the case."""
-    if given := _unsuitable(arguments):
-        raise InvalidInput(f"--repro makes the folder of one case: omit {', '.join(given)}.")
+    given = changed(OPTIONS["conform"].options, arguments)
+    if unsuitable := [option.name for option in given if option.key not in _TAKEN]:
+        raise InvalidInput(f"--repro makes the folder of one case: omit {', '.join(unsuitable)}.")
     name, folder = arguments.repro[0], Path(arguments.repro[1])
     device = select(arguments.device)
     searched = False
@@ -57,15 +59,3 @@ def execute(arguments: argparse.Namespace) -> int:
         print("No smaller program that fails likewise was found.")
     print(f"Repeat it anywhere: vkgroup run {shlex.quote(str(folder))} --device D")
     return 1 if result.status in AGAINST_THE_DEVICE else 0
-
-
-def _unsuitable(arguments: argparse.Namespace) -> list[str]:
-    """Return the given options that apply to whole runs only."""
-    parser = argparse.ArgumentParser()
-    add_conform(parser)
-    unset = vars(parser.parse_args([]))
-    return [
-        f"--{name.replace('_', '-')}"
-        for name, value in unset.items()
-        if name not in _TAKEN and getattr(arguments, name) != value
-    ]

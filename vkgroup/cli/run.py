@@ -19,6 +19,8 @@ from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import write_array
 from vkgroup.base.phases import CodeOwner, phase, update
 from vkgroup.cli import deadline, output, pairs, shaders
+from vkgroup.cli.options.shaders import DRAWING, TRACING
+from vkgroup.cli.options.table import changed
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.dispatch import Device, DrawState, HitGroup
 from vkgroup.dispatch.blocks import suggestion
@@ -28,7 +30,7 @@ from vkgroup.gl import Names
 from vkgroup.spirv import Module
 
 if TYPE_CHECKING:
-    from vkgroup.cli.run_with import ConfiguredRun
+    from vkgroup.cli.settings import Settings
 
 # GLSL and NumPy use the same names for types of different sizes; the names in options are those of GLSL.
 _GLSL_DTYPES = {"float": "float32", "double": "float64", "int": "int32", "uint": "uint32", "half": "float16"}
@@ -43,15 +45,15 @@ def execute(arguments: argparse.Namespace) -> int:
     configured = None
     if arguments.with_file is not None or arguments.configuration is not None or arguments.shader is None:
         # Imported here, because most runs start faster without it.
-        from vkgroup.cli.run_with import configured_run
+        from vkgroup.cli.settings import settings_of_run
 
-        configured = configured_run(arguments)
+        configured = settings_of_run(arguments)
         arguments = configured.options
     with deadline.within(arguments.timeout):
         return _run(arguments, configured)
 
 
-def _run(arguments: argparse.Namespace, configured: ConfiguredRun | None) -> int:
+def _run(arguments: argparse.Namespace, configured: Settings | None) -> int:
     """Run the shader, and write its results."""
     _check(arguments)
     with phase("reading the inputs"):
@@ -97,7 +99,7 @@ class _Work:
 
 def _work(
     arguments: argparse.Namespace,
-    configured: ConfiguredRun | None,
+    configured: Settings | None,
     device: Device,
     bindings: dict[pairs.Key, Any],
 ) -> _Work:
@@ -170,38 +172,13 @@ def _check(arguments: argparse.Namespace) -> None:
             "Give --groups X,Y,Z to run a compute shader, --size W,H to draw with a fragment shader, or both"
             " to draw with a mesh shader (--mesh)."
         )
-    if (arguments.size is None or traces) and _draw_options(arguments):
-        raise InvalidInput(f"{', '.join(_draw_options(arguments))}: only for draws (--size W,H).")
+    drawing = [option.name for option in changed(DRAWING, arguments)]
+    if (arguments.size is None or traces) and drawing:
+        raise InvalidInput(f"{', '.join(drawing)}: only for draws (--size W,H).")
     if arguments.size is not None and arguments.full_subgroups:
         raise InvalidInput("--full-subgroups: only for compute shaders (--groups X,Y,Z).")
     if arguments.size is not None and arguments.local_size is not None:
         raise InvalidInput("--local-size: only for compute shaders (--groups X,Y,Z).")
-
-
-_DRAW_OPTIONS: dict[str, Any] = {
-    "vertex": None,
-    "vertices": [],
-    "count": None,
-    "tessellation": None,
-    "patch_vertices": 3,
-    "geometry": None,
-    "mesh": None,
-    "task": None,
-    "topology": None,
-    "colors": [],
-    "depth": None,
-    "depth_compare": "less",
-    "samples": 1,
-    "sample_shading": False,
-    "all_samples": False,
-}
-"""The options of draws and their defaults."""
-
-
-def _draw_options(arguments: argparse.Namespace) -> list[str]:
-    """Return the draw options that are given on the command line."""
-    given = [name for name, default in _DRAW_OPTIONS.items() if getattr(arguments, name) != default]
-    return ["--color" if name == "colors" else f"--{name.replace('_', '-')}" for name in given]
 
 
 def _draw_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -235,10 +212,7 @@ def _traces(arguments: argparse.Namespace) -> bool:
     """Return whether stage, file name or options select a ray-generation shader."""
     suffixes = [suffix for suffix in arguments.shader.suffixes if suffix not in (".glsl", ".hlsl")]
     by_name = arguments.stage is None and suffixes[-1:] == [".rgen"]
-    options = (vars(arguments)[name] for name in ("miss", "callable", *HITS, "max_recursion"))
-    return (
-        arguments.stage in ("raygen", "rgen") or by_name or any(value not in (None, []) for value in options)
-    )
+    return arguments.stage in ("raygen", "rgen") or by_name or bool(changed(TRACING, arguments))
 
 
 def _load_ray_stages(arguments: argparse.Namespace, device: Device) -> tuple[Module, dict[str, Any]]:

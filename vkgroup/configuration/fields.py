@@ -69,6 +69,9 @@ _CHOICES: dict[str, Collection[str]] = {
 }
 """The fields that have one of several words."""
 
+NUMBERS = ("groups", "local_size", "subgroup_sizes")
+"""The fields with a number or a list of numbers; see `triple`."""
+
 _MAX_SIZE = 128
 
 _WORDS = {
@@ -98,7 +101,7 @@ def key_of(name: str) -> Key:
 
 
 def triple(numbers: int | list[int] | None) -> tuple[int, ...] | None:
-    """Return the numbers of ``groups``, ``local_size`` or ``subgroup_sizes``; None if they are not given."""
+    """Return the numbers of a field in `NUMBERS`; None if they are not given."""
     return None if numbers is None else (numbers,) if isinstance(numbers, int) else tuple(numbers)
 
 

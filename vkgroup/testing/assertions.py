@@ -20,6 +20,7 @@ from vkgroup.check import checking
 from vkgroup.check.findings import Finding, FindingKind
 from vkgroup.check.report import Report
 from vkgroup.check.report_text import finding_lines
+from vkgroup.check.request import TARGET
 from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import RunResult
@@ -225,8 +226,8 @@ def _sizes(sizes: Sequence[int], *, compared: bool) -> tuple[int, ...]:
 def _compiled(shader: str | os.PathLike[str]) -> Module:
     """Return the module of a file or of source text."""
     if isinstance(shader, str) and "\n" in shader:
-        return compile_source(shader, stage="compute", target=checking.TARGET)
-    return compile_file(Path(shader), target=checking.TARGET)
+        return compile_source(shader, stage="compute", target=TARGET)
+    return compile_file(Path(shader), target=TARGET)
 
 
 def _compare_sizes(

@@ -34,7 +34,7 @@ from command_words import FILES, line, prepare
 from vkgroup import drivers
 from vkgroup.base import processes
 from vkgroup.base.phases import WRITING_SECONDS
-from vkgroup.cli.main import parser
+from vkgroup.cli.main import parse
 from vkgroup.cli.supervisor import time_limit_of
 
 LIMIT = 120.0
@@ -160,7 +160,7 @@ def deadline_of(words: Sequence[str], folder: Path) -> float | None:
     """Return the time limit in seconds of a command line in a folder; None if it has none, or is refused."""
     try:
         with redirect_stderr(io.StringIO()), redirect_stdout(io.StringIO()), chdir(folder):
-            limit = time_limit_of(parser(words[:1]).parse_args(words))
+            limit = time_limit_of(parse(words))
     except (SystemExit, OSError, ValueError):
         return None
     return None if limit == math.inf else limit

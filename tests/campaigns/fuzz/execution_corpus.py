@@ -16,7 +16,7 @@ from campaigns.random_programs.shader import render
 from fuzz_corpora import ROOT
 
 from vkgroup.base.errors import VkgroupError
-from vkgroup.check.host import Guarantees
+from vkgroup.check import CheckRequest
 from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.preparation import prepare
 from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
@@ -123,20 +123,7 @@ def base_of(name: str, module: Module) -> Base | None:
     """
     if len(module.words) > _MOST_WORDS:
         return None
-    prepared = prepare(
-        module,
-        None,
-        groups=None,
-        inputs=None,
-        outputs=(),
-        push=None,
-        specialization={},
-        seed=0,
-        timeout=_PREPARE_SECONDS,
-        step_limit=10_000,
-        sizes=(SIZE,),
-        host=Guarantees(),
-    )
+    prepared = prepare(CheckRequest(module, sizes=(SIZE,), timeout=_PREPARE_SECONDS))
     dispatch = prepared.dispatch
     x, y, z = dispatch.program.local_size
     groups = dispatch.groups

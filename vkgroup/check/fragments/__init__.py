@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from vkgroup.check.fragments.checking import FragmentOptions, check_fragments
+from vkgroup.check.fragments.checking import check_fragments
 
-__all__ = ["FragmentOptions", "check_fragments"]
+__all__ = ["check_fragments"]

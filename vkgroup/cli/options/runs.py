@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING
 
 from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput
-from vkgroup.cli.options.types import (
-    add_db,
-    add_device,
-    add_json,
-    add_table,
-    add_threshold,
-    natural,
-    positive,
-    seconds,
-)
+from vkgroup.cli.options.table import Command, Option, flag, repeated
+from vkgroup.cli.options.types import database, device, json, natural, positive, seconds, threshold
 
 # Types only: commands that do not need these packages start without them.
 if TYPE_CHECKING:
@@ -29,114 +21,6 @@ SHOWN = 20
 _NAMED = "a run's id or the beginning of it, latest, latest~1, …; or a folder or file with a run"
 
 
-def add_conform(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of ``vkgroup conform``."""
-    add_device(parser, "test")
-    parser.add_argument(
-        "--each",
-        action="store_true",
-        help="with --device all, or A,B: every device runs all cases, even if some are the same model",
-    )
-    parser.add_argument(
-        "--filter",
-        metavar="GLOB",
-        action="append",
-        default=[],
-        help="run the cases whose names match; may be repeated",
-    )
-    cluster = "run on the workers of a Dask cluster: the address or file (.json) of its scheduler, or local"
-    add_table(
-        parser,
-        (
-            ("--cluster", "ADDRESS", str, cluster),
-            ("--caselist", "F", Path, "file with names of cases, of vkgroup or of Khronos' suite"),
-            ("--jobs", "N", positive, "worker processes (default: one per core)"),
-            ("--seed", "N", natural, "seed of all data (default: 0)", 0),
-            ("--out", "DIR", Path, "folder for the results"),
-            ("--junit", "F", Path, "also write JUnit XML"),
-            ("--timeout", "S", seconds, "time limit of a dispatch in seconds (default: 20)", 20.0),
-        ),
-    )
-    parser.add_argument(
-        "--compiler",
-        choices=choices.COMPILERS,
-        default="",
-        help="compile all shaders with this compiler, and run only cases in its languages (default: glslang)",
-    )
-    parser.add_argument(
-        "--statistics",
-        action="store_true",
-        help="on a compile-only device: compile each case alone, and record registers, code size and others"
-        " for vkgroup diff",
-    )
-    parser.add_argument("--resume", action="store_true", help="continue the run in --out")
-    add_db(parser, "in which to record each result")
-    parser.add_argument(
-        "--repro",
-        metavar=("CASE", "DIR"),
-        nargs=2,
-        help="run one case, and write a folder that repeats it on any machine",
-    )
-    parser.add_argument(
-        "--no-repro", action="store_true", help="make no folder that repeats the smallest case of a new cause"
-    )
-    parser.add_argument("--list", action="store_true", help="list the cases; needs no device")
-    parser.add_argument(
-        "--allow-hangs",
-        action="store_true",
-        help="also run cases that are known to hang the device, and go on with cases like one that hung",
-    )
-    parser.add_argument(
-        "--known",
-        action="store_true",
-        help="exit with 0 if all failures have known causes; end with a summary of this driver's errors",
-    )
-    parser.add_argument(
-        "--report",
-        metavar="F",
-        type=Path,
-        nargs="?",
-        const=Path(),
-        help="also write the HTML report (default: report.html in the results' folder)",
-    )
-    _add_expecting(parser)
-
-
-def _add_expecting(parser: argparse.ArgumentParser) -> None:
-    """Declare the options for continuous integration: expected results, shards, time limits."""
-    for option, purpose in (
-        ("--baseline", "files of expected failures, one NAME,STATUS per line (format of deqp-runner)"),
-        ("--skips", "files of regular expressions: cases to leave out"),
-        ("--flakes", "files of regular expressions: flaky cases"),
-    ):
-        parser.add_argument(
-            option, metavar="F", type=Path, nargs="+", action="extend", default=[], help=purpose
-        )
-    parser.add_argument(
-        "--annotations",
-        metavar="|".join(choices.ANNOTATIONS),
-        choices=choices.ANNOTATIONS,
-        help="report unexpected results for GitHub (printed) or GitLab (a file in the results' folder)",
-    )
-    limit = "time limit of the run in seconds; cases not reached are missing, and --resume continues"
-    add_table(
-        parser,
-        (
-            ("--save-baseline", "F", Path, "write the failures to F, or update F"),
-            ("--shard", "I/N", _shard, "run only the I-th of N parts of the cases"),
-            ("--time-limit", "S", seconds, limit),
-        ),
-    )
-    parser.add_argument(
-        "--shuffle",
-        metavar="N",
-        type=int,
-        nargs="?",
-        const=True,
-        help="run in a random order with this seed (default: that of --seed)",
-    )
-
-
 def _shard(text: str) -> Shard:
     from vkgroup.conformance.plan import parse_shard  # help and completion do without
 
@@ -146,59 +30,6 @@ def _shard(text: str) -> Shard:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def add_history(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of ``vkgroup history``."""
-    parser.description = "List the runs in a database, the latest first, or add, export or remove runs."
-    add_db(parser, "to list")
-    _add_choice(parser)
-    add_json(parser, "write the list as JSON")
-    actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    adding = actions.add_parser(
-        "add", help="add recorded runs; runs that are already present are not changed"
-    )
-    adding.add_argument("file", metavar="F", type=Path, help="database; created if it does not exist")
-    adding.add_argument(
-        "runs",
-        metavar="RUN",
-        nargs="+",
-        type=Path,
-        help="folder with runs, at any depth, or a file: results.jsonl, or JSON of probe or bench",
-    )
-    exporting = actions.add_parser("export", help="write a run as the files that its command writes")
-    exporting.add_argument("file", metavar="F", type=Path, help="database")
-    exporting.add_argument("run", metavar="RUN", help="id, the beginning of one, latest, latest~1, …")
-    exporting.add_argument("--out", metavar="DIR", type=Path, required=True, help="folder for the files")
-    removing = actions.add_parser("remove", help="remove runs")
-    removing.add_argument("file", metavar="F", type=Path, help="database")
-    removing.add_argument("runs", metavar="RUN", nargs="+", help="id, or the beginning of one")
-
-
-def _add_choice(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that select runs."""
-    parser.add_argument("--kind", choices=choices.RUN_KINDS, help="only runs of this command")
-    parser.add_argument(
-        "--device", metavar="D", default="", help="only runs of devices with this in the name"
-    )
-
-
-def add_diff(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of ``vkgroup diff``."""
-    parser.description = "Compare the cases, capabilities and speed of two runs, if both runs contain them."
-    parser.epilog = (
-        "Exit codes: 0 no new failure, 1 a new failure (a case, or a benchmark with wrong results), "
-        "2 wrong usage or input. What is compared: docs/history.md."
-    )
-    parser.add_argument(
-        "old", metavar="A", nargs="?", default="latest~1", help=f"{_NAMED} (default: latest~1)"
-    )
-    parser.add_argument("new", metavar="B", nargs="?", default="latest", help="the same (default: latest)")
-    add_db(parser, "that contains the runs")
-    _add_choice(parser)
-    _add_times(parser)
-    add_table(parser, (("--limit", "N", _limit, f"lines of each list (default: {SHOWN}; 0: all)", SHOWN),))
-    add_json(parser)
-
-
 def _limit(text: str) -> int:
     """Return a number of lines; raise ArgumentTypeError unless it has one to nine digits."""
     if len(text) > 9:
@@ -206,31 +37,131 @@ def _limit(text: str) -> int:
     return natural(text)
 
 
-def _add_times(parser: argparse.ArgumentParser) -> None:
-    add_threshold(parser, "change of a time in per cent, beyond the intervals, from which it is reported")
+def _files(names: str, purpose: str) -> Option:
+    """Return an option that takes several files, and may be repeated."""
+    return Option(names, "F", purpose, Path, list, "extend", "+")
 
 
-def add_report(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of ``vkgroup report``."""
-    parser.description = (
-        "Show runs in one HTML file that needs no network: capabilities, a map of conformance, each failure"
-        " by lane, findings of checks, charts of benchmarks, and the changes since the first run."
+# fmt: off
+_CONFORM = Command(
+    (
+        device("test"),
+        flag("--each",
+             "with --device all, or A,B: every device runs all cases, even if some are the same model"),
+        repeated("--filter", "filter", "GLOB", "run the cases whose names match; may be repeated"),
+        Option("--cluster", "ADDRESS",
+               "run on the workers of a Dask cluster: the address or file (.json) of its scheduler, or"
+               " local"),
+        Option("--caselist", "F", "file with names of cases, of vkgroup or of Khronos' suite", Path),
+        Option("--jobs", "N", "worker processes (default: one per core)", positive),
+        Option("--seed", "N", "seed of all data (default: 0)", natural, 0),
+        Option("--out", "DIR", "folder for the results", Path),
+        Option("--junit", "F", "also write JUnit XML", Path),
+        Option("--timeout", "S", "time limit of a dispatch in seconds (default: 20)", seconds, 20.0),
+        Option("--compiler",
+               help="compile all shaders with this compiler, and run only cases in its languages (default:"
+                    " glslang)",
+               default="", choices=choices.COMPILERS),
+        flag("--statistics",
+             "on a compile-only device: compile each case alone, and record registers, code size and others"
+             " for vkgroup diff"),
+        flag("--resume", "continue the run in --out"),
+        database("in which to record each result"),
+        Option("--repro", ("CASE", "DIR"), "run one case, and write a folder that repeats it on any machine",
+               nargs=2),
+        flag("--no-repro", "make no folder that repeats the smallest case of a new cause"),
+        flag("--list", "list the cases; needs no device"),
+        flag("--allow-hangs",
+             "also run cases that are known to hang the device, and go on with cases like one that hung"),
+        flag("--known",
+             "exit with 0 if all failures have known causes; end with a summary of this driver's errors"),
+        Option("--report", "F", "also write the HTML report (default: report.html in the results' folder)",
+               Path, nargs="?", const=Path()),
+        # for continuous integration
+        _files("--baseline", "files of expected failures, one NAME,STATUS per line (format of deqp-runner)"),
+        _files("--skips", "files of regular expressions: cases to leave out"),
+        _files("--flakes", "files of regular expressions: flaky cases"),
+        Option("--annotations", "|".join(choices.ANNOTATIONS),
+               "report unexpected results for GitHub (printed) or GitLab (a file in the results' folder)",
+               choices=choices.ANNOTATIONS),
+        Option("--save-baseline", "F", "write the failures to F, or update F", Path),
+        Option("--shard", "I/N", "run only the I-th of N parts of the cases", _shard),
+        Option("--time-limit", "S",
+               "time limit of the run in seconds; cases not reached are missing, and --resume continues",
+               seconds),
+        Option("--shuffle", "N", "run in a random order with this seed (default: that of --seed)", int,
+               nargs="?", const=True),
     )
-    parser.epilog = (
-        "RUN is the folder of a run (`vkgroup conform --out`), its results.jsonl (.xz too), what"
-        " `vkgroup probe --json`, `vkgroup check --json` or `vkgroup bench --json` wrote, or a run in a"
-        " database: its id or the beginning of it, latest, latest~1, …. Contents of the report:"
-        " docs/report.md."
-    )
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="runs to show; two or more are compared")
-    add_db(parser, "that contains the runs that are not paths")
-    _add_choice(parser)
-    _add_times(parser)
-    parser.add_argument(
-        "-o",
-        "--out",
-        metavar="F",
-        type=Path,
-        default=Path("report.html"),
-        help="the file to write (default: report.html)",
-    )
+)
+
+_CHOICE = (
+    Option("--kind", help="only runs of this command", choices=choices.RUN_KINDS),
+    Option("--device", "D", "only runs of devices with this in the name", default=""),
+)
+"""The options that select runs."""
+
+_FILE = Option("file", "F", "database", Path)
+
+_HISTORY = Command(
+    (database("to list"), *_CHOICE, json("write the list as JSON")),
+    "List the runs in a database, the latest first, or add, export or remove runs.",
+    actions={
+        "add": Command(
+            (
+                Option("file", "F", "database; created if it does not exist", Path),
+                Option("runs", "RUN",
+                       "folder with runs, at any depth, or a file: results.jsonl, or JSON of probe or bench",
+                       Path, nargs="+"),
+            ),
+            purpose="add recorded runs; runs that are already present are not changed",
+        ),
+        "export": Command(
+            (
+                _FILE,
+                Option("run", "RUN", "id, the beginning of one, latest, latest~1, …"),
+                Option("--out", "DIR", "folder for the files", Path, required=True),
+            ),
+            purpose="write a run as the files that its command writes",
+        ),
+        "remove": Command(
+            (_FILE, Option("runs", "RUN", "id, or the beginning of one", nargs="+")), purpose="remove runs"
+        ),
+    },
+    needs_action=False,
+)
+
+_TIMES = threshold("change of a time in per cent, beyond the intervals, from which it is reported")
+
+_DIFF = Command(
+    (
+        Option("old", "A", f"{_NAMED} (default: latest~1)", default="latest~1", nargs="?"),
+        Option("new", "B", "the same (default: latest)", default="latest", nargs="?"),
+        database("that contains the runs"),
+        *_CHOICE,
+        _TIMES,
+        Option("--limit", "N", f"lines of each list (default: {SHOWN}; 0: all)", _limit, SHOWN),
+        json(),
+    ),
+    "Compare the cases, capabilities and speed of two runs, if both runs contain them.",
+    "Exit codes: 0 no new failure, 1 a new failure (a case, or a benchmark with wrong results), "
+    "2 wrong usage or input. What is compared: docs/history.md.",
+)
+
+_REPORT = Command(
+    (
+        Option("runs", "RUN", "runs to show; two or more are compared", nargs="+"),
+        database("that contains the runs that are not paths"),
+        *_CHOICE,
+        _TIMES,
+        Option("-o --out", "F", "the file to write (default: report.html)", Path, Path("report.html")),
+    ),
+    "Show runs in one HTML file that needs no network: capabilities, a map of conformance, each failure"
+    " by lane, findings of checks, charts of benchmarks, and the changes since the first run.",
+    "RUN is the folder of a run (`vkgroup conform --out`), its results.jsonl (.xz too), what"
+    " `vkgroup probe --json`, `vkgroup check --json` or `vkgroup bench --json` wrote, or a run in a"
+    " database: its id or the beginning of it, latest, latest~1, …. Contents of the report:"
+    " docs/report.md.",
+)
+
+COMMANDS = {"conform": _CONFORM, "history": _HISTORY, "diff": _DIFF, "report": _REPORT}
+# fmt: on

@@ -1,73 +1,46 @@
-"""Argument types and options shared by several commands."""
+"""Types of arguments, and options shared by several commands."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 from pathlib import Path
-from typing import Any
 
 from vkgroup.base import choices
+from vkgroup.cli.options.table import Option
 
 
-def add_table(parser: argparse._ActionsContainer, rows: tuple[tuple[Any, ...], ...]) -> None:
-    """Declare options that take one value.
-
-    `rows`: option, metavar, type, help, and optionally the default value.
-    """
-    for option, metavar, type_, purpose, *default in rows:
-        parser.add_argument(
-            option, metavar=metavar, type=type_, help=purpose, default=default[0] if default else None
-        )
-
-
-def add_repeated(parser: argparse._ActionsContainer, rows: tuple[tuple[Any, ...], ...]) -> None:
-    """Declare options that may be repeated; the values are stored in a list.
-
-    `rows`: option, name of the list, metavar, type, help.
-    """
-    for option, name, metavar, type_, purpose in rows:
-        parser.add_argument(
-            option, dest=name, metavar=metavar, action="append", default=[], type=type_, help=purpose
-        )
-
-
-def add_device(parser: argparse.ArgumentParser, purpose: str) -> None:
-    """Declare ``--device``."""
-    parser.add_argument(
+def device(purpose: str) -> Option:
+    """Return ``--device``."""
+    return Option(
         "--device",
-        metavar="D",
-        default=os.environ.get("VKGROUP_DEVICE") or None,
-        help=f"device to {purpose} (default: VKGROUP_DEVICE, else the best one): a number or part of a name "
+        "D",
+        f"device to {purpose} (default: VKGROUP_DEVICE, else the best one): a number or part of a name "
         "from `vkgroup devices`, gpu, reference:64, …; see `vkgroup --help`",
+        default=lambda: os.environ.get("VKGROUP_DEVICE") or None,
     )
 
 
-def add_db(parser: argparse._ActionsContainer, purpose: str) -> None:
-    """Declare ``--db`` for a database of runs."""
-    parser.add_argument(
+def database(purpose: str) -> Option:
+    """Return ``--db`` for a database of runs."""
+    return Option(
         "--db",
-        metavar="F",
-        type=Path,
-        default=os.environ.get("VKGROUP_DB") or None,
-        help=f"database {purpose} (default: VKGROUP_DB, if it is set)",
+        "F",
+        f"database {purpose} (default: VKGROUP_DB, if it is set)",
+        Path,
+        lambda: Path(name) if (name := os.environ.get("VKGROUP_DB")) else None,
     )
 
 
-def add_json(parser: argparse._ActionsContainer, purpose: str = "write all results as JSON") -> None:
-    """Declare ``--json``."""
-    parser.add_argument("--json", metavar="F", help=f"{purpose} (- is standard output)")
+def json(purpose: str = "write all results as JSON") -> Option:
+    """Return ``--json``."""
+    return Option("--json", "F", f"{purpose} (- is standard output)")
 
 
-def add_threshold(parser: argparse._ActionsContainer, purpose: str) -> None:
-    """Declare ``--threshold``, where a command compares times."""
-    parser.add_argument(
-        "--threshold",
-        metavar="P",
-        type=percent,
-        default=choices.BENCH_THRESHOLD,
-        help=f"{purpose} (default: {100 * choices.BENCH_THRESHOLD:g})",
-    )
+def threshold(purpose: str, default: float = choices.BENCH_THRESHOLD) -> Option:
+    """Return ``--threshold``, where a command compares times or costs."""
+    return Option("--threshold", "P", f"{purpose} (default: {100 * default:g})", percent, default)
 
 
 def _number(text: str) -> float:
@@ -139,3 +112,39 @@ def pair(text: str) -> tuple[str, str]:
     if not (name and equals and value):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
     return name, value
+
+
+_LARGEST = 128
+
+
+def groups_or_none(text: str) -> tuple[int, ...]:
+    """Return numbers of workgroups: one to three, none of them negative."""
+    numbers = tuple(int(word) for word in text.split(","))
+    if len(numbers) > 3 or min(numbers) < 0:
+        raise argparse.ArgumentTypeError("one to three numbers, none of them negative")
+    return numbers
+
+
+def groups(text: str) -> tuple[int, ...]:
+    """Return one to three positive numbers: ``8,8``."""
+    numbers = tuple(positive(word) for word in text.split(","))
+    if len(numbers) > 3:
+        raise argparse.ArgumentTypeError("one to three numbers, as in 4 or 8,8")
+    return numbers
+
+
+def subgroup_sizes(text: str) -> tuple[int, ...]:
+    """Return subgroup sizes: ``8,32``."""
+    sizes = tuple(natural(word) for word in text.split(","))
+    if any(not 1 <= size <= _LARGEST or size & (size - 1) for size in sizes):
+        raise argparse.ArgumentTypeError(f"subgroup sizes are powers of two from 1 to {_LARGEST}")
+    return sizes
+
+
+def size(text: str) -> tuple[int, ...]:
+    """Return two or three positive numbers: ``640,480`` or ``640x480``."""
+    match = re.fullmatch(r"(\d+)[,x](\d+)(?:[,x](\d+))?", text)
+    numbers = () if match is None else tuple(int(number) for number in match.groups() if number is not None)
+    if 0 in numbers or not numbers:
+        raise argparse.ArgumentTypeError(f"{text!r} is not W,H with both at least 1")
+    return numbers

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -15,10 +15,11 @@ from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.files import writing
 from vkgroup.base.reading import printable, read_bytes
-from vkgroup.check import Guarantees, checking
+from vkgroup.check import CheckRequest, Guarantees, checking
 from vkgroup.check.fields import fields_of
 from vkgroup.check.report import Report
 from vkgroup.check.report_text import count_of, lines_of
+from vkgroup.check.request import TARGET
 from vkgroup.compiler import compile_source
 from vkgroup.compiler.request import read
 from vkgroup.device import DeviceInfo
@@ -118,44 +119,38 @@ _MOST_SIZES = 4
 """Maximum number of subgroup sizes whose outputs are stored."""
 
 
-@dataclass(frozen=True)
-class CheckOptions:
-    """Options with which a shader was compiled and checked, except its inputs."""
-
-    #: `dialect`, `defines`: as for `vkgroup.compile`.
-    dialect: str | None = None
-    defines: Mapping[str, str | int] = field(default_factory=dict)
-    #: `entry_point`, `outputs`, `push`, `specialization`, `seed`, `step_limit`: as for
-    #: `vkgroup.check.checking.check`.
-    entry_point: str | None = None
-    outputs: Sequence[Any] = ()
-    push: Mapping[str, Any] = field(default_factory=dict)
-    specialization: Mapping[int | str, Any] = field(default_factory=dict)
-    seed: int = 0
-    step_limit: int = choices.CHECK_STEP_LIMIT
-    #: The local size that was given to a shader without one; None for that of the shader.
-    local_size: Sequence[int] | None = None
-    #: `host`: as for `vkgroup.check.checking.check`.
-    host: Guarantees = field(default_factory=Guarantees)
-    #: Whether weak findings fail the check, as with ``--strict``.
-    strict: bool = False
-    #: Name of the target that the shader was compiled for.
-    target: str = checking.TARGET.environment
-
-
 def make_check(
-    folder: Path, module: Module, report: Report, how: CheckOptions, device: DeviceInfo | None = None
+    folder: Path,
+    request: CheckRequest,
+    report: Report,
+    *,
+    dialect: str | None = None,
+    local_size: Sequence[int] | None = None,
+    strict: bool = False,
 ) -> None:
-    """Make the folder of a check, with findings or without."""
+    """Make the folder of a check, with findings or without.
+
+    `dialect`: the dialect of the source, as for `vkgroup.compile`.
+    `local_size`: the local size that was given to a shader without one; None for that of the shader.
+    `strict`: whether weak findings fail the check, as with ``--strict``.
+    """
     with folders.made(folder):
-        _fill(folder, module, report, how, device)
+        _fill(folder, request, report, dialect, local_size, strict)
 
 
-def _fill(folder: Path, module: Module, report: Report, how: CheckOptions, device: DeviceInfo | None) -> None:
+def _fill(
+    folder: Path,
+    request: CheckRequest,
+    report: Report,
+    dialect: str | None,
+    local_size: Sequence[int] | None,
+    strict: bool,
+) -> None:
     """Write the files of a check into an empty folder."""
+    module, target = request.module, request.target or TARGET
     files, shaders = Files(folder), StepShaders(folder)
     if module.debug_source is not None:
-        shaders.of(module, module.debug_source, how.dialect)
+        shaders.of(module, module.debug_source, dialect)
     shaders.file(module)
     bindings = {
         ".".join(map(str, place)): files.save(
@@ -175,20 +170,20 @@ def _fill(folder: Path, module: Module, report: Report, how: CheckOptions, devic
         "bindings": bindings,
         "groups": list(report.covered.groups),
         "sizes": list(report.covered.sizes),
-        "entry_point": how.entry_point,
-        "outputs": list(how.outputs),
-        "push": {name: np.asarray(value).tolist() for name, value in how.push.items()},
-        "specialization": [[name, value] for name, value in how.specialization.items()],
-        "defines": dict(how.defines),
-        "seed": how.seed,
-        "step_limit": how.step_limit,
-        "local_size": how.local_size and list(how.local_size),
-        "host": asdict(how.host),
-        "strict": how.strict,
-        "target": how.target,
+        "entry_point": request.entry_point,
+        "outputs": list(request.outputs),
+        "push": {name: np.asarray(value).tolist() for name, value in (request.push or {}).items()},
+        "specialization": [[name, value] for name, value in request.specialization.items()],
+        "defines": dict(request.defines),
+        "seed": request.seed,
+        "step_limit": request.step_limit,
+        "local_size": local_size and list(local_size),
+        "host": asdict(request.host),
+        "strict": strict,
+        "target": target if isinstance(target, str) else target.environment,
     }
     record["runs"] = _runs(files, module, report, record)
-    with open_device(device or "reference") as opened:
+    with open_device(request.devices[0] if request.devices else "reference") as opened:
         record["device"] = folders.device_record(opened.capabilities)
         folders.write_device(folder, Probe(opened.capabilities, {}).to_json())
     folders.write(folder, record)
@@ -304,7 +299,7 @@ def _compiled(folder: Path, record: Json, confined_to: Path | None) -> Module:
     module = compile_source(
         read(file) if confined_to is None else read_source(folder, shader["source"]),
         stage=shader["stage"], dialect=shader["dialect"], name=shader["source"],
-        target=record.get("target", checking.TARGET), debug=True, defines=record["defines"],
+        target=record.get("target", TARGET), debug=True, defines=record["defines"],
         entry_point=record["entry_point"] or "main",
         include_paths=[file.parent], confined_to=confined_to,
     )  # fmt: skip

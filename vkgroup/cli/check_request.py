@@ -1,20 +1,22 @@
-"""One check with the settings of the command line and of a configuration."""
+"""The request of one check of ``vkgroup check``, and the command that repeats it."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import vkgroup
-from vkgroup.check import Guarantees, checking
+from vkgroup.check import CheckRequest, Guarantees
 from vkgroup.check.outcome import ConfigurationOutcome
-from vkgroup.check.report import Report
+from vkgroup.check.request import TARGET
 from vkgroup.cli import pairs, shaders
 from vkgroup.cli.deadline import RUN_PART
-from vkgroup.cli.with_file import Settings
+from vkgroup.cli.options import OPTIONS
+from vkgroup.cli.options.table import words_of
+from vkgroup.cli.settings import Settings
 from vkgroup.compiler import TargetEnvironment
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
@@ -22,38 +24,28 @@ from vkgroup.spirv import Module
 from vkgroup.workers.opening import select
 
 
-@dataclass(frozen=True)
-class CheckedShader:
-    """A shader and the report of its check."""
-
-    module: Module
-    report: Report
-
-
 def load(settings: Settings) -> Module:
     """Return the module of the shader, with line numbers."""
     options = argparse.Namespace(**{**vars(settings.options), "debug": True})
-    return shaders.load(options, target_of(settings))
+    return shaders.load(options, _target_of(options))
 
 
-def target_of(settings: Settings) -> TargetEnvironment:
+def _target_of(options: argparse.Namespace) -> TargetEnvironment:
     """Return the target of the shader: the given one, else a default."""
-    compiled = settings.options.shader.suffix in (".spv", ".spvasm")
-    return settings.target(TargetEnvironment.VULKAN_1_4 if compiled else checking.TARGET)
+    if options.target is not None:
+        return shaders.TARGETS[options.target]
+    return TargetEnvironment.VULKAN_1_4 if options.shader.suffix in (".spv", ".spvasm") else TARGET
 
 
-def check_one(
-    settings: Settings, devices: Sequence[DeviceInfo], command: str = "", module: Module | None = None
-) -> CheckedShader:
-    """Check a shader.
+def request_of(settings: Settings, devices: Sequence[DeviceInfo], command: str) -> CheckRequest:
+    """Return the request of a check with the options of the command line and of a configuration.
 
+    `devices`: the real devices on which the shader also runs.
     `command`: the command that repeats the check, without sizes and devices.
-    `module`: the module of the shader, if it is loaded already.
     """
-    options = settings.options
-    module = module or load(settings)
+    options, module = settings.options, load(settings)
     settings.require_valid(module)
-    report = checking.check(
+    return CheckRequest(
         module,
         sizes=options.subgroup_size,
         groups=options.groups,
@@ -63,25 +55,31 @@ def check_one(
         push=settings.push(),
         specialization=settings.specialization(module),
         entry_point=options.entry_point,
+        defines=dict(shaders.define(text) for text in options.defines),
+        target=_target_of(options),
         seed=options.seed,
         devices=devices,
         timeout=options.timeout / RUN_PART,
         step_limit=options.step_limit,
-        host=guarantees(options),
+        host=Guarantees(options.full_subgroups, options.lanes == "linear", options.size_control),
         name=str(options.shader),
         command=command,
         compiler=compiler_of(options.shader, options.compiler, options.dialect),
     )
-    return CheckedShader(module, report)
 
 
-def guarantees(options: argparse.Namespace) -> Guarantees:
-    """Return the guarantees of the host."""
-    return Guarantees(
-        full_subgroups=options.full_subgroups,
-        linear_lanes=options.lanes == "linear",
-        size_control=options.size_control,
-    )
+def command_of(arguments: argparse.Namespace, settings: Settings) -> str:
+    """Return the command that repeats a check, without sizes and devices."""
+    words = ["vkgroup", "check"]
+    if arguments.shader is not None:
+        words.append(str(settings.options.shader))
+    if arguments.with_file is not None:
+        words += ["--with", str(arguments.with_file)]
+        words += ["--configuration", settings.name] if settings.name else []
+    # A default of the command line replaces a value of the configuration.
+    with_defaults = arguments.with_file is not None
+    words += words_of(OPTIONS["check"].options, arguments, with_defaults=with_defaults)
+    return shlex.join(words)
 
 
 def devices_of(choices: list[str] | None) -> list[DeviceInfo]:

@@ -1,11 +1,10 @@
-"""``--with``: options of ``check`` and ``run`` from a configuration; the command line's own come first."""
+"""Settings of a check, run or cost: the options of the command line, then those of a configuration."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +12,14 @@ from vkgroup.base.errors import InvalidDispatch, InvalidInput
 from vkgroup.check.configured import ConfiguredInputs, check_push
 from vkgroup.check.preparation import groups_of
 from vkgroup.cli import pairs, shaders
-from vkgroup.compiler import TargetEnvironment
+from vkgroup.cli.options import OPTIONS
 from vkgroup.configuration import Configuration, chosen, read
-from vkgroup.configuration.fields import define_text, triple
+from vkgroup.configuration.fields import NUMBERS, define_text, triple
 from vkgroup.configuration.generated import without_generated
 from vkgroup.configuration.reading import FileConfiguration
 from vkgroup.dispatch.specialization import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spirv import Module
-
-_SAME = (
-    *("stage", "dialect", "compiler", "target", "entry_point", "optimize", "lower_legacy", "register_shift"),
-    *("seed", "full_subgroups", "lanes", "size_control", "timeout", "step_limit"),
-)
-"""Fields with the name and the type of the option that they stand for."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +29,11 @@ class Settings:
     `options`: the options of the command line, with those of the configuration where it has no own.
     `given`: the configuration; None without ``--with``.
     `name`: the configuration's name; empty without one.
-    `own`: the names of the options that replace values of the configuration.
     """
 
     options: argparse.Namespace
     given: FileConfiguration | None = None
     name: str = ""
-    own: frozenset[str] = frozenset()
 
     @property
     def fields(self) -> Configuration:
@@ -52,15 +43,7 @@ class Settings:
     @property
     def seed(self) -> int:
         """The seed of generated inputs."""
-        seed: int | None = vars(self.options).get("seed")
-        if seed is None:
-            seed = self.fields.seed
-        return seed or 0
-
-    def target(self, default: TargetEnvironment) -> TargetEnvironment:
-        """Return the compilation target."""
-        version = vars(self.options).get("target")
-        return default if version is None else shaders.TARGETS[version]
+        return vars(self.options).get("seed", self.fields.seed) or 0
 
     def push(self) -> dict[str, Any]:
         """Return the push constants by name."""
@@ -95,6 +78,22 @@ class Settings:
         # The file of --in, so that rules of other inputs know its length.
         values |= {name: str(Path(file).absolute()) for name, file in self.options.inputs}
         return self.configured(module, values).arrays()
+
+    def bindings(self, module: Module, given: Mapping[pairs.Key, Any]) -> dict[pairs.Key, Any]:
+        """Return all bindings of a run by (set, binding).
+
+        `given`: the arrays of ``--in``, and the zeros of ``--out``, which come before the configuration's.
+        """
+        self.require_valid(module)
+        find = self.configured(module)
+        zeros = self.configured(module, {name: {"fill": 0} for name in self.fields.outputs}).arrays()
+        arrays = {**zeros, **_by_place(find, self.inputs(module)), **_by_place(find, given)}
+        counts = {(entry.set, entry.binding): entry.count for entry in module.reflection.bindings}
+        several = {place: count for place, count in counts.items() if count and count > 1}
+        for place in several.keys() & arrays.keys():
+            if not isinstance(arrays[place], list):
+                arrays[place] = [arrays[place]] * several[place]
+        return {**arrays}
 
     def require_valid(self, module: Module) -> None:
         """Raise InvalidInput, with the file and the field, if a value of the configuration fits nothing."""
@@ -138,6 +137,12 @@ class Settings:
         return count
 
 
+def _by_place(find: ConfiguredInputs, arrays: Mapping[pairs.Key, Any]) -> dict[pairs.Key, Any]:
+    """Return arrays by (set, binding)."""
+    bindings = {key: find.binding(key, "--in or --out") for key in arrays}
+    return {(bindings[key].set, bindings[key].binding): array for key, array in arrays.items()}
+
+
 def settings_of(arguments: argparse.Namespace) -> list[Settings]:
     """Return the settings of each configuration of ``--with``, or those of the command line alone.
 
@@ -147,57 +152,51 @@ def settings_of(arguments: argparse.Namespace) -> list[Settings]:
         if arguments.configuration is not None:
             raise InvalidInput("--configuration: only with --with F.")
         if arguments.shader is None:
-            _parser(arguments.command).error("give SHADER, or --with F with a configuration that names it")
+            parser = argparse.ArgumentParser(prog=f"vkgroup {arguments.command}")
+            OPTIONS[arguments.command].declare(parser)
+            parser.error("give SHADER, or --with F with a configuration that names it")
         return [Settings(arguments)]
     entries = chosen(read(arguments.with_file), arguments.configuration)
-    own = _own(arguments)
     if arguments.command == "check":
-        # A run needs the values that a check generates.
-        entries = [replace(entry, fields=_given(entry)) for entry in entries]
-    return [Settings(_combined(arguments, entry, own), entry, entry.name, own) for entry in entries]
+        # A run needs the values that an earlier check generated; a check generates them again.
+        entries = [
+            replace(entry, fields=without_generated(entry.fields, entry.path, entry.where))
+            for entry in entries
+        ]
+    return [Settings(_combined(arguments, entry), entry, entry.name) for entry in entries]
 
 
-def _given(entry: FileConfiguration) -> Configuration:
-    """Return a configuration without values that an earlier check generated, which are generated again."""
-    return without_generated(entry.fields, entry.path, entry.where)
+def settings_of_run(arguments: argparse.Namespace) -> Settings:
+    """Return the settings of ``vkgroup run`` with the configuration of ``--with``.
+
+    Raises InvalidInput: the file has several configurations and none is chosen, or this is a draw.
+    """
+    settings = settings_of(arguments)
+    if len(settings) > 1:
+        names = ", ".join(entry.name for entry in settings[:20])
+        raise InvalidInput(
+            f"{arguments.with_file} has {len(settings)} configurations: choose one of them with"
+            f" --configuration NAME. There are: {names}."
+        )
+    if arguments.size is not None:
+        raise InvalidInput("--with: only for compute shaders; leave out --size.")
+    return settings[0]
 
 
-def _parser(command: str) -> argparse.ArgumentParser:
-    """Return the parser of one command."""
-    parser = argparse.ArgumentParser(prog=f"vkgroup {command}")
-    getattr(import_module("vkgroup.cli.options.shaders"), f"add_{command}")(parser)
-    return parser
-
-
-def _own(arguments: argparse.Namespace) -> frozenset[str]:
-    """Return the names of the options that the command line has, even with their default values."""
-    parser = _parser(arguments.command)
-    for action in parser._actions:
-        action.default = argparse.SUPPRESS
-    words = list(arguments.words)
-    words.remove(arguments.command)
-    return frozenset(vars(parser.parse_args(words)))
-
-
-def _combined(
-    arguments: argparse.Namespace, entry: FileConfiguration, own: frozenset[str]
-) -> argparse.Namespace:
+def _combined(arguments: argparse.Namespace, entry: FileConfiguration) -> argparse.Namespace:
     """Return the options with those of a configuration where the command line has no own."""
     fields = entry.fields
     options = argparse.Namespace(**vars(arguments))
-    for name in _SAME:
-        value = getattr(fields, name)
-        if value is not None and name not in own:
-            setattr(options, name, value)
-    for name in ("groups", "local_size"):
-        if (numbers := triple(getattr(fields, name))) is not None and name not in own:
-            setattr(options, name, numbers)
-    sizes = triple(fields.subgroup_sizes)
-    if sizes is not None and "subgroup_size" not in own:
+    for option in OPTIONS[arguments.command].options:
+        value = getattr(fields, option.field) if option.field else None
+        if value is None or option.key in arguments.given or option.is_repeated:
+            continue
+        setattr(options, option.key, triple(value) if option.field in NUMBERS else value)
+    if arguments.command == "run" and "subgroup_size" not in arguments.given:
         # A run has one size; of several, the device chooses its own.
-        is_run = arguments.command == "run"
-        options.subgroup_size = sizes if not is_run else sizes[0] if len(sizes) == 1 else None
-    if arguments.command == "check" and "outputs" not in own:
+        sizes = triple(fields.subgroup_sizes) or ()
+        options.subgroup_size = sizes[0] if len(sizes) == 1 else None
+    if arguments.command == "check" and "outputs" not in arguments.given:
         options.outputs = list(fields.outputs)
     defined = {shaders.define(text)[0] for text in arguments.defines}
     defines = [

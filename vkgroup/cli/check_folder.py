@@ -7,31 +7,32 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.phases import DeadlineReached, status
-from vkgroup.check import outcome_cache
-from vkgroup.check.library import shaders_in
+from vkgroup.base.reading import read_text
+from vkgroup.check import outcome_cache, perform
 from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, of_error, of_late, of_report, worst
 from vkgroup.check.parallel import check_all
 from vkgroup.cli import deadline, output
-from vkgroup.cli.check_command import command_of
 from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation
-from vkgroup.cli.check_one import check_one, devices_of, load, record_of
+from vkgroup.cli.check_request import command_of, devices_of, record_of, request_of
 from vkgroup.cli.console import Console
+from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cli.signals import keeping
 from vkgroup.cli.supervisor import GRACE_SECONDS
-from vkgroup.cli.with_file import Settings, settings_of
+from vkgroup.compiler.hlsl_front_ends import stage_of_source
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.exports.checks import ExportEntry, github, write_gitlab, write_junit
-from vkgroup.spirv import Module
 from vkgroup.workers.opening import select
 from vkgroup.workers.pool import default_jobs
+
+_LANGUAGES = (".glsl", ".hlsl", ".slang")
+"""Suffixes after that of the stage."""
 
 _COLOURS = {
     OutcomeKind.CLEAN: "green",
@@ -42,7 +43,7 @@ _COLOURS = {
 }
 
 
-def execute_library(arguments: argparse.Namespace) -> int:
+def execute_folder(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     for option in ("repro", "save_with"):
         if vars(arguments)[option] is not None:
@@ -66,10 +67,41 @@ def _settings(arguments: argparse.Namespace) -> list[Settings]:
             for entry in settings_of(arguments)
         ]
     settings = []
-    for shader in shaders_in(arguments.shader):
+    for shader in _shaders_in(arguments.shader):
         options = argparse.Namespace(**{**vars(arguments), "shader": shader})
         settings.append(Settings(options, name=_name(shader, arguments.shader)))
     return settings
+
+
+def _shaders_in(folder: Path) -> list[Path]:
+    """Return the compute shaders below a folder.
+
+    They are files with the suffix ``.comp``, also before ``.glsl``, ``.hlsl`` or ``.slang``, and files of
+    HLSL and Slang with a compute entry point. Hidden files and folders are left out.
+
+    Raises InvalidInput: there are none.
+    """
+    found = sorted(_compute_shaders(folder))
+    if not found:
+        raise InvalidInput(f"{folder} has no compute shader (*.comp, or *.hlsl and *.slang with numthreads).")
+    return found
+
+
+def _compute_shaders(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        parts = path.relative_to(folder).parts
+        if any(part.startswith(".") for part in parts) or not path.is_file():
+            continue
+        suffixes = [suffix for suffix in path.suffixes if suffix not in _LANGUAGES]
+        if suffixes[-1:] == [".comp"] or (not suffixes and _is_compute(path)):
+            yield path
+
+
+def _is_compute(path: Path) -> bool:
+    """Whether a file of HLSL or Slang is a compute shader by its source."""
+    if path.suffix not in (".hlsl", ".slang"):
+        return False
+    return stage_of_source(read_text(path, errors="replace")) == "compute"
 
 
 def _name(shader: Path, folder: Path) -> str:
@@ -103,7 +135,7 @@ class Library:
         devices = devices_of(arguments.devices) if arguments.devices else []
         compilations = self._compilations()
         jobs = [
-            ConfigurationJob(settings, command_of(arguments, settings), compilations.get(settings.name))
+            Job(settings, command_of(arguments, settings), compilations.get(settings.name))
             for settings in self.settings
         ]
         setup = LibrarySession(select("reference"), devices, arguments.timeout, not arguments.no_cache)
@@ -165,7 +197,7 @@ class Library:
 
 
 @dataclass(frozen=True)
-class ConfigurationJob:
+class Job:
     """One configuration, the command that repeats its check, and the results of ``--compile-on``."""
 
     settings: Settings
@@ -195,7 +227,7 @@ class LibrarySession:
     def close(self) -> None:
         """Do nothing: the session holds no device."""
 
-    def perform(self, job: ConfigurationJob) -> ConfigurationOutcome:
+    def perform(self, job: Job) -> ConfigurationOutcome:
         """Check a configuration, or return the outcome of an earlier check."""
         start = time.monotonic()
         try:
@@ -204,40 +236,20 @@ class LibrarySession:
         except DeadlineReached:
             return of_late(status().late, time.monotonic() - start)
 
-    def _outcome(self, job: ConfigurationJob, start: float) -> ConfigurationOutcome:
+    def _outcome(self, job: Job, start: float) -> ConfigurationOutcome:
+        strict = job.settings.options.strict
         try:
-            module = load(job.settings)
-            key = self._key(job, module, job.settings.inputs(module))
+            request = request_of(job.settings, self.devices, job.command)
+            key = outcome_cache.key(request, strict, job.compilation)
             stored = outcome_cache.load(key) if self.use_cache else None
             if stored is not None:
                 return replace(stored, unchanged=True)
-            outcome = self._checked(job, module, start)
         except VkgroupError as error:
             return of_error(error, time.monotonic() - start)
+        try:
+            report = with_compilation(perform(request), job.compilation)
+            outcome = of_report(report, time.monotonic() - start, strict=strict)
+        except VkgroupError as error:
+            outcome = of_error(error, time.monotonic() - start)
         outcome_cache.store(key, outcome)
         return outcome
-
-    def _checked(self, job: ConfigurationJob, module: Module, start: float) -> ConfigurationOutcome:
-        try:
-            report = check_one(job.settings, self.devices, job.command, module).report
-            report = with_compilation(report, job.compilation)
-        except VkgroupError as error:
-            return of_error(error, time.monotonic() - start)
-        return of_report(report, time.monotonic() - start, strict=job.settings.options.strict)
-
-    def _key(self, job: ConfigurationJob, module: Module, inputs: dict[Any, Any]) -> str:
-        """Return the key of a check in the cache."""
-        given = vars(job.settings.options)
-        names = ("strict", "entry_point", "groups", "seed", "subgroup_size", "full_subgroups", "lanes",
-                 "size_control", "timeout", "step_limit", "compiler", "dialect")  # fmt: skip
-        options = {
-            **{name: given[name] for name in names},
-            "shader": str(given["shader"]),
-            "command": job.command,
-            "compilation": repr(job.compilation),
-            "outputs": list(given["outputs"]),
-            "push": job.settings.push(),
-            "specialization": job.settings.specialization(module),
-            "devices": [repr(device) for device in self.devices],
-        }
-        return outcome_cache.key(module.to_bytes(), inputs, options)

@@ -1,0 +1,107 @@
+"""The options of ``vkgroup check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vkgroup.base import choices
+from vkgroup.cli.options.shaders import CONFIGURED, CONSTANTS, GROUPS, INPUTS, MEMORY, PUSH
+from vkgroup.cli.options.table import Command, Option, flag, grouped, repeated
+from vkgroup.cli.options.types import groups, json, natural, positive, seconds, subgroup_sizes
+
+_WHERE, _HOST, _INPUTS = "where it runs", "guarantees of the host", "inputs"
+_FOLDERS = "folders of shaders"
+
+# fmt: off
+OF_FOLDERS = tuple(
+    grouped(
+        _FOLDERS,
+        Option("--jobs", "N", "worker processes (default: one per core)", positive),
+        Option("--junit", "F", "also write JUnit XML", Path),
+        Option("--annotations", "|".join(choices.ANNOTATIONS),
+               "report findings for GitHub (printed) or GitLab (gl-code-quality-report.json in this folder)",
+               choices=choices.ANNOTATIONS),
+        flag("--no-cache", "check unchanged configurations again, too"),
+    )
+)
+"""Options that only a check of a folder has."""
+
+_CHECK = Command(
+    (
+        *CONFIGURED,
+        Option("--save-with", "F",
+               "write the configuration that was assumed, inputs included, as JSON for --with", Path),
+        Option("--target", help="Vulkan version for which the shader is compiled (default: 1.2)",
+               choices=choices.VULKAN_VERSIONS, field="target", printed=5),
+        *grouped(
+            _WHERE,
+            Option("--subgroup-size", "N[,N]…",
+                   f"sizes to run (default: {', '.join(map(str, choices.CHECK_SIZES))}, and those of"
+                   " devices)",
+                   subgroup_sizes, field="subgroup_sizes"),
+            Option("--timeout", "S",
+                   "time limit of one shader or configuration in seconds, compilation included"
+                   f" (default: {choices.CHECK_SECONDS:g}); one run may take a fifth", seconds,
+                   choices.CHECK_SECONDS, field="timeout"),
+            MEMORY,
+            Option("--step-limit", "N",
+                   f"rounds after which a loop counts as endless (default: {choices.CHECK_STEP_LIMIT})",
+                   positive, choices.CHECK_STEP_LIMIT, field="step_limit", printed=22),
+            Option("--device", "D",
+                   "also run on this device; may be repeated; none: only the reference device"
+                   " (default: VKGROUP_DEVICE, else all)", action="append", dest="devices"),
+            Option("--compile-on", "GPUS",
+                   "also compile for absent GPUs: names, globs, lists, as in 'radv:*,nvk:ga104', or '*'"
+                   " for all"
+                   " (docs/compile-only.md)"),
+        ),
+        *grouped(
+            _HOST,
+            flag("--full-subgroups",
+                 "the host requires full subgroups: run only sizes that divide the local size in x",
+                 field="full_subgroups", printed=19),
+            Option("--lanes",
+                   help="assignment of invocations to lanes; linear: no runs with shuffled lanes (default:"
+                        " any)",
+                   default=choices.CHECK_LANES[0], choices=choices.CHECK_LANES, field="lanes", printed=20),
+            flag("--no-size-control",
+                 "the host cannot require a subgroup size: devices run only at the size that they choose",
+                 default=True, dest="size_control", field="size_control", printed=21),
+        ),
+        *grouped(
+            _INPUTS,
+            Option("--groups", "X[,Y[,Z]]", "workgroups in each dimension (default: several)", groups,
+                   field="groups", printed=15),
+            Option("--size", "W,H", "pixels that a fragment shader draws (default: 15,9)", groups,
+                   printed=16),
+            Option("--seed", "N", "seed of the generated inputs and of the shuffled lanes (default: 0)",
+                   natural, 0, field="seed", printed=17),
+            INPUTS,
+            repeated("--out", "outputs", "B", "a binding whose contents are undefined before the run",
+                     field="outputs", printed=8),
+            PUSH,
+            CONSTANTS,
+        ),
+        flag("--strict", "exit code 1 also for weak findings", printed=18),
+        Option("--repro", "DIR", "write a folder that repeats the findings on any machine", Path),
+        json(),
+        *OF_FOLDERS,
+    ),
+    "Check a compute shader or a fragment shader: run it on the reference device at every subgroup size,"
+    " with lanes in order and shuffled, and on the real devices of this machine, and report errors and"
+    " differences.",
+    "B is a binding's name, its number in set 0, or SET.NUMBER. Exit codes: 0 no finding or only weak"
+    " ones, 1 findings, 2 wrong usage or input, 3 missing capability. Findings: docs/shaders/check.md."
+    " Inputs and comparison: docs/shaders/comparison.md. Fields of the JSON: docs/shaders/testing.md.",
+    groups={
+        **GROUPS,
+        _HOST: "What the program that runs the shader guarantees; see docs/shaders/check.md.",
+        _INPUTS: "Inputs that are not given are generated.",
+        _FOLDERS: "If SHADER is a folder, all its compute shaders, or the configurations of --with, are"
+        " checked"
+        " in parallel, without real devices unless --device names one.",
+    },
+)
+
+COMMANDS = {"check": _CHECK}
+# fmt: on
