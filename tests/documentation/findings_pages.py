@@ -53,25 +53,25 @@ DRIVERS = (
         "radv",
         "radv",
         "RADV",
-        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../compile-only.md)).",
+        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../start/compile-only.md)).",
     ),
     Driver(
         "NVK",
         "nvk",
         "NVK",
-        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../compile-only.md)).",
+        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../start/compile-only.md)).",
     ),
     Driver(
         "turnip",
         "turnip",
         "Turnip",
-        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../compile-only.md)).",
+        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../start/compile-only.md)).",
     ),
     Driver(
         "Honeykrisp",
         "honeykrisp",
         "Honeykrisp",
-        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../compile-only.md)).",
+        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../start/compile-only.md)).",
     ),
 )
 
@@ -86,7 +86,7 @@ comparison with the reference device.
 
 The pages are made from `vkgroup/findings/*.toml` (`python tests/documentation/findings_pages.py`). A run
 marks the failures of a driver that are in these files as known; all others are new. Each finding names the
-sentence that it violates, and its strength ([rules](conformance/rules.md)):
+sentence that it violates, and its strength ([rules](conformance/causes.md#rules)):
 
 {strengths}
 

@@ -48,7 +48,7 @@ def test_the_python_example_prints_what_it_says(
         ("README.md", "probe", 0),
         ("README.md", "check", 1),
         ("README.md", "run", 0),
-        ("docs/guides/judging.md", "conform", 1),
+        ("docs/conformance/testing-a-driver.md", "conform", 1),
     ],
 )
 def test_a_command_prints_what_the_page_shows(

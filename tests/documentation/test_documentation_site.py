@@ -45,7 +45,7 @@ def test_every_page_is_in_the_navigation(site: Path) -> None:
 
 
 def test_every_option_of_every_command_is_there(site: Path) -> None:
-    text = (site / "commands.html").read_text("utf-8")
+    text = (site / "start/commands.html").read_text("utf-8")
     (below,) = (action for action in parser()._actions if action.dest == "command")
     assert below.choices is not None
     for name in COMMANDS:

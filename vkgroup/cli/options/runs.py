@@ -186,7 +186,7 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
     parser.description = "Compare the cases, capabilities and speed of two runs, if both runs contain them."
     parser.epilog = (
         "Exit codes: 0 no new failure, 1 a new failure (a case, or a benchmark with wrong results), "
-        "2 wrong usage or input. What is compared: docs/history.md."
+        "2 wrong usage or input. What is compared: docs/conformance/records.md."
     )
     parser.add_argument(
         "old", metavar="A", nargs="?", default="latest~1", help=f"{_NAMED} (default: latest~1)"
@@ -220,7 +220,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
         "RUN is the folder of a run (`vkgroup conform --out`), its results.jsonl (.xz too), what"
         " `vkgroup probe --json`, `vkgroup check --json` or `vkgroup bench --json` wrote, or a run in a"
         " database: its id or the beginning of it, latest, latest~1, …. Charts of benchmarks need"
-        " pip install 'vkgroup[report]'. Contents of the report: docs/report.md."
+        " pip install 'vkgroup[report]'. Contents of the report: docs/conformance/records.md."
     )
     parser.add_argument("runs", metavar="RUN", nargs="+", help="runs to show; two or more are compared")
     add_db(parser, "that contains the runs that are not paths")

@@ -329,7 +329,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     )
     gpus = (
         "also compile for absent GPUs: names, globs, lists, as in 'radv:*,nvk:ga104', or '*' for all"
-        " (docs/compile-only.md)"
+        " (docs/start/compile-only.md)"
     )
     add_table(where, (("--compile-on", "GPUS", str, gpus),))
     _add_guarantees(parser)
