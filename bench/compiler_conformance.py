@@ -5,7 +5,7 @@ No driver is involved, so a failure is an error of the front end (or of vkgroup)
     python bench/compiler_conformance.py [--shard-glsl K/N] [--shard-hlsl K/N] [--out FILE]
 
 Writes the counts as JSON, from which `python tests/documentation/findings_pages.py` makes
-docs/findings/compilers.md.
+docs/results/compilers.md.
 """
 
 from __future__ import annotations

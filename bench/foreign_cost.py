@@ -2,7 +2,7 @@
 
     vkgroup drivers fetch radv nvk turnip honeykrisp
     python bench/foreign_cost.py --ggml DIR --ncnn DIR --prefix-sums DIR --samples DIR [--device GLOBS]
-    python bench/foreign_cost.py --page   # writes docs/cost-real-shaders.md from the recorded costs
+    python tests/documentation/included.py   # puts `section` into docs/results/real-shaders.md
 
 The folders are those of the projects: ggml, ncnn, GPUPrefixSums and Vulkan-Samples. Nothing is executed.
 """
@@ -23,15 +23,14 @@ from ncnn_options import needed, option_sets
 from ncnn_shaders import local_size
 from real_shaders.ncnn_source import DEVICE_MACROS, source_of
 
-from vkgroup.compiler import Target, compile_file, compile_source
-from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of
+from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
+from vkgroup.cost import CompileJob, CompileStatus, Cost, costs_of_jobs, job_of
 from vkgroup.device.fetched import gpu_of
 from vkgroup.spirv import Module
 from vkgroup.workers.multi_device import choose
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "bench" / "results" / "compile-only" / "foreign_cost.json"
-PAGE = ROOT / "docs" / "cost-real-shaders.md"
 
 REVISIONS = {
     "ggml": "d99724f2 (2026-08-21)",
@@ -123,7 +122,7 @@ def modules(roots: Mapping[str, Path]) -> Iterator[tuple[Foreign, Module]]:
         root = roots[shader.project]
         if shader.project == "ggml":
             entry = configuration(shader.name, variants[shader.name])
-            target = next(target for target in Target if entry["target"] == _version(target))
+            target = next(target for target in TargetEnvironment if entry["target"] == _version(target))
             yield shader, compile_file(folder / entry["shader"], defines=entry["defines"], target=target)
         elif shader.project == "ncnn":
             yield shader, _ncnn(root / "src", shader.name)
@@ -135,16 +134,16 @@ def modules(roots: Mapping[str, Path]) -> Iterator[tuple[Foreign, Module]]:
                 compiler="dxc",
                 # HLSL counts constant buffers, buffers that are read, and others apart from each other.
                 register_shifts={"t": 8, "u": 16},
-                target=Target.VULKAN_1_2,
+                target=TargetEnvironment.VULKAN_1_2,
             )
             yield shader, module
         else:
             file = root / "shaders" / shader.name
             includes = [root / "shaders" / "includes" / "glsl"]
-            yield shader, compile_file(file, include_paths=includes, target=Target.VULKAN_1_2)
+            yield shader, compile_file(file, include_paths=includes, target=TargetEnvironment.VULKAN_1_2)
 
 
-def _version(target: Target) -> str:
+def _version(target: TargetEnvironment) -> str:
     return ".".join(map(str, target.vulkan_version))
 
 
@@ -159,12 +158,12 @@ def _ncnn(root: Path, name: str) -> Module:
     file = folder / f"{name}.comp"
     size = local_size(source_of(file, root / "gpu.cpp", used, support))
     text = source_of(file, root / "gpu.cpp", used, support, DEVICE_MACROS, size)
-    return compile_source(text, stage="compute", include_paths=[folder], target=Target.VULKAN_1_1)
+    return compile_source(text, stage="compute", include_paths=[folder], target=TargetEnvironment.VULKAN_1_1)
 
 
 def measure(roots: Mapping[str, Path], choice: str) -> None:
     """Compile the shaders for each device, and write the costs after each."""
-    jobs: list[tuple[Foreign, Job]] = [
+    jobs: list[tuple[Foreign, CompileJob]] = [
         (shader, job_of(module, specialization=shader.specialization)) for shader, module in modules(roots)
     ]
     devices = choose(choice)
@@ -214,44 +213,32 @@ _EXAMPLES = {
 }
 """Columns of the table of examples, by device and subgroup size."""
 
-_FAILED = (Status.REJECTED, Status.CRASH, Status.TIMEOUT)
+_FAILED = (CompileStatus.REJECTED, CompileStatus.CRASH, CompileStatus.TIMEOUT)
 
 
-def page(data: dict[str, Any]) -> str:
-    """Return the page of recorded costs."""
+def section(data: dict[str, Any]) -> str:
+    """Return the results of the recorded costs in Markdown."""
     rows = data["costs"]
     devices = list(dict.fromkeys(row["device"] for row in rows))
-    compiled = sum(row["status"] == Status.COMPILED for row in rows)
+    compiled = sum(row["status"] == CompileStatus.COMPILED for row in rows)
     projects = ", ".join(f"{name} {revision}" for name, revision in data["revisions"].items())
     parts = [
-        "# Static cost of shaders of other projects",
         f"Of {len(rows):,} compilations of {len(SHADERS)} shaders for {len(devices)} GPUs at each subgroup "
-        f"size, {compiled:,} succeeded ({data['date']}: {', '.join(data['drivers'])}; [cost](cost.md)). "
-        "Nothing was executed.",
-        f"The shaders are those of {projects}. They are compiled as their projects compile them; "
-        "specialization constants have their defaults, except those of flash attention. "
-        "`python bench/foreign_cost.py` repeats it.",
-        "## GPUs that compile a shader",
-        f"{len(devices)} GPUs, of which turnip:702 has Vulkan 1.0 and no subgroups. A GPU spills if a "
-        "compilation at one of its subgroup sizes does.",
-        _counts(rows),
-        "## Reasons",
+        f"size, {compiled:,} succeeded ({data['date']}: {', '.join(data['drivers'])}).",
+        f"The shaders are those of {projects}.",
+        _table(rows),
+        "Reasons:",
         _reasons(rows),
-        "NVK's compiler has the same error for sums of 64-bit integers ([finding](findings/nvk.md)).",
-        "## Examples",
-        "Vector registers, instructions, and in brackets spills if there are some. Units differ between "
-        "drivers: compare shaders in a column, not columns. Columns: GPU and subgroup size; – if the driver "
-        "chooses another size.",
-        _examples(rows),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
-def _counts(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the table of the numbers of GPUs for each shader."""
+def _table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the table of shaders: on how many GPUs they compile, fail and spill, and some quantities."""
+    found = {(row["project"], row["shader"], row["device"], row["subgroup_size"]): row for row in rows}
     lines = [
-        "| project | shader | compile it | lack a feature | reject it or crash | spill |",
-        "|---|---|---|---|---|---|",
+        f"| project | shader | compile | fail | spill | {' | '.join(_EXAMPLES.values())} |",
+        "|---" * (5 + len(_EXAMPLES)) + "|",
     ]
     for shader in SHADERS:
         by_device: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -262,11 +249,11 @@ def _counts(rows: Sequence[dict[str, Any]]) -> str:
         for its in by_device.values():
             statuses = {row["status"] for row in its}
             counts["failed"] += bool(statuses & set(_FAILED))
-            counts["compiled"] += statuses == {Status.COMPILED}
-            counts["lacking"] += Status.NOT_SUPPORTED in statuses
+            counts["compiled"] += statuses == {CompileStatus.COMPILED}
             counts["spilled"] += any(row["quantities"].get("spills") for row in its)
-        cells = (counts[name] or "" for name in ("compiled", "lacking", "failed", "spilled"))
-        lines.append(f"| {shader.project} | {shader.title} | {' | '.join(map(str, cells))} |")
+        numbers = (str(counts[name] or "") for name in ("compiled", "failed", "spilled"))
+        cells = [_cell(found.get((shader.project, shader.title, *column))) for column in _EXAMPLES]
+        lines.append(f"| {' | '.join((shader.project, shader.title, *numbers, *cells))} |")
     return "\n".join(lines)
 
 
@@ -274,7 +261,7 @@ def _reasons(rows: Sequence[dict[str, Any]]) -> str:
     """Return a list of the reasons why shaders do not compile, with the shaders and GPUs."""
     reasons: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        if row["status"] != Status.COMPILED and row["device"] != "turnip:702":
+        if row["status"] != CompileStatus.COMPILED and row["device"] != "turnip:702":
             lines = row["detail"].splitlines()
             # The last words of NVK's compiler follow the name of a thread.
             words = " ".join(line for line in lines[:3] if not line.startswith("thread "))
@@ -285,29 +272,16 @@ def _reasons(rows: Sequence[dict[str, Any]]) -> str:
     ):
         devices = ", ".join(dict.fromkeys(row["device"] for row in its))
         shaders = ", ".join(dict.fromkeys(row["shader"] for row in its))
-        what = "lacks" if status == Status.NOT_SUPPORTED else f"{status}:"
+        what = "lacks" if status == CompileStatus.NOT_SUPPORTED else f"{status}:"
         lines.append(f"- {what} {words}: {shaders} for {devices}.")
-    return "\n".join(lines)
-
-
-def _examples(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the table of quantities for some devices."""
-    found = {(row["project"], row["shader"], row["device"], row["subgroup_size"]): row for row in rows}
-    lines = [
-        f"| shader | {' | '.join(_EXAMPLES.values())} |",
-        "|---" * (1 + len(_EXAMPLES)) + "|",
-    ]
-    for shader in SHADERS:
-        cells = [_cell(found.get((shader.project, shader.title, *column))) for column in _EXAMPLES]
-        lines.append(f"| {shader.title} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def _cell(row: dict[str, Any] | None) -> str:
     if row is None:
         return "–"
-    if row["status"] != Status.COMPILED:
-        return "lacks a feature" if row["status"] == Status.NOT_SUPPORTED else str(row["status"])
+    if row["status"] != CompileStatus.COMPILED:
+        return "lacks a feature" if row["status"] == CompileStatus.NOT_SUPPORTED else str(row["status"])
     quantities = row["quantities"]
     spills = quantities.get("spills", 0)
     text = f"{quantities['vector_registers']:g}, {quantities['instructions']:,.0f}"
@@ -315,19 +289,14 @@ def _cell(row: dict[str, Any] | None) -> str:
 
 
 def main() -> None:
-    """Write the data, or the page."""
+    """Write the data."""
     parser = argparse.ArgumentParser(description=__doc__)
     for project in ("ggml", "ncnn", "prefix-sums", "samples"):
-        parser.add_argument(f"--{project}", type=Path, metavar="DIR")
+        parser.add_argument(f"--{project}", type=Path, metavar="DIR", required=True)
     parser.add_argument("--device", default="radv:*,nvk:*,turnip:*,honeykrisp:*", metavar="GLOBS")
-    parser.add_argument("--page", action="store_true", help="write the page from the recorded costs")
     options = parser.parse_args()
     folders = (options.ggml, options.ncnn, options.prefix_sums, options.samples)
-    if not options.page:
-        if None in folders:
-            parser.error("name the folders of all four projects")
-        measure(dict(zip(REVISIONS, folders, strict=True)), options.device)
-    PAGE.write_text(page(json.loads(DATA.read_text())))
+    measure(dict(zip(REVISIONS, folders, strict=True)), options.device)
 
 
 if __name__ == "__main__":

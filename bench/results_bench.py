@@ -1,4 +1,4 @@
-"""Table of recorded benchmarks compared with PyTorch and CuPy: ``python bench/results_bench.py``."""
+"""Table of docs/results/benchmarks.md: recorded benchmarks compared with PyTorch and CuPy."""
 
 from __future__ import annotations
 
@@ -112,21 +112,12 @@ def _verdict(line: Line) -> str:
     return "met" if not missed else "missed" if missed == len(line.benchmarks) else f"missed in {missed}"
 
 
-def table() -> list[str]:
-    """Return the table's lines."""
+def table() -> str:
+    """Return the Markdown."""
     lines = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
     for line in LINES:
         title = {"torch": "torch", "cupy": "CuPy"}[line.peer]
         wanted = f"{title} ≥ {line.ratio:.2f}" + (f", ≥ {100 * line.share:.0f} %" if line.share else "")
         cells = [_cell(line, candidate) for candidate in ("subgroup", "shared", "torch", "cupy")]
         lines.append(f"| {' | '.join([line.title, *cells, wanted, _verdict(line)])} |")
-    return lines
-
-
-def main() -> None:
-    """Print the table."""
-    print("\n".join(table()))
-
-
-if __name__ == "__main__":
-    main()
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Draw the picture of docs/bench-h200.md with matplotlib: ``python bench/results_plot.py``."""
+"""Draw the picture of docs/results/benchmarks.md with matplotlib: ``python bench/results_plot.py``."""
 
 from __future__ import annotations
 

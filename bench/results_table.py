@@ -1,4 +1,4 @@
-"""Print the table of docs/results.md from the recorded runs: ``python bench/results_table.py``."""
+"""The table of docs/results/index.md, from the recorded runs."""
 
 from __future__ import annotations
 
@@ -42,13 +42,7 @@ def row(path: Path) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def main() -> None:
-    """Print one row per recorded run."""
-    print(f"| {' | '.join(COLUMNS)} |")
-    print("|" + "---|" * len(COLUMNS))
-    for path in sorted(RESULTS.glob("*/summary*.json"), reverse=True):
-        print(row(path))
-
-
-if __name__ == "__main__":
-    main()
+def table() -> str:
+    """Return one row per recorded run."""
+    head = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
+    return "\n".join(head + [row(path) for path in sorted(RESULTS.glob("*/summary*.json"), reverse=True)])

@@ -17,7 +17,7 @@ from mkdocs.structure.pages import Page
 
 from vkgroup.cli.main import COMMANDS
 
-PAGE = "gallery.md"
+PAGE = "results/gallery.md"
 MARK = "<!-- reports -->"
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
 
@@ -58,5 +58,5 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """List the reports in the gallery's page."""
     if page.file.src_uri != PAGE:
         return markdown
-    lines = [f"- [{name}]({link})" for name, link in _made.items()]
+    lines = [f"- [{name}](../{link})" for name, link in _made.items()]
     return markdown.replace(MARK, "\n".join(lines) or "(This version of vkgroup makes no reports.)")

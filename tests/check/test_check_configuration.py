@@ -653,7 +653,7 @@ def test_a_result_of_submit_refuses_its_configuration() -> None:
 
 
 def test_the_page_has_every_field_and_valid_examples(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+    text = (Path(__file__).parents[2] / "docs/shaders/configuration.md").read_text()
     for name in FIELDS:
         assert f"`{name}`" in text, name
     for rule in RULES:

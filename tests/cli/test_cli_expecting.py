@@ -1,6 +1,6 @@
 """``vkgroup conform`` in continuous integration: expectations, shards and limits from the command line.
 
-SwiftShader gives wrong answers to votes on vectors (docs/driver-findings.md), so nothing need be planted.
+SwiftShader gives wrong answers to votes on vectors (docs/results/index.md), so nothing need be planted.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.spellings.hlsl import HlslFamily
 from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
-from vkgroup.conformance.stages import Stage
+from vkgroup.conformance.stages import BatchStage
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.dispatch import Buffer
 from vkgroup.record.record import Status
@@ -103,7 +103,7 @@ _programs: dict[Any, Any] = {}
 
 
 def _program_once(
-    family: SubgroupFamily, executor: Executor, cases: list[Any], stage: Stage | None = None
+    family: SubgroupFamily, executor: Executor, cases: list[Any], stage: BatchStage | None = None
 ) -> Any:
     """Return the program of a batch; that of the last batch is kept for the next null device."""
     key = family.name, executor.capabilities.subgroup.size, tuple(cases), stage

@@ -9,7 +9,7 @@ import pytest
 from mutants.rewriting import Words, instructions, integer_constants, rewritten
 from property_runs import assert_caught, chosen, judged
 
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.conformance import Status
 from vkgroup.conformance.descriptor_indexing.family import DESCRIPTOR_INDEXING, completed, source_of
 from vkgroup.conformance.descriptor_indexing.kinds import KINDS, WAYS
@@ -20,7 +20,7 @@ from vkgroup.record.record import AGAINST_THE_DEVICE
 ACCESS_CHAIN, IMAGE_WRITE, ATOMIC_ADD, ATOMIC_OR, NAME = 65, 99, 234, 241, 5
 SAMPLED_IMAGE, DECORATE, NON_UNIFORM = 86, 71, 5300
 
-#: See docs/driver-findings.md: SwiftShader takes the sampler of one invocation for all.
+#: See docs/results/index.md: SwiftShader takes the sampler of one invocation for all.
 KNOWN = {
     "descriptor_indexing.compute.sampler.read.nonuniform",
     "descriptor_indexing.fragment.sampler.read.nonuniform",
@@ -75,7 +75,7 @@ def test_what_a_device_lacks_is_named() -> None:
 def test_what_glslang_does_not_mark_is_marked(kind: str) -> None:
     source = source_of("compute", kind, "read", "nonuniform")
     module = completed(
-        compile_source(source, stage="compute", target=Target.VULKAN_1_2, name="x"), KINDS[kind]
+        compile_source(source, stage="compute", target=TargetEnvironment.VULKAN_1_2, name="x"), KINDS[kind]
     )
     assert "SampledImageArrayNonUniformIndexing" in module.reflection.capabilities
     body = instructions(module.to_bytes())

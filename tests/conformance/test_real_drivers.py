@@ -1,6 +1,6 @@
 """The suite on real drivers: a sample of every kind of case, all found right but for what is known.
 
-What is known of a driver stands in docs/driver-findings.md with the smallest shader that shows it.
+What is known of a driver stands in docs/results/index.md with the smallest shader that shows it.
 """
 
 from __future__ import annotations

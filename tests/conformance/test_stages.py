@@ -120,7 +120,7 @@ def unknown_failures(driver, cases, known):
     ]
 
 
-# Lanes that stand for no vertex take part in the last subgroup of an instance; see docs/driver-findings.md.
+# Lanes that stand for no vertex take part in the last subgroup of an instance; see docs/results/index.md.
 SWIFTSHADER = ("vote.*.subgroupAllEqual.*vec*", "*.vertex.*.partial.*")
 
 

@@ -1,7 +1,7 @@
-"""Writes the pages of known driver errors: ``python tests/documentation/findings_pages.py``.
+"""Writes the pages of known errors in docs/results: ``python tests/documentation/findings_pages.py``.
 
-docs/driver-findings.md and docs/findings/*.md are made from vkgroup/findings/*.toml; compilers.md from
-vkgroup/findings/compilers/*.toml and the counts of bench/compiler_conformance.py.
+The sources are vkgroup/findings and bench/results/compilers.json. `table` and `strengths` are parts of
+index.md (included.py).
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vkgroup.record.causes.findings import Finding, all_findings
+from vkgroup.record.causes.findings import KnownError, all_findings
 from vkgroup.spec.strength import STRENGTHS
 
-DOCS = Path(__file__).parents[2] / "docs"
-INDEX = DOCS / "driver-findings.md"
-COMPILERS = DOCS / "findings" / "compilers.md"
 _ROOT = Path(__file__).parents[2]
+DOCS = _ROOT / "docs" / "results"
 COMPILER_FILES = sorted((_ROOT / "vkgroup" / "findings" / "compilers").glob("*.toml"))
 COMPILER_RUNS = _ROOT / "bench" / "results" / "compilers.json"
 
@@ -31,9 +29,10 @@ class Driver:
     driver: str  # the beginning of its name, as in the files
     page: str  # the page's name
     name: str  # as in headings
-    where: str  # which builds were tested
+    where: str = ""  # which builds were tested; drivers of one page have it in its introduction
 
 
+MESA = "mesa-compilers"
 DRIVERS = (
     Driver(
         "SwiftShader",
@@ -49,58 +48,19 @@ DRIVERS = (
         "Findings of 25.0.7 with another version of LLVM say so.",
     ),
     Driver("NVIDIA", "nvidia", "NVIDIA's driver", "NVIDIA 580.159.04 on an H200."),
-    Driver(
-        "radv",
-        "radv",
-        "RADV",
-        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../start/compile-only.md)).",
-    ),
-    Driver(
-        "NVK",
-        "nvk",
-        "NVK",
-        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../start/compile-only.md)).",
-    ),
-    Driver(
-        "turnip",
-        "turnip",
-        "Turnip",
-        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../start/compile-only.md)).",
-    ),
-    Driver(
-        "Honeykrisp",
-        "honeykrisp",
-        "Honeykrisp",
-        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../start/compile-only.md)).",
-    ),
+    Driver("radv", MESA, "RADV"),
+    Driver("NVK", MESA, "NVK"),
+    Driver("turnip", MESA, "Turnip"),
+    Driver("Honeykrisp", MESA, "Honeykrisp"),
 )
+_MESA = """\
+# Findings in Mesa's compilers
 
-_INTRODUCTION = """\
-# Driver findings
-
-vkgroup found {errors} errors in SwiftShader, lavapipe, NVIDIA's driver, RADV, NVK, Turnip and Honeykrisp.
-Each was traced to the driver. They were found by the conformance suite, by random programs, by fuzzing, or by
-comparison with the reference device.
-
-{table}
-
-The pages are made from `vkgroup/findings/*.toml` (`python tests/documentation/findings_pages.py`). A run
-marks the failures of a driver that are in these files as known; all others are new. Each finding names the
-sentence that it violates, and its strength ([rules](conformance/causes.md#rules)):
-
-{strengths}
-
-The shaders are in `shaders/findings/`. Each writes 1 where the result is wrong, unless its first lines say
-something else. If a shader has other bindings, its first lines contain the command. Otherwise run it with:
-
-    vkgroup run shaders/findings/NAME.comp --device D --groups 1 --out result=uint32[64]:result.npy
-
-Khronos' suite showed no failure where it was run on these drivers: all its subgroup cases on the H200, the
-compute cases on SwiftShader, samples on lavapipe.
-"""
+RADV, NVK, Turnip and Honeykrisp of Mesa 26.1.6 (Debian 13) compiled shaders for GPUs that were not present
+([compile-only devices](../start/compile-only.md)). Nothing was executed. [All drivers](index.md#drivers)."""
 
 
-def findings_of(driver: Driver) -> list[Finding]:
+def findings_of(driver: Driver) -> list[KnownError]:
     """Return the findings in a driver: those in all its versions first, then by version."""
     found = [finding for finding in all_findings() if finding.driver == driver.driver]
     return sorted(found, key=lambda finding: (-len(finding.seen), finding.seen, finding.id))
@@ -108,11 +68,16 @@ def findings_of(driver: Driver) -> list[Finding]:
 
 def pages() -> dict[Path, str]:
     """Return the text of every page by its path."""
-    texts = {DOCS / "findings" / f"{driver.page}.md": _page(driver) for driver in DRIVERS}
-    return {INDEX: _index(), COMPILERS: _compilers(), **texts}
+    texts = {driver.page: _page(driver) for driver in DRIVERS if driver.page != MESA}
+    texts[MESA] = (
+        "\n\n".join([_MESA, *(_section(driver) for driver in DRIVERS if driver.page == MESA)]) + "\n"
+    )
+    texts["compilers"] = _compilers()
+    return {DOCS / f"{name}.md": text for name, text in texts.items()}
 
 
-def _index() -> str:
+def table() -> str:
+    """Return the table of drivers."""
     lines = ["| driver | versions | errors | page |", "|---|---|---|---|"]
     for driver in DRIVERS:
         found = findings_of(driver)
@@ -120,34 +85,53 @@ def _index() -> str:
         errors = sum(finding.error for finding in found)
         allowed = len(found) - errors
         more = f" and {allowed} that is allowed" if allowed else ""
-        link = f"[{driver.name}](findings/{driver.page}.md)"
-        lines.append(f"| {driver.name} | {', '.join(versions)} | {errors}{more} | {link} |")
-    strengths = "\n".join(f"- {name}: {sentence}." for name, sentence in STRENGTHS.items())
-    errors = sum(finding.error for finding in all_findings())
-    return _INTRODUCTION.format(errors=errors, table="\n".join(lines), strengths=strengths)
+        place = f"{MESA}.md#{driver.name.lower()}" if driver.page == MESA else f"{driver.page}.md"
+        lines.append(f"| {driver.name} | {', '.join(versions)} | {errors}{more} | [{driver.name}]({place}) |")
+    lines.append(f"| all | | {sum(finding.error for finding in all_findings())} | |")
+    return "\n".join(lines)
+
+
+def strengths() -> str:
+    """Return the list of the strengths of rules."""
+    return "\n".join(f"- {name}: {sentence}." for name, sentence in STRENGTHS.items())
 
 
 def _page(driver: Driver) -> str:
+    """Return the page of one driver, with a heading for each set of versions."""
     found = findings_of(driver)
-    parts = [f"# Findings in {driver.name}", f"{driver.where} [All drivers](../driver-findings.md)."]
+    parts = [f"# Findings in {driver.name}", f"{driver.where} [All drivers](index.md#drivers)."]
     several = len({finding.seen for finding in found}) > 1
     heading: Sequence[str] = ()
     for finding in found:
         if several and finding.seen != heading:
             heading = finding.seen
             parts.append(f"## {driver.name} {' and '.join(heading)}")
-        parts.append(f"{'###' if several else '##'} {finding.title}")
-        if finding.fixed:
-            parts.append(f"Seen in {', '.join(finding.seen)}; {finding.fixed} is right.")
-        parts.append(finding.description.strip())
-        if finding.rule is not None:
-            rule = finding.rule
-            parts.append(f"Rule ({STRENGTHS[rule.strength]}): {rule.document}: “{_markdown(rule.quote)}”")
-        if finding.hangs:
-            parts.append("The cases may hang the GPU, so they do not run unless `--allow-hangs` is given.")
-        if finding.reported:
-            parts.append(f"Reported: {finding.reported}")
+        parts += _finding(finding, "###" if several else "##")
     return "\n\n".join(parts) + "\n"
+
+
+def _section(driver: Driver) -> str:
+    """Return the part of a driver that shares its page."""
+    parts = [f"## {driver.name}"]
+    for finding in findings_of(driver):
+        parts += _finding(finding, "###")
+    return "\n\n".join(parts)
+
+
+def _finding(finding: KnownError, level: str) -> list[str]:
+    """Return the paragraphs of one finding."""
+    parts = [f"{level} {finding.title}"]
+    if finding.fixed:
+        parts.append(f"Seen in {', '.join(finding.seen)}; {finding.fixed} is right.")
+    parts.append(finding.description.strip())
+    if finding.rule is not None:
+        rule = finding.rule
+        parts.append(f"Rule ({STRENGTHS[rule.strength]}): {rule.document}: “{_markdown(rule.quote)}”")
+    if finding.hangs:
+        parts.append("The cases may hang the GPU, so they do not run unless `--allow-hangs` is given.")
+    if finding.reported:
+        parts.append(f"Reported: {finding.reported}")
+    return parts
 
 
 def _markdown(quote: str) -> str:

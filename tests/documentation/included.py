@@ -1,15 +1,20 @@
-"""Puts the files that pages show into the pages: ``python tests/documentation/included.py [--check]``."""
+"""Puts files and tables into the pages: ``python tests/documentation/included.py [--check]``."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from cogapp import Cog
 
 ROOT = Path(__file__).parents[2]
-HERE = "import sys; sys.path.insert(0, 'tests/documentation'); from included import include"
+HERE = (
+    "import sys; sys.path += ['tests/documentation', 'bench'];"
+    " from included import include, markdown, recorded"
+)
 
 
 def include(path: str, language: str, command: str = "") -> None:
@@ -17,6 +22,16 @@ def include(path: str, language: str, command: str = "") -> None:
     text = (ROOT / path).read_text("utf-8").rstrip("\n")
     above = f"$ {command}\n" if command else ""
     print(f"\n```{language}\n{above}{text}\n```\n")
+
+
+def markdown(text: str) -> None:
+    """Write text as a part of the page."""
+    print(f"\n{text}\n")
+
+
+def recorded(path: str) -> Any:
+    """Return the contents of a JSON file."""
+    return json.loads((ROOT / path).read_text("utf-8"))
 
 
 def pages() -> list[str]:

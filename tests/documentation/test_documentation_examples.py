@@ -14,7 +14,7 @@ from vkgroup.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs/examples"
-PAGE = (ROOT / "docs/guides/runtime.md").read_text("utf-8")
+PAGE = (ROOT / "docs/python/examples.md").read_text("utf-8")
 
 
 def test_pages_have_the_files_that_they_show() -> None:

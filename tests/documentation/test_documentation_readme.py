@@ -17,7 +17,7 @@ import pytest
 from vkgroup.cli.console import Console
 from vkgroup.cli.last_lines import _print_summary
 from vkgroup.cli.main import main
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -49,7 +49,7 @@ def test_it_is_short() -> None:
 
 
 def test_the_python_example_prints_what_it_says(
-    swiftshader: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    swiftshader: CachedDriver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("VKGROUP_DEVICE", swiftshader.name)
@@ -71,14 +71,15 @@ def test_the_python_example_prints_what_it_says(
         ("docs/start/probing.md", "probe", 0),
         ("docs/conformance/testing-a-driver.md", "conform", 1),
         ("docs/conformance/reproduction.md", "run all-equal --device swiftshader", 0),
+        ("docs/benchmarks/index.md", "bench", 0),
     ],
 )
 def test_a_command_prints_what_the_page_shows(
     page: str,
     command: str,
     code: int,
-    swiftshader: Driver,
-    lavapipe: Driver,
+    swiftshader: CachedDriver,
+    lavapipe: CachedDriver,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -119,7 +120,10 @@ def test_the_installation_page_shows_the_last_lines_of_the_recorded_run(
 
 
 def test_the_conform_example_gives_the_verdicts_in_the_picture(
-    swiftshader: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    swiftshader: CachedDriver,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The picture docs/images/conform.png shows 13 passes and the failure of one case."""
     monkeypatch.setenv("VKGROUP_DEVICE", swiftshader.name)

@@ -37,7 +37,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("tab", ["Start", "Conformance", "Development"])
+@pytest.mark.parametrize(
+    "tab", ["Start", "Conformance", "Shaders", "Benchmarks", "Python", "Results", "Development"]
+)
 def test_a_tab_has_at_most_nine_pages_and_no_sections(tab: str) -> None:
     (pages,) = (entry[tab] for entry in load_config(str(ROOT / "mkdocs.yml"))["nav"] if tab in entry)
     paths = [page if isinstance(page, str) else next(iter(page.values())) for page in pages]
@@ -116,7 +118,7 @@ def test_search_and_menu_work_when_the_site_is_opened_from_its_folder(site: Path
         results.first.click()
         page.wait_for_url(re.compile("reconvergence.*[.]html"))
         page.locator("a.md-tabs__link", has_text="Python").click()
-        page.wait_for_url(re.compile("runtime[.]html$"))
+        page.wait_for_url(re.compile("examples[.]html$"))
         assert "Ten examples" in page.locator("nav.md-nav--primary").inner_text()
     assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
 

@@ -86,7 +86,7 @@ class Program:
     per_subgroup : whether what it writes is about subgroups, so that it depends on how these are made.
     at_size : the program for devices of a subgroup size, where it depends on that.
     cut_short : of a program that waits for other workgroups: what holds where a driver leaves a loop before
-        its condition does, as lavapipe 22 does after 65,535 rounds (docs/driver-findings.md).
+        its condition does, as lavapipe 22 does after 65,535 rounds (docs/results/index.md).
     """
 
     name: str

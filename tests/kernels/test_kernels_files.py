@@ -13,20 +13,22 @@ from vkgroup import kernels
 from vkgroup.base import resources
 from vkgroup.cli.main import main
 from vkgroup.compiler import compile_file
-from vkgroup.compiler.request import Target
-from vkgroup.drivers import Driver
+from vkgroup.compiler.request import TargetEnvironment
+from vkgroup.drivers import CachedDriver
 
 _ROOT = Path(__file__).resolve().parents[2]
 _FOLDER = resources.kernels()
 _SHADERS = sorted(
     path.relative_to(_FOLDER).as_posix() for kind in ("comp", "frag") for path in _FOLDER.rglob(f"*.{kind}")
 )
-_DOCUMENTS = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
+_DOCUMENTS = [_ROOT / "README.md", *sorted((_ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("target", [Target.VULKAN_1_1, Target.VULKAN_1_2, Target.VULKAN_1_3])
+@pytest.mark.parametrize(
+    "target", [TargetEnvironment.VULKAN_1_1, TargetEnvironment.VULKAN_1_2, TargetEnvironment.VULKAN_1_3]
+)
 @pytest.mark.parametrize("path", _SHADERS)
-def test_each_compiles_as_it_stands(path: str, target: Target) -> None:
+def test_each_compiles_as_it_stands(path: str, target: TargetEnvironment) -> None:
     """Compiling validates, too."""
     module = compile_file(_FOLDER / path, target=target)
     assert [point.name for point in module.reflection.entry_points] == ["main"]
@@ -80,22 +82,23 @@ def test_help_names_every_function() -> None:
 
 
 def test_the_index_names_every_function_and_every_page() -> None:
-    text = (_ROOT / "docs" / "kernels.md").read_text("utf-8")
+    text = (_ROOT / "docs/benchmarks/kernels.md").read_text("utf-8")
     functions = {name for name in kernels.__all__ if not name.startswith(("plan_", "Plan"))}
-    pages = {path.name for path in (_ROOT / "docs").glob("kernels-*.md")}
+    pages = {path.name for path in (_ROOT / "docs/benchmarks").glob("*-and-*.md")}
     assert functions <= set(re.findall(r"`(\w+)`", text))
+    assert len(pages) == 3
     assert pages <= set(re.findall(r"\((\S+?\.md)", text))
 
 
-def test_examples_run(swiftshader: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All Python blocks of docs/kernels.md run one after the other."""
+def test_examples_run(swiftshader: CachedDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All Python blocks of docs/benchmarks/kernels.md run one after the other."""
     monkeypatch.setenv("VKGROUP_DEVICE", swiftshader.name)
-    text = (_ROOT / "docs" / "kernels.md").read_text("utf-8")
+    text = (_ROOT / "docs/benchmarks/kernels.md").read_text("utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert len(blocks) == 3
     names: dict[str, object] = {}
     for block in blocks:
-        exec(compile(block, "docs/kernels.md", "exec"), names)
+        exec(compile(block, "docs/benchmarks/kernels.md", "exec"), names)
 
 
 @pytest.mark.parametrize("document", _DOCUMENTS, ids=lambda path: path.name)

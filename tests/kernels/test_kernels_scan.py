@@ -13,7 +13,7 @@ import vkgroup
 import vkgroup.kernels
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.kernels.scan import plan_scan
 from vkgroup.kernels.types import NUMBERS
 
@@ -136,7 +136,9 @@ def test_reference_scans_at_every_subgroup_size(reference: Device, implementatio
 
 @pytest.mark.mostly_slow(every=2, start=1)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-def test_scans_in_every_way(references: dict[int, Device], swiftshader: Driver, implementation: str) -> None:
+def test_scans_in_every_way(
+    references: dict[int, Device], swiftshader: CachedDriver, implementation: str
+) -> None:
     with vkgroup.open(swiftshader.name) as opened:
         for device in (references[16], opened):
             for case in FURTHER.values():
@@ -205,7 +207,7 @@ def test_types(references: dict[int, Device], dtype: np.dtype[Any], implementati
 
 
 def _additions(length: int, subgroup: int, tuning: dict[str, int]) -> int:
-    """Return how many additions lie at most between an element and a result (docs/kernels-scan.md)."""
+    """Return the bound of docs/benchmarks/reduce-and-scan.md on the additions from an element to a result."""
     subgroups = tuning["workgroup"] // subgroup
     tiles = -(-length // (tuning["workgroup"] * tuning["items"]))
     lane = 3 + subgroup + tuning["items"] // 4

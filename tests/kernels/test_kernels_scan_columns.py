@@ -162,7 +162,7 @@ def test_types(references: dict[int, Device], dtype: np.dtype[Any], implementati
 def _additions(device: Device, shape: tuple[int, int, int], tuning: dict[str, int]) -> int:
     """Return how many additions lie at most between an element and a result.
 
-    See docs/kernels-scan-correctness.md.
+    See docs/benchmarks/reduce-and-scan.md.
     """
     values = tuned(device, "scan_columns", "subgroup", workgroup=128, **tuning)
     layout = divide(device, shape, 4, 32, values)

@@ -21,7 +21,7 @@ from vkgroup.workers.opening import open_device, select
 
 pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
 
-# Known driver bugs, see docs/driver-findings.md.
+# Known driver bugs, see docs/results/index.md.
 KNOWN = {"swiftshader": ("subgroupAllEqual.*vec*",), "lavapipe": ()}
 
 

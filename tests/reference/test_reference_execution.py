@@ -32,7 +32,7 @@ def module_of(*parts: str) -> vkgroup.Module:
 
 
 def test_the_example_of_the_page_needs_only_the_layers_up_to_reference(tmp_path: Path) -> None:
-    text = (ROOT / "docs/reference.md").read_text("utf-8")
+    text = (ROOT / "docs/python/reference.md").read_text("utf-8")
     (example,) = (
         block for block in re.findall(r"```python\n(.*?)```", text, re.S) if "reference.execution" in block
     )

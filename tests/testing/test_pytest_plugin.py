@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -135,6 +136,19 @@ def test_check_shader_raises_with_the_line() -> None:
     assert "atomicAdd(total, uint(bitCount(above.x)))" in str(caught.value)
     assert caught.value.findings[0].sizes == (64,)
     assert caught.value.report.covered.sizes == (8, 32, 64)
+
+
+def test_the_page_shows_what_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLE)
+    page = (ROOT / "docs/shaders/testing.md").read_text("utf-8")
+    findings, sizes = re.findall(r"```\nvkgroup\.testing\.\w+: (.*?)```", page, re.DOTALL)
+    with pytest.raises(testing.ShaderFindings) as caught:
+        testing.check_shader("shaders/count_wrong.comp", push={"limit": 0.25})
+    assert str(caught.value) + "\n" == findings
+    bindings = {"values": np.ones(512, np.float32), "counts": np.zeros(4, np.uint32)}
+    with pytest.raises(testing.SizesDiffer) as differ:
+        testing.assert_same_at_every_size("shaders/count_wrong.comp", 4, bindings, push={"limit": 0.25})
+    assert str(differ.value).startswith(sizes.removesuffix("  …\n"))
 
 
 def test_check_shader_returns_what_was_covered() -> None:

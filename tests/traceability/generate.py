@@ -1,8 +1,8 @@
-"""Record results of cases, tests and examples in status.json; `docs/hooks/generated.py` shows them.
+"""Record results of cases and examples in status.json; `docs/hooks/generated.py` shows them.
 
 ::
 
-    python tests/traceability/generate.py --results swiftshader=out/swiftshader --junit tests.xml
+    python tests/traceability/generate.py --results swiftshader=out/swiftshader
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from trace_evidence import exists
 from trace_model import documents
-from trace_status import DEVICES, HOST, STATUS, load, record, save
+from trace_status import DEVICES, STATUS, load, record, save
 
 
 def _named(text: str) -> tuple[str, Path]:
@@ -23,10 +23,6 @@ def _named(text: str) -> tuple[str, Path]:
     if not Path(path).exists():
         raise argparse.ArgumentTypeError(f"there is no {path}")
     return device, Path(path)
-
-
-def _tests(text: str) -> tuple[str, Path]:
-    return _named(text if "=" in text else f"{HOST}={text}")
 
 
 def main() -> None:
@@ -41,14 +37,6 @@ def main() -> None:
         help="a folder of `vkgroup conform --out`; several of one device are taken together",
     )
     parser.add_argument(
-        "--junit",
-        metavar="[DEVICE=]FILE",
-        type=_tests,
-        action="append",
-        default=[],
-        help="a file of `pytest --junitxml`; DEVICE: where tests ran whose names tell no device",
-    )
-    parser.add_argument(
         "--tutorial",
         metavar="DEVICE=FILE",
         type=_named,
@@ -61,7 +49,7 @@ def main() -> None:
     runs: dict[str, list[Path]] = {}
     for device, folder in arguments.results:
         runs.setdefault(device, []).append(folder)
-    save(record(load(), every, runs, arguments.junit, arguments.tutorial))
+    save(record(load(), every, runs, arguments.tutorial))
     rows = [row for document in every for row in document.rows]
     missing = sorted({str(one) for row in rows for one in row.shown if not exists(one)})
     print(f"{len(rows)} rows of {len(every)} documents in {STATUS}")

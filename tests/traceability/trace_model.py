@@ -17,7 +17,7 @@ A document is a TOML file beside this one::
     id = "elect.one"                      # unique in all documents
     opens = "The function subgroupElect"  # the words with which the statement begins
     says = "…"                            # what it says, in our words
-    shown = ["case:basic.*.subgroupElect.*", "test:tests/…/test_x.py::test_y", "file:shaders/…"]
+    shown = ["case:basic.*.subgroupElect.*", "test:tests/…/test_x.py", "file:shaders/…"]
     untestable = "…"                      # instead of shown: why nothing can show it
     informative = "…"                     # instead of shown: why it demands nothing
     note = "…"                            # where something is to be said besides
@@ -39,8 +39,8 @@ ROOT = DATA.parents[1]
 KINDS = ("case", "test", "tutorial", "file")
 """Evidence for a statement.
 
-Cases of the conformance suite (a glob), a test function (``tests/…/test_x.py::test_y``, or with one of its
-parameters, ``test_y[parameter]``), an example of ``python shaders/tutorial``, or a file that is there.
+Cases of the conformance suite (a glob), a file of tests (``tests/…/test_x.py``), an example of
+``python shaders/tutorial``, or another file.
 """
 
 

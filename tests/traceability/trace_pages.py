@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from trace_model import Document, Evidence, Row, Section
-from trace_status import DEVICES, HOST, Count, Recorded, of_row
+from trace_status import DEVICES, Count, Recorded, of_row
 
 _EMPTY = "·"
 
@@ -52,12 +52,8 @@ def verdict(count: Count, reasons: Reasons) -> str:
 
 def _statuses(row: Row, recorded: Recorded, reasons: Reasons) -> list[str]:
     cells = [verdict(of_row(recorded, row.shown, device), reasons) for device in DEVICES]
-    kinds = {evidence.kind for evidence in row.shown}
-    for number, device in enumerate(DEVICES):
-        expected = "test" in kinds and not any(cells) if device == HOST else kinds & {"case", "tutorial"}
-        if not cells[number]:
-            cells[number] = "not run" if expected else _EMPTY
-    return cells
+    recordable = any(evidence.kind in ("case", "tutorial") for evidence in row.shown)
+    return [cell or ("not run" if recordable else _EMPTY) for cell in cells]
 
 
 def _words(evidence: Evidence) -> str:
@@ -105,11 +101,11 @@ def totals(document: Document) -> dict[str, int]:
 
 _HOW = """\
 Each row is a statement: the words that it opens with (it reaches to those of the next row), what it says,
-what shows it (globs of cases, `vkgroup conform --filter GLOB`; tests, `pytest NAME`; files), and how many of
-these passed on each device. **Fail n**: n are against the device; not supported (a): it lacks something, by
-the letter at the end of the page; undefined: they ran, and the specification leaves the results open; not
-run: nothing was recorded; ·: nothing of the row depends on the device. "host" are tests without a device,
-or with one of their own choice. See [traceability](../traceability.md).
+what shows it (globs of cases, `vkgroup conform --filter GLOB`; files of tests, `pytest FILE`; other files),
+and how many of the cases passed on each device. **Fail n**: n are against the device; not supported (a): it
+lacks something, by the letter at the end of the page; undefined: they ran, and the specification leaves the
+results open; not run: nothing was recorded; ·: only tests show the row, and every change of vkgroup runs
+them. See [traceability](../traceability.md).
 """
 
 _KINDS = ("Pass", "Fail", "undefined", "not supported", "not run")
@@ -170,13 +166,12 @@ def index(documents: Iterable[Document], recorded: Recorded) -> str:
         lines.append(
             f"| [{document.title}](traceability/{document.name}.md) | {document.edition} | {counts} |"
         )
-    devices = [device for device in DEVICES if device != HOST]
     lines += ["", "## Rows with a failure, by device", ""]
-    lines += [f"| document | {' | '.join(DEVICES[device] for device in devices)} |"]
-    lines += [f"|{'---|' * (len(devices) + 1)}"]
+    lines += [f"| document | {' | '.join(DEVICES.values())} |"]
+    lines += [f"|{'---|' * (len(DEVICES) + 1)}"]
     for document in documents:
         cells = []
-        for device in devices:
+        for device in DEVICES:
             counted = [of_row(recorded, row.shown, device) for row in document.rows]
             judged = sum(bool(count.passed or count.failed) for count in counted)
             cells.append(f"{sum(bool(count.failed) for count in counted)} of {judged} judged")

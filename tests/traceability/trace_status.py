@@ -1,7 +1,7 @@
 """Status of the evidence on each device: ``status.json``, recorded from results of real runs.
 
-It counts, for each glob of cases and each test function, how many passed, failed, were undefined or not
-supported, device by device. It is keyed by the evidence and not by the row: rows may be moved and
+It counts, for each glob of cases and each example of the tutorial, how many passed, failed, were undefined
+or not supported, device by device. It is keyed by the evidence and not by the row: rows may be moved and
 reworded, and a glob that is changed is "not run" until it is recorded again.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,24 +20,14 @@ from trace_model import DATA, Document, Evidence
 
 STATUS = DATA / "status.json"
 
-HOST = "host"
 DEVICES: Mapping[str, str] = {
-    HOST: "host",
     "swiftshader": "SwiftShader",
     "lavapipe-25.0.7": "lavapipe 25",
     "lavapipe-22.3.6": "lavapipe 22",
     "nvidia-h200": "H200",
     "reference": "reference",
 }
-"""The columns: folder of ``bench/results`` → title. `HOST` holds the tests that name no device."""
-
-# How a test's parameters name a device; the longest name first, since one begins as the other does.
-_IN_TESTS = {
-    "lavapipe-22.3.6": "lavapipe-22.3.6",
-    "lavapipe": "lavapipe-25.0.7",
-    "swiftshader": "swiftshader",
-    "reference": "reference",
-}
+"""The columns: folder of ``bench/results`` → title."""
 
 _WORST_FIRST = ("Fail", "Pass", "Undefined", "NotSupported")
 _AGAINST = ("Fail", "Crash", "Timeout")
@@ -146,40 +135,6 @@ def count_cases(folders: Iterable[Path], globs: Iterable[str]) -> dict[str, Coun
     return counts
 
 
-def _device_of(name: str, otherwise: str) -> str:
-    """Return the device that a test's parameters name."""
-    parameters = name.partition("[")[2]
-    return next((device for word, device in _IN_TESTS.items() if word in parameters), otherwise)
-
-
-def count_tests(file: Path, device: str = HOST) -> Recorded:
-    """Count the outcomes in pytest's ``--junitxml``, by device and test function, and by its parameters too.
-
-    Parameters
-    ----------
-    device : the one on which tests ran whose parameters name none.
-    """
-    found: Recorded = {}
-    for case in ElementTree.parse(file).getroot().iter("testcase"):
-        *modules, last = case.get("classname", "").split(".")
-        classes = [last] if last[:1].isupper() else []
-        path = "/".join(modules if classes else [*modules, last]) + ".py"
-        name = case.get("name", "")
-        test = "::".join([f"test:{path}", *classes, name])
-        skipped = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
-            count = Count(failed=1)
-        elif skipped is not None:
-            count = Count(not_supported=1, reason=skipped.get("message", ""))
-        else:
-            count = Count(passed=1)
-        column = _device_of(name, device)
-        for key in {test, test.partition("[")[0]}:
-            row = found.setdefault(key, {})
-            row[column] = row.get(column, Count()) + count
-    return found
-
-
 def count_examples(file: Path, device: str) -> Recorded:
     """Count what ``python shaders/tutorial`` printed on a device: a line of name, verdict and words each."""
     found: Recorded = {}
@@ -203,7 +158,6 @@ def record(
     recorded: Recorded,
     documents: Iterable[Document],
     runs: Mapping[str, list[Path]],
-    tests: Iterable[tuple[str, Path]] = (),
     examples: Iterable[tuple[str, Path]] = (),
 ) -> Recorded:
     """Return the record with new runs in it; what the documents no longer ask for is dropped.
@@ -211,20 +165,20 @@ def record(
     Parameters
     ----------
     runs : device → the folders of its runs, which replace what was recorded of its cases.
-    tests : (device of tests that name none, pytest's XML file); they replace what was recorded of each test.
     examples : (device, what ``python shaders/tutorial`` printed there).
     """
     asked = _asked_for(documents)
-    result: Recorded = {str(one): dict(recorded.get(str(one), {})) for one in asked if one.kind != "file"}
+    result: Recorded = {
+        str(one): dict(recorded.get(str(one), {})) for one in asked if one.kind in ("case", "tutorial")
+    }
     globs = [one.name for one in asked if one.kind == "case"]
     for device, folders in runs.items():
         for glob, count in count_cases(folders, globs).items():
             result[f"case:{glob}"].pop(device, None)
             if count.total:
                 result[f"case:{glob}"][device] = count
-    counted = [count_tests(file, device) for device, file in tests]
-    counted += [count_examples(file, device) for device, file in examples]
-    for rows in counted:
+    for device, file in examples:
+        rows = count_examples(file, device)
         for key, row in rows.items():
             if key in result:
                 result[key].update(row)

@@ -35,7 +35,7 @@ def load(folder: Path) -> tuple[Definition, ...]:
             continue
         module = _module("definitions", path)
         if not hasattr(module, "DEFINITIONS"):
-            raise InvalidInput(f"{path} has no list DEFINITIONS; add it as described in docs/bench.md.")
+            raise InvalidInput(f"{path} has no list DEFINITIONS; see docs/benchmarks/definitions.md.")
         for definition in module.DEFINITIONS:
             if definition.name in definitions:
                 raise InvalidInput(f"{path}: there are two benchmarks {definition.name}; rename one of them.")

@@ -1,6 +1,6 @@
 """Configurations of a shader: groups, defines, constants and inputs, in a JSON or TOML file.
 
-The format is documented in ``docs/configuration.md``.
+The format is documented in ``docs/shaders/configuration.md``.
 """
 
 from vkgroup.configuration.fields import Configuration, key_of

@@ -20,9 +20,9 @@ Key = str | int | tuple[int, int]
 
 
 class Configuration(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How a shader is compiled, run and checked. Each field is described in ``docs/configuration.md``.
+    """How a shader is compiled, run and checked.
 
-    None, or an empty collection, means that the configuration does not give the value.
+    ``docs/shaders/configuration.md`` has each field. None, or an empty collection: the value is not given.
     """
 
     name: str = ""

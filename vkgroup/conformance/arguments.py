@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.arrays import Flags, Indices, Words
 from vkgroup.conformance.case import Case
-from vkgroup.conformance.operands import PARTITION_FUNCTIONS, Operand, choices
+from vkgroup.conformance.operands import PARTITION_FUNCTIONS, OperandChoice, choices
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.spec.categories import Category
 
 
 @dataclass(frozen=True)
-class Argument:
+class CaseArgument:
     """The operand of a case in its program."""
 
-    operand: Operand  # the choice
+    operand: OperandChoice  # the choice
     glsl: tuple[str, ...]  # the arguments in GLSL
     table: Words | None = None  # the words that it reads, one for each place; None if it reads none
 
@@ -48,7 +48,7 @@ def _ballots(labels: NDArray[np.integer[Any]]) -> Words:
     return np.packbits(bits, axis=2, bitorder="little").view(np.uint32)
 
 
-class Arguments:
+class ProgramArguments:
     """Makes the arguments of a program's cases, and collects the code and constants that they need.
 
     `generator` gives the random generator of a name. `append` adds words to the program's inputs and returns
@@ -70,7 +70,7 @@ class Arguments:
         self.declarations: list[str] = []
         self.preparations: list[str] = []
 
-    def of(self, case: Case) -> Argument | None:
+    def of(self, case: Case) -> CaseArgument | None:
         """Return a case's argument; None if its operation has no operand after the value."""
         if not case.operand:
             return None
@@ -78,7 +78,7 @@ class Arguments:
         partition = operand.labels is not None
         word, table = self._read(operand, Category.PARTITIONED.value if partition else case.operation)
         if partition:
-            return Argument(operand, (self._partition(operand, word),), table)
+            return CaseArgument(operand, (self._partition(operand, word),), table)
         first = word
         if operand.specialized:
             first = self._specialized(operand)
@@ -87,9 +87,9 @@ class Arguments:
         elif operand.expression is not None:
             first = operand.expression
         clustered = operand.cluster and case.category != Category.CLUSTERED.value
-        return Argument(operand, (first, f"{operand.cluster}u") if clustered else (first,), table)
+        return CaseArgument(operand, (first, f"{operand.cluster}u") if clustered else (first,), table)
 
-    def _read(self, operand: Operand, kind: str) -> tuple[str, Words | None]:
+    def _read(self, operand: OperandChoice, kind: str) -> tuple[str, Words | None]:
         """Return the GLSL that reads an operand from its table, and the table, one word for each place."""
         if operand.table is None:
             return "", None
@@ -104,7 +104,7 @@ class Arguments:
         word = f"inputs[{at}u + place]"
         return f"subgroupBroadcastFirst({word})" if operand.leader else word, words
 
-    def _specialized(self, operand: Operand) -> str:
+    def _specialized(self, operand: OperandChoice) -> str:
         """Return a specialization constant whose default value is wrong."""
         assert operand.literal is not None
         value = operand.literal(self._size)
@@ -115,7 +115,7 @@ class Arguments:
             self.declarations.append(f"layout(constant_id = {number}) const uint {name} = {value ^ 1}u;")
         return name
 
-    def _partition(self, operand: Operand, word: str) -> str:
+    def _partition(self, operand: OperandChoice, word: str) -> str:
         """Return the variable with a partition; all cases of the program share it."""
         assert operand.expression is not None
         if not self._partitions:

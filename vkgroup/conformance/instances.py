@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import POISON, Flags, Indices, Words
 from vkgroup.conformance.evidence import Fault
-from vkgroup.conformance.program import SLOT_PLANES, Program
+from vkgroup.conformance.program import SLOT_PLANES, BatchProgram
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.stages import Recorded
 
@@ -31,7 +31,7 @@ class MaskFault:
     unseen: Words  # lanes that may be active without a report
     subgroups: Indices  # (rows, 2): group and subgroup of each row
     invocations: Indices  # (invocations, 3): group, subgroup and lane of each invocation
-    program: Program | None = None  # the batch
+    program: BatchProgram | None = None  # the batch
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def unpack(mask: Words, size: int) -> Flags:
     return bits[:, :size].astype(np.bool_)
 
 
-def read(program: Program, outputs: Words, ballot: bool) -> Instances:
+def read(program: BatchProgram, outputs: Words, ballot: bool) -> Instances:
     """Return the dynamic instances in a batch's outputs, (program.output_words,).
 
     Without `ballot`, the shader recorded no active masks. Then all executing invocations of a subgroup count
@@ -165,7 +165,7 @@ def lane_faults(lane: NDArray[Any], sizes: NDArray[Any], size: int) -> list[str]
 
 
 def _mask_fault(
-    program: Program, rows: Indices, number: Indices, mask: Words, reported: Words, unseen: Words
+    program: BatchProgram, rows: Indices, number: Indices, mask: Words, reported: Words, unseen: Words
 ) -> Fault | None:
     """Check that each active mask names exactly the invocations that reported it.
 

@@ -53,7 +53,7 @@ def batches(
     """Split cases into batches for a device: cases with the same data together, cases that may hang last.
 
     A GPU that hangs is lost for all workers, and may hang again in the next dispatch (both seen on an H200,
-    docs/driver-findings.md). So cases that may hang come last on GPUs, in the order of `risk`, and cases in
+    docs/results/index.md). So cases that may hang come last on GPUs, in the order of `risk`, and cases in
     which drivers have hung run alone.
 
     `most` limits the cases of a batch; by default the families do. `shuffle` is the seed of a random order of

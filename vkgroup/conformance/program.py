@@ -23,9 +23,9 @@ from zlib import crc32
 import numpy as np
 
 from vkgroup.conformance import barriers, data
-from vkgroup.conformance.arguments import Argument, Arguments
+from vkgroup.conformance.arguments import CaseArgument, ProgramArguments
 from vkgroup.conformance.arrays import Array, Words
-from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Memory
+from vkgroup.conformance.barriers import BARRIERS, ROUNDS, BarrierMemory
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.intrinsics import (
     EXTENSION,
@@ -36,7 +36,7 @@ from vkgroup.conformance.intrinsics import (
 )
 from vkgroup.conformance.patterns import Pattern, patterns_of
 from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.conformance.stages import Stage, stage_of
+from vkgroup.conformance.stages import BatchStage, stage_of
 from vkgroup.programs.glsl_types import is_long, planes, putter, reader, to_planes, writer
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
@@ -68,28 +68,28 @@ class Feed:
 
 
 @dataclass(frozen=True)
-class Entry:
+class BatchEntry:
     """One case of a batch."""
 
     case: Case
     at: int  # first word of its results in the outputs
     planes: int  # planes of one slot of its results
     feed: Feed | None = None  # its data; None if it reads none
-    argument: Argument | None = None  # its other operands; None if it has none
+    argument: CaseArgument | None = None  # its other operands; None if it has none
 
 
 @dataclass
-class Program:
+class BatchProgram:
     """GLSL, inputs, specialization constants and the plan of the outputs of one batch."""
 
-    stage: Stage
+    stage: BatchStage
     pattern: Pattern
     subgroup_size: int
     source: str
     inputs: Words
     output_words: int
-    entries: list[Entry]
-    memories: dict[int, Memory] = field(default_factory=dict)
+    entries: list[BatchEntry]
+    memories: dict[int, BarrierMemory] = field(default_factory=dict)
     specialization: dict[int | str, int] = field(default_factory=dict)
 
     @property
@@ -142,7 +142,7 @@ class _Builder:
         seed: int,
         denormals: frozenset[int],
         spelling: Spelling,
-        stage: Stage | None,
+        stage: BatchStage | None,
     ) -> None:
         self.spelling = spelling
         self.pattern = patterns_of(first.stage)[first.pattern]
@@ -158,10 +158,10 @@ class _Builder:
         self.observations: list[str] = []
         self.declarations: list[str] = []
         self.resets: list[str] = []
-        self.memories: dict[int, Memory] = {}
+        self.memories: dict[int, BarrierMemory] = {}
         self.types: dict[str, GlslType] = {}
-        self.entries: list[Entry] = []
-        self.arguments = Arguments(size, self.stage.group_places, self._generator, self._append)
+        self.entries: list[BatchEntry] = []
+        self.arguments = ProgramArguments(size, self.stage.group_places, self._generator, self._append)
         self.intrinsics: dict[str, None] = {}
         self.mask_base = self._append(
             self._generator("mask").integers(0, 2, self.stage.own_numbers, np.uint32)
@@ -184,7 +184,9 @@ class _Builder:
         type_ = case.glsl_type
         key = (recipe, type_.name)
         if key not in self.feeds:
-            request = data.Request(type_, self.stage.group_places, type_.scalar.bits in self.denormals)
+            request = data.RecipeParameters(
+                type_, self.stage.group_places, type_.scalar.bits in self.denormals
+            )
             values, decoys = data.make(recipe, request, self.seed)
             at = self._append(to_planes(np.concatenate([values, decoys]), type_))
             variable = f"value_{len(self.feeds)}"
@@ -205,11 +207,11 @@ class _Builder:
             expression = self.spelling.call(case, ())
         else:
             expression, feed, argument = self._call(case)
-        entry = Entry(case, self.output_words, planes(type_), feed, argument)
+        entry = BatchEntry(case, self.output_words, planes(type_), feed, argument)
         self.observations.append(f"{putter(type_)}({self._place(entry)}, {expression});")
         self._finish(entry)
 
-    def _call(self, case: Case) -> tuple[str, Feed | None, Argument | None]:
+    def _call(self, case: Case) -> tuple[str, Feed | None, CaseArgument | None]:
         operation = SUBGROUP_OPERATIONS[case.operation]
         arguments: list[str] = []
         feed = None
@@ -229,21 +231,23 @@ class _Builder:
     def _add_barrier(self, case: Case) -> None:
         barrier, k = BARRIERS[case.operation], len(self.entries)
         binding = 2 + len(self.memories)
-        entry = Entry(case, self.output_words, 2 * ROUNDS)
+        entry = BatchEntry(case, self.output_words, 2 * ROUNDS)
         planes = barriers.planes(barrier, self.pattern.slots)
         if case.operand != "shared":
-            self.memories[binding] = Memory(case.operand, barriers.words(self.stage, self.size, planes))
+            self.memories[binding] = BarrierMemory(
+                case.operand, barriers.words(self.stage, self.size, planes)
+            )
         self.declarations.append(barriers.declarations(case.operand, k, binding, planes))
         self.resets.append(barriers.reset(barrier, case.operand, k))
         code = barriers.body(barrier, case.operand, k, self._place(entry))
         self.observations.append(f"{{\n        {code}\n        }}")
         self._finish(entry)
 
-    def _place(self, entry: Entry) -> str:
+    def _place(self, entry: BatchEntry) -> str:
         plane = entry.at // self.invocations
         return f"({plane}u + slot * {entry.planes}u) * INVOCATIONS + index"
 
-    def _finish(self, entry: Entry) -> None:
+    def _finish(self, entry: BatchEntry) -> None:
         self.entries.append(entry)
         self.output_words += entry.planes * self.pattern.slots * self.invocations
 
@@ -328,8 +332,8 @@ def build(
     ballot: bool = True,
     denormals: frozenset[int] = frozenset(),
     spelling: Spelling = _SPELLING,
-    stage: Stage | None = None,
-) -> Program:
+    stage: BatchStage | None = None,
+) -> BatchProgram:
     """Build the program of a batch of cases of one stage, pattern, shape and subgroup size.
 
     Without `ballot`, no active masks are recorded. `denormals` holds the widths of floats for which the
@@ -359,7 +363,7 @@ def build(
             r"@OBSERVE\((\w+)\)", lambda match: _observe(builder, ballot, match[1]), builder.pattern.code
         ),
     )  # fmt: skip
-    return Program(
+    return BatchProgram(
         stage=builder.stage,
         pattern=builder.pattern,
         subgroup_size=size,

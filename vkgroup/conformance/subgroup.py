@@ -20,8 +20,8 @@ from vkgroup.conformance.execute import Executor, run_around
 from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.conformance.instances import Instances, read
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.program import SLOT_PLANES, Program, Spelling, build, result_type
-from vkgroup.conformance.stages import FRAMEBUFFER, TICKETS, FramebufferStage, Stage, TicketStage
+from vkgroup.conformance.program import SLOT_PLANES, BatchProgram, Spelling, build, result_type
+from vkgroup.conformance.stages import FRAMEBUFFER, TICKETS, BatchStage, FramebufferStage, TicketStage
 from vkgroup.conformance.verdict import verdict_on
 from vkgroup.device import Capabilities
 from vkgroup.programs.glsl_types import is_long, planes
@@ -32,14 +32,10 @@ BATCH = 32
 """Cases in a batch: compiling many operations in one shader costs far less than one shader each."""
 
 LLVM_BATCH = 16
-"""Cases in a batch on lavapipe, whose compile time grows faster than the shader: 27 ms a case in batches
-of 32, 20 ms in batches of 16 or 8, 25 ms in batches of 4 (lavapipe 25.0, processor time, cold)."""
+"""Cases in a batch on lavapipe, whose compile time grows faster than the shader."""
 
 GPU_BATCH = 16
-"""Cases in a batch on GPUs in stages other than fragment. On an H200 a pipeline takes 2.4 ms a case in
-evaluation shaders of 16 cases and 4.2 ms in those of 32, and in ray-generation shaders 3.6 and 4.5 ms.
-Sixteen workers execute 2,460 compute cases a second in batches of 12, 2,270 in those of 24 and 2,220 in those
-of 32; of fragment shaders 2,330, 2,440 and 2,460."""
+"""Cases in a batch on GPUs in stages other than fragment: with more, drivers compile longer for each case."""
 
 BARRIER_BATCH = 4
 """Barrier cases in a batch of one slot: each has cells in shared memory, of which 16 KiB are required."""
@@ -106,7 +102,7 @@ class SubgroupFamily:
         """Return the spelling of the operations of a batch."""
         return Spelling()
 
-    def program(self, executor: Executor, cases: list[Case], stage: Stage | None = None) -> Program:
+    def program(self, executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> BatchProgram:
         """Return the program of a batch for a device; `stage` is a part of the cases' stage."""
         capabilities = executor.capabilities
         core = [self.core(case) for case in cases]
@@ -120,11 +116,11 @@ class SubgroupFamily:
             stage=stage,
         )
 
-    def compiled(self, executor: Executor, program: Program, case: Case) -> Module:
+    def compiled(self, executor: Executor, program: BatchProgram, case: Case) -> Module:
         """Return the module of a program; `case` is one of its cases."""
         return executor.compile(program.source, stage=program.stage.name)
 
-    def judge(self, executor: Executor, cases: list[Case], stage: Stage | None = None) -> list[Verdict]:
+    def judge(self, executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> list[Verdict]:
         """Execute a batch and return its verdicts: program, module, dispatch, instances, comparison.
 
         `stage` is a part of the cases' stage (`vkgroup.conformance.parts`); None for the whole one.
@@ -138,13 +134,13 @@ class SubgroupFamily:
 SUBGROUP = SubgroupFamily()
 
 
-def observed(executor: Executor, program: Program, module: Module) -> tuple[Words, Instances]:
+def observed(executor: Executor, program: BatchProgram, module: Module) -> tuple[Words, Instances]:
     """Run a module of a program; return its outputs and the dynamic instances."""
     outputs = _outputs(executor, program, module)
     return outputs, read(program, outputs, support.has_ballot(executor.capabilities))
 
 
-def _outputs(executor: Executor, program: Program, module: Module) -> Words:
+def _outputs(executor: Executor, program: BatchProgram, module: Module) -> Words:
     """Run a module of a program; return (program.output_words,), with `POISON` in unwritten words."""
     inputs = executor.buffer("inputs", program.inputs.nbytes, host=True)
     inputs.write(program.inputs)

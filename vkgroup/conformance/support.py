@@ -15,7 +15,7 @@ from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spec.operations import OperandKind
-from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES, STAGES, WORKGROUP_STAGES, Pipeline, stages_of
+from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES, STAGES, WORKGROUP_STAGES, PipelineKind, stages_of
 
 
 def lacking_stages(stages: Iterable[str], capabilities: Capabilities) -> list[str]:
@@ -52,7 +52,7 @@ STAGE_FEATURES: dict[str, tuple[str, ...]] = {
 }
 """The features that cases of a stage need."""
 
-_DRAWN = stages_of(Pipeline.PRIMITIVES) + stages_of(Pipeline.MESHES)
+_DRAWN = stages_of(PipelineKind.PRIMITIVES) + stages_of(PipelineKind.MESHES)
 
 
 def preserved_denormals(capabilities: Capabilities) -> frozenset[int]:

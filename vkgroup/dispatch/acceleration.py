@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.requirements import require
@@ -119,7 +119,7 @@ class Instance:
 Geometry = Triangles | Boxes
 
 
-class AccelerationStructure(Closing):
+class AccelerationStructure(Closeable):
     """Geometry that rays are traced through; `Device.acceleration_structure` makes it.
 
     Attributes
@@ -218,7 +218,7 @@ def _sorted(parts: Any) -> tuple[tuple[Geometry, ...], tuple[Instance, ...]]:
 
 
 def _array(given: Any, what: str) -> npt.NDArray[Any]:
-    """Return a value as an array; an array of objects, which is refused later, if it is none."""
+    """Return a value as an array: an array of objects, which is refused later, if it has another form."""
     try:
         return np.asarray(as_host(given, what))
     except ValueError:
@@ -252,7 +252,7 @@ def _indices(given: Any, count: int) -> npt.NDArray[np.uint32]:
         )
     if array.min() < 0 or array.max() >= count:
         wrong = array.min() if array.min() < 0 else array.max()
-        raise InvalidDispatch(f"Index {wrong} is none of the {count} vertices.")
+        raise InvalidDispatch(f"Index {wrong} is out of range: there are {count} vertices.")
     return np.ascontiguousarray(array, np.uint32)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DriverError, InvalidDispatch, NotShareable, Unsupported
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.dlpack import CPU, CUDA, as_host, capsule_of
@@ -52,7 +52,7 @@ def _check_out(out: Any, dtype: Any, shape: Any) -> None:
         )
 
 
-class Buffer(Closing):
+class Buffer(Closeable):
     """Memory on a device that shaders read and write; `Device.buffer` makes it.
 
     Other array libraries view it without a copy, on the host and, where it was made with ``shared=True``, in
@@ -333,13 +333,13 @@ class Buffer(Closing):
         Raises
         ------
         NotShareable
-            The memory cannot be had so; it is a `BufferError`.
+            The memory cannot be exported in this form; it is a `BufferError`.
         """
         location = self._place()
         wanted = location if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
         if wanted[0] == CPU and (copy or wanted != location):
             if copy is False:
-                raise NotShareable("The buffer lies on a GPU; the host can have a copy of it alone.")
+                raise NotShareable("The buffer lies on a GPU; the host can only have a copy of it.")
             return capsule_of(self.read(), max_version, copied=True)
         if wanted != location:
             raise NotShareable(

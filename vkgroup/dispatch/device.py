@@ -12,24 +12,21 @@ from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.draw_device import Drawing
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.launcher import Launcher, LauncherStep, RecentlyUsed, SequenceLauncher
-from vkgroup.dispatch.pipeline import Pipeline, PipelineCache, key_of_values
+from vkgroup.dispatch.pipeline import Pipeline, PipelineCache
 from vkgroup.dispatch.ray_device import Tracing
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Sequence, Step
-from vkgroup.dispatch.stages import ComputeStages, check_whole
+from vkgroup.dispatch.stages import ComputeStages, PipelineOptions
 from vkgroup.dispatch.submission import PendingRun
 from vkgroup.spirv import Module
 
 
 class Choice(NamedTuple):
-    """What determines the pipeline of a run.
+    """What determines the pipeline of a run; `key` is hashable, and the same for the same pipeline."""
 
-    `key`: module, entry point, the bytes of each specialization constant, required subgroup size, whether
-    subgroups must be full, and whether their size may vary. `specialization`: the constants as given.
-    """
-
+    module: Module
+    options: PipelineOptions
     key: tuple[Any, ...]
-    specialization: Mapping[int | str, Any] | None
 
 
 class Device(Drawing, Tracing):
@@ -93,15 +90,10 @@ class Device(Drawing, Tracing):
             A module breaks SPIR-V's rules, or is of another stage; a value or another stage does not fit.
         """
         self._base.require_open()
-        stages = ComputeStages(
-            module,
-            entry_point=entry_point,
-            specialization=specialization,
-            subgroup_size=self._required_size(subgroup_size, varying_subgroup_size),
-            full_subgroups=full_subgroups,
-            varying_subgroup_size=varying_subgroup_size,
+        options = PipelineOptions(
+            entry_point, specialization, subgroup_size, full_subgroups, varying_subgroup_size
         )
-        return self._new_pipeline(stages)
+        return self._new_pipeline(ComputeStages(module, self._with_size(options)))
 
     def sequence(self, steps: Iterable[Step | tuple[Step, ...]], name: str = "a sequence") -> Sequence:
         """Record dispatches, fills and copies once, to run them many times.
@@ -189,13 +181,10 @@ class Device(Drawing, Tracing):
         >>> result = device.run("sum.comp", 1, {"data": np.ones(64, np.float32)})
         >>> result["data"]
         """
-        control: dict[str, Any] = {
-            "subgroup_size": subgroup_size,
-            "full_subgroups": full_subgroups,
-            "varying_subgroup_size": varying_subgroup_size,
-        }
-        choice = self._choice(module, entry_point, specialization, control)
-        compiled = choice.key[0]
+        options = PipelineOptions(
+            entry_point, specialization, subgroup_size, full_subgroups, varying_subgroup_size
+        )
+        choice = self._choice(module, options)
         timed = timed or repeat != 1
         result = None if timed else self._run_again(choice, groups, bindings, push, timeout)
         if result is None:
@@ -204,17 +193,7 @@ class Device(Drawing, Tracing):
                 if not timed:
                     work.dispatch(groups, push, timeout)
                 result = work.run_result(seconds)
-        return result.of(
-            module,
-            compiled,
-            groups,
-            bindings,
-            push,
-            entry_point,
-            specialization,
-            subgroup_size,
-            full_subgroups,
-        )
+        return result.of(module, choice.module, groups, bindings, push, *options[:4])
 
     def prepare(
         self,
@@ -235,12 +214,10 @@ class Device(Drawing, Tracing):
         --------
         >>> device.prepare("sum.comp", {"data": np.ones(64, np.float32)})
         """
-        control: dict[str, Any] = {
-            "subgroup_size": subgroup_size,
-            "full_subgroups": full_subgroups,
-            "varying_subgroup_size": varying_subgroup_size,
-        }
-        choice = self._choice(module, entry_point, specialization, control)
+        options = PipelineOptions(
+            entry_point, specialization, subgroup_size, full_subgroups, varying_subgroup_size
+        )
+        choice = self._choice(module, options)
         with self._kept_pipeline(choice).bind(bindings) as work:
             work.compile()
 
@@ -268,12 +245,10 @@ class Device(Drawing, Tracing):
         >>> pending = [device.submit("sum.comp", 1, {"data": part}) for part in parts]
         >>> results = [run.result()["data"] for run in pending]
         """
-        control: dict[str, Any] = {
-            "subgroup_size": subgroup_size,
-            "full_subgroups": full_subgroups,
-            "varying_subgroup_size": varying_subgroup_size,
-        }
-        choice = self._choice(module, entry_point, specialization, control)
+        options = PipelineOptions(
+            entry_point, specialization, subgroup_size, full_subgroups, varying_subgroup_size
+        )
+        choice = self._choice(module, options)
         if (pending := self._submit_again(choice, groups, bindings, push)) is not None:
             return pending
         work = self._kept_pipeline(choice).bind(bindings)
@@ -289,32 +264,16 @@ class Device(Drawing, Tracing):
 
         return PendingRun(self._base, submission, finish)
 
-    def _choice(
-        self,
-        module: Module | str | os.PathLike[str],
-        entry_point: str | None,
-        specialization: Mapping[int | str, Any] | None,
-        control: dict[str, Any],
-    ) -> Choice:
+    def _choice(self, source: Module | str | os.PathLike[str], options: PipelineOptions) -> Choice:
         """Return what determines a pipeline; the module is compiled first if it is source."""
-        # Before the key: 4.0 and True equal sizes, and a list cannot be a part of it.
-        check_whole(control["subgroup_size"])
-        key = (self._compiled(module), entry_point, key_of_values(specialization), *control.values())
-        return Choice(key, specialization)
+        key = options.key()
+        module = self._compiled(source)
+        return Choice(module, options, (module, *key))
 
     def _kept_pipeline(self, choice: Choice) -> Pipeline:
         """Return the pipeline of an earlier run with the same choice, or make it."""
-        module, entry_point, _, size, full, varying = choice.key
         return self._pipelines.get_or_make(
-            choice.key,
-            lambda: self.pipeline(
-                module,
-                entry_point=entry_point,
-                specialization=choice.specialization,
-                subgroup_size=size,
-                full_subgroups=full,
-                varying_subgroup_size=varying,
-            ),
+            choice.key, lambda: self.pipeline(choice.module, **choice.options._asdict())
         )
 
     def _run_again(

@@ -13,10 +13,10 @@ from vkgroup.dispatch.attachments import color_attachments, depth_attachment
 from vkgroup.dispatch.blocks import checked_mapping
 from vkgroup.dispatch.draw_state import DrawFormats, DrawState, inputs_of, size_of
 from vkgroup.dispatch.graphics_stages import GraphicsStages, check_made_of, check_state, stages_of
-from vkgroup.dispatch.pipeline import Pipeline, PipelineCache, key_of_values
+from vkgroup.dispatch.pipeline import Pipeline, PipelineCache
 from vkgroup.dispatch.resource_device import ResourceDevice, Source
 from vkgroup.dispatch.results import RunResult
-from vkgroup.dispatch.stages import check_specialization
+from vkgroup.dispatch.stages import PipelineOptions, check_specialization
 from vkgroup.dispatch.vertices import MeshGroups, Vertices, match_vertices, pass_through
 from vkgroup.spirv import Module
 
@@ -67,17 +67,10 @@ class Drawing(ResourceDevice):
         check_made_of(tuple(modules.values()), formats, state)
         check_specialization(tuple(modules.values()), checked_mapping(specialization, "specialization"))
         self._base.require_open()
-        stages = GraphicsStages(
-            self._base,
-            modules,
-            formats,
-            state,
-            specialization=specialization,
-            subgroup_size=self._required_size(subgroup_size, varying_subgroup_size),
-            full_subgroups=full_subgroups,
-            varying_subgroup_size=varying_subgroup_size,
+        options = PipelineOptions(None, specialization, subgroup_size, full_subgroups, varying_subgroup_size)
+        return self._new_pipeline(
+            GraphicsStages(self._base, modules, formats, state, self._with_size(options))
         )
-        return self._new_pipeline(stages)
 
     def draw(
         self,
@@ -174,17 +167,18 @@ class Drawing(ResourceDevice):
             inputs=inputs_of(fragment, checked_mapping(bindings, "bindings")),
         )
         attachments = color if depths is None else (*color, depths)
-        control: dict[str, Any] = {
-            "subgroup_size": subgroup_size,
-            "full_subgroups": full_subgroups,
-            "varying_subgroup_size": varying_subgroup_size,
-        }
         stages["fragment"] = fragment
-        key = (tuple(stages.values()), formats, state, key_of_values(specialization), *control.values())
+        options = PipelineOptions(None, specialization, subgroup_size, full_subgroups, varying_subgroup_size)
         pipeline = self._graphics_pipelines.get_or_make(
-            key,
+            (tuple(stages.values()), formats, state, *options.key()),
             lambda: self.graphics_pipeline(
-                formats=formats, state=state, **stages, specialization=specialization, **control
+                formats=formats,
+                state=state,
+                **stages,
+                specialization=specialization,
+                subgroup_size=subgroup_size,
+                full_subgroups=full_subgroups,
+                varying_subgroup_size=varying_subgroup_size,
             ),
         )
         with pipeline.bind(bindings or {}, size=extent, vertices=data, attachments=attachments) as work:

@@ -15,7 +15,7 @@ from vkgroup.device.requirements import require
 from vkgroup.dispatch.attachments import Attachment, DrawData, check_size
 from vkgroup.dispatch.draw_state import FRONT_FACES, DrawFormats, DrawState, check_inputs, size_of
 from vkgroup.dispatch.slots import Slot
-from vkgroup.dispatch.stages import Stages, check_subgroup_size, stage_shader
+from vkgroup.dispatch.stages import PipelineOptions, Stages, check_subgroup_size, stage_shader
 from vkgroup.dispatch.vertices import MeshGroups, Vertices, check_interface
 from vkgroup.spirv import EntryPoint, Module, writes_built_in
 
@@ -63,7 +63,7 @@ def check_stages(shaders: Sequence[EntryPoint], topology: str) -> None:
     tessellates = "tessellation_control" in by_name
     if tessellates != (topology == "patches"):
         raise InvalidDispatch(
-            "Tessellation takes patches, and nothing else does: topology='patches' belongs to both shaders of"
+            "Only tessellation takes patches: topology='patches' belongs to both shaders of"
             f" tessellation; the topology is {topology!r}."
         )
     if (geometry := by_name.get("geometry")) is None:
@@ -205,21 +205,19 @@ class GraphicsStages(Stages):
         modules: Mapping[str, Module],
         formats: DrawFormats,
         state: DrawState,
-        *,
-        specialization: Mapping[int | str, Any] | None = None,
-        subgroup_size: int | None = None,
-        full_subgroups: bool = False,
-        varying_subgroup_size: bool = False,
+        options: PipelineOptions,
     ) -> None:
-        check_subgroup_size(subgroup_size)
-        super().__init__(subgroup_size, full_subgroups, varying_subgroup_size)
-        if full_subgroups and "mesh" not in modules:
+        check_subgroup_size(options.subgroup_size)
+        super().__init__(options)
+        if options.full_subgroups and "mesh" not in modules:
             raise InvalidDispatch("Full subgroups are of task and mesh shaders, which have workgroups.")
         default = "patches" if "tessellation_control" in modules else "triangles"
         self.topology, self.front_face = state.topology or default, state.front_face or FRONT_FACES[0]
         self.formats = formats
         self.state = replace(state, topology=self.topology, front_face=self.front_face)
-        self.shaders = tuple(stage_shader(module, stage, specialization) for stage, module in modules.items())
+        self.shaders = tuple(
+            stage_shader(module, stage, options.specialization) for stage, module in modules.items()
+        )
         first, last = self.shaders[0], self.shaders[-2]
         first_stage = first.entry_point.stage
         self.workgroups_stage = first_stage if first_stage in ("task", "mesh") else None

@@ -7,16 +7,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DriverError, InvalidDispatch
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.requirements import require
 from vkgroup.dispatch.acceleration import AccelerationStructure
 from vkgroup.dispatch.attachments import Attachment, DrawData, DrawImages, ImageSource, key_of
 from vkgroup.dispatch.bindings import Bindings
-from vkgroup.dispatch.blocks import checked_mapping, pack_push
+from vkgroup.dispatch.blocks import pack_push
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.commands import (
     Command,
@@ -44,7 +42,7 @@ _COMMANDS = {"compute": "dispatch", "graphics": "draw", "ray-tracing": "trace"}
 MOST_PIPELINES = 32
 
 
-class Pipeline(Closing):
+class Pipeline(Closeable):
     """Shaders made ready to run on a device.
 
     `Device.pipeline`, `Device.graphics_pipeline` and `Device.ray_pipeline` make pipelines.
@@ -473,15 +471,3 @@ class PipelineCache(OrderedDict[Any, Pipeline]):
         if len(self) > MOST_PIPELINES:
             self.popitem(last=False)[1].close()
         return pipeline
-
-
-def key_of_values(specialization: Mapping[int | str, Any] | None) -> tuple[Any, ...]:
-    """Return the values of specialization constants as part of a key; `InvalidDispatch` for other types.
-
-    The dtype is part of it: the bytes of np.float32(1) are those of np.uint32(0x3F800000) too.
-    """
-    if specialization is None:
-        return ()
-    given = checked_mapping(specialization, "specialization")
-    arrays = [(name, np.asarray(value)) for name, value in given.items()]
-    return tuple((name, array.dtype, array.tobytes()) for name, array in arrays)

@@ -15,11 +15,11 @@ from vkgroup.dispatch.acceleration import (
     require_acceleration,
 )
 from vkgroup.dispatch.blocks import checked_mapping
-from vkgroup.dispatch.pipeline import Pipeline, PipelineCache, key_of_values
+from vkgroup.dispatch.pipeline import Pipeline, PipelineCache
 from vkgroup.dispatch.ray_stages import HitGroup, RayStages, require_ray_tracing
 from vkgroup.dispatch.resource_device import ResourceDevice, Source
 from vkgroup.dispatch.results import RunResult
-from vkgroup.dispatch.stages import check_specialization
+from vkgroup.dispatch.stages import PipelineOptions, check_specialization
 from vkgroup.spirv import Module
 
 Part = Triangles | Boxes | Instance | AccelerationStructure
@@ -89,14 +89,13 @@ class Tracing(ResourceDevice):
         if all(isinstance(module, Module) for module in modules):
             check_specialization(tuple(modules), checked_mapping(specialization, "specialization"))
         self._base.require_open()
+        options = PipelineOptions(None, specialization, subgroup_size, False, varying_subgroup_size)
         stages = RayStages(
             raygen,
             miss=misses,
             hit_groups=groups,
             callables=callables,
-            specialization=specialization,
-            subgroup_size=self._required_size(subgroup_size, varying_subgroup_size),
-            varying_subgroup_size=varying_subgroup_size,
+            options=self._with_size(options),
             max_recursion=max_recursion,
         )
         return self._new_pipeline(stages)
@@ -151,21 +150,18 @@ class Tracing(ResourceDevice):
         module = self._compiled(raygen, "raygen")
         misses = tuple(self._compiled(source, "miss") for source in _several(miss, "miss"))
         callables = tuple(self._compiled(source, "callable") for source in _several(callable, "callable"))
-        control: dict[str, Any] = {
-            "subgroup_size": subgroup_size,
-            "varying_subgroup_size": varying_subgroup_size,
-            "max_recursion": max_recursion,
-        }
-        key = (module, misses, groups, callables, key_of_values(specialization), *control.values())
+        options = PipelineOptions(None, specialization, subgroup_size, False, varying_subgroup_size)
         pipeline = self._ray_pipelines.get_or_make(
-            key,
+            (module, misses, groups, callables, *options.key(), max_recursion),
             lambda: self.ray_pipeline(
                 module,
                 miss=misses,
                 hit_groups=groups,
                 callable=callables,
                 specialization=specialization,
-                **control,
+                subgroup_size=subgroup_size,
+                varying_subgroup_size=varying_subgroup_size,
+                max_recursion=max_recursion,
             ),
         )
         with pipeline.bind(bindings) as work:

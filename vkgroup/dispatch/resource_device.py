@@ -12,11 +12,11 @@ from weakref import ref
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import InvalidDispatch, NotShareable, OutOfMemory
-from vkgroup.base.phases import Owner, phase
+from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.base.sampler import Sampler, make_sampler
-from vkgroup.compiler import Target, compile_file, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
 from vkgroup.device.base import DeviceBase, MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.gl_limits import gl_values
@@ -25,7 +25,7 @@ from vkgroup.dispatch.checks import check_sampler
 from vkgroup.dispatch.dlpack import as_host, on_cuda
 from vkgroup.dispatch.image import Image, choose_format, named_format
 from vkgroup.dispatch.pipeline import Pipeline
-from vkgroup.dispatch.stages import Stages
+from vkgroup.dispatch.stages import PipelineOptions, Stages
 from vkgroup.spec.stages import STAGES
 from vkgroup.spirv import ImageType, Module
 
@@ -38,7 +38,7 @@ _MOST_MODULES = 64
 """Maximum number of modules that a device keeps with their source texts."""
 
 
-class ResourceDevice(Closing):
+class ResourceDevice(Closeable):
     """The part of an open device that runs nothing; a kind of device names its kinds of objects."""
 
     _base: DeviceBase
@@ -59,12 +59,12 @@ class ResourceDevice(Closing):
 
     def _new_pipeline(self, stages: Stages) -> Pipeline:
         """Make a pipeline of this kind of device."""
-        with phase("trying whether the device executes", Owner.DRIVER):
+        with phase("trying whether the device executes", CodeOwner.DRIVER):
             self.require_execution()
         if self.info.is_reference:
             with phase("preparing the shader for the reference device"):
                 return self._kind_of_pipelines(self._base, stages)
-        with phase("creating the pipeline", Owner.DRIVER):
+        with phase("creating the pipeline", CodeOwner.DRIVER):
             return self._kind_of_pipelines(self._base, stages)
 
     @property
@@ -88,9 +88,9 @@ class ResourceDevice(Closing):
         return self._base.info
 
     @property
-    def target(self) -> Target:
+    def target(self) -> TargetEnvironment:
         """The target that modules for this device are compiled for."""
-        return Target.for_api_version(self.capabilities.api_version)
+        return TargetEnvironment.for_api_version(self.capabilities.api_version)
 
     def compile(self, source: str | os.PathLike[str], *, stage: str | None = None, **options: Any) -> Module:
         """Compile a shader for this device.
@@ -246,7 +246,7 @@ class ResourceDevice(Closing):
         host : on a discrete GPU, keep the buffer in the host's memory: quick to read and
             write from Python, slow for the GPU.
         shared : let CUDA see the memory too, so that torch and CuPy use it without a copy
-            (docs/zero-copy.md). Where shaders run on the host, they can do so with any buffer.
+            (docs/python/sharing-memory.md). Where shaders run on the host, they can do so with any buffer.
 
         Raises
         ------
@@ -362,7 +362,7 @@ class ResourceDevice(Closing):
     def _from_cuda(self, array: Any, copy: bool | None) -> Buffer:
         """Make a buffer of an array that lies in CUDA's memory; `InvalidDispatch` where that cannot be."""
         as_host(array, "from_dlpack")
-        raise InvalidDispatch(f"{self._base.capabilities.name} takes arrays of the host's memory alone.")
+        raise InvalidDispatch(f"{self._base.capabilities.name} takes only arrays in the host's memory.")
 
     def _compiled(self, source: Source, stage: str | None = None) -> Module:
         """Return a module, compiled unless it is one already or was compiled from the same text before."""
@@ -376,6 +376,8 @@ class ResourceDevice(Closing):
             del self._modules[next(iter(self._modules))]
         return module
 
-    def _required_size(self, subgroup_size: int | None, varying: bool) -> int | None:
-        """Return the size to require of a pipeline: its own, or the device's where it shall not vary."""
-        return self._subgroup_size if subgroup_size is None and not varying else subgroup_size
+    def _with_size(self, options: PipelineOptions) -> PipelineOptions:
+        """Return options with the device's subgroup size where they have none and do not let it vary."""
+        if options.subgroup_size is not None or options.varying_subgroup_size:
+            return options
+        return options._replace(subgroup_size=self._subgroup_size)

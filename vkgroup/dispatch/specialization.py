@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.base.errors import InvalidDispatch
-from vkgroup.dispatch.blocks import exact_numbers, stored_dtype, suggestion
+from vkgroup.dispatch.blocks import checked_mapping, exact_numbers, stored_dtype, suggestion
 from vkgroup.spirv import Module
 from vkgroup.spirv.constants import SpecializationConstant
 
@@ -123,3 +123,15 @@ def _name(constant: SpecializationConstant, module: Module) -> str:
     if any(part.specialization == constant for size in sizes for part in size.constants):
         return "local size"
     return "unnamed constant"
+
+
+def key_of_values(specialization: Mapping[int | str, Any] | None) -> tuple[Any, ...]:
+    """Return the values of specialization constants as part of a key; `InvalidDispatch` for other types.
+
+    The dtype is part of it: the bytes of np.float32(1) are those of np.uint32(0x3F800000) too.
+    """
+    if specialization is None:
+        return ()
+    given = checked_mapping(specialization, "specialization")
+    arrays = [(name, np.asarray(value)) for name, value in given.items()]
+    return tuple((name, array.dtype, array.tobytes()) for name, array in arrays)

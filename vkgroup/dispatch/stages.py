@@ -5,17 +5,42 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from vkgroup.base.errors import InvalidDispatch, InvalidModule, Unsupported
-from vkgroup.compiler import Target, validate
+from vkgroup.compiler import TargetEnvironment, validate
 from vkgroup.device import limits, requirements
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.slots import Slot, slots_of
-from vkgroup.dispatch.specialization import constant_of, pack_specialization
-from vkgroup.spirv import EntryPoint, Member, Module, PushConstants, Value
+from vkgroup.dispatch.specialization import constant_of, key_of_values, pack_specialization
+from vkgroup.spirv import EntryPoint, Module, PushConstants, StructMember, Value
+
+
+class PipelineOptions(NamedTuple):
+    """Options with which shaders become a pipeline; `vkgroup.dispatch.Device.pipeline` describes them.
+
+    Only compute pipelines have an entry point, and pipelines of ray tracing have no full subgroups.
+    """
+
+    entry_point: str | None = None
+    specialization: Mapping[int | str, Any] | None = None
+    subgroup_size: int | None = None
+    full_subgroups: bool = False
+    varying_subgroup_size: bool = False
+
+    def key(self) -> tuple[Any, ...]:
+        """Return a hashable value that is the same for all options that make the same pipeline.
+
+        Raises InvalidDispatch: the subgroup size is no integer, or a constant has no value.
+        """
+        # 4.0 and True equal sizes, and a list has no hash.
+        check_whole(self.subgroup_size)
+        return (self.entry_point, key_of_values(self.specialization), *self[2:])
+
+
+DEFAULT_OPTIONS = PipelineOptions()
 
 
 class Shader:
@@ -40,9 +65,9 @@ class Shader:
         """Validate the module with SPIRV-Tools before a driver sees it, once for each device."""
         if hash(self.module) in device.validated:
             return
-        target = Target.for_api_version(device.capabilities.api_version)
-        if target is Target.VULKAN_1_1 and self.module.version == (1, 4):
-            target = Target.VULKAN_1_1_SPIRV_1_4
+        target = TargetEnvironment.for_api_version(device.capabilities.api_version)
+        if target is TargetEnvironment.VULKAN_1_1 and self.module.version == (1, 4):
+            target = TargetEnvironment.VULKAN_1_1_SPIRV_1_4
         validate(self.module, target)
         device.validated.add(hash(self.module))
 
@@ -81,14 +106,14 @@ class Stages(ABC):
     kind: ClassVar[str]
     shaders: tuple[Shader, ...]
 
-    def __init__(self, subgroup_size: int | None, full_subgroups: bool, varying_subgroup_size: bool) -> None:
-        self.subgroup_size, self.full_subgroups = subgroup_size, full_subgroups
-        self.varying_subgroup_size = varying_subgroup_size
+    def __init__(self, options: PipelineOptions) -> None:
+        self.subgroup_size, self.full_subgroups = options.subgroup_size, options.full_subgroups
+        self.varying_subgroup_size = options.varying_subgroup_size
         # VUID-VkPipelineShaderStageCreateInfo-pNext-02754
-        if subgroup_size is not None and varying_subgroup_size:
+        if self.subgroup_size is not None and self.varying_subgroup_size:
             raise InvalidDispatch(
-                f"A subgroup size of {subgroup_size} is required, and varying_subgroup_size lets it vary:"
-                " leave one out."
+                f"A subgroup size of {self.subgroup_size} is required, and varying_subgroup_size lets it"
+                " vary: leave one out."
             )
 
     def controls_size(self, shader: Shader) -> bool:
@@ -133,7 +158,7 @@ class Stages(ABC):
         if len(blocks) < 2:
             return (blocks[0] if blocks else None), ""
         largest = max(blocks, key=lambda block: block.size)
-        members: list[Member] = []
+        members: list[StructMember] = []
         conflict = ""
         for member in (member for block in blocks for member in block.members):
             other = next((entry for entry in members if _meet(entry, member)), None)
@@ -179,7 +204,7 @@ def check_specialization(modules: tuple[Module, ...], specialization: Mapping[in
         constant_of(key, constants, "No stage has a")
 
 
-def _meet(first_member: Member, other: Member) -> bool:
+def _meet(first_member: StructMember, other: StructMember) -> bool:
     """Whether two members have a name or bytes in common."""
     if first_member.name and first_member.name == other.name:
         return True
@@ -192,25 +217,16 @@ class ComputeStages(Stages):
 
     kind = "compute"
 
-    def __init__(
-        self,
-        module: Module,
-        *,
-        entry_point: str | None = None,
-        specialization: Mapping[int | str, Any] | None = None,
-        subgroup_size: int | None = None,
-        full_subgroups: bool = False,
-        varying_subgroup_size: bool = False,
-    ) -> None:
-        check_whole(subgroup_size)
-        super().__init__(subgroup_size, full_subgroups, varying_subgroup_size)
-        entry = module.reflection.entry_point(entry_point)
+    def __init__(self, module: Module, options: PipelineOptions = DEFAULT_OPTIONS) -> None:
+        check_whole(options.subgroup_size)
+        super().__init__(options)
+        entry = module.reflection.entry_point(options.entry_point)
         if entry.stage != "compute":
             how = " Draw it: Device.draw, or `vkgroup run … --size W,H`." if entry.stage == "fragment" else ""
             raise InvalidDispatch(
                 f"The entry point {entry.name!r} is a {entry.stage} shader; compute is needed.{how}"
             )
-        self.shader = Shader(module, entry, specialization)
+        self.shader = Shader(module, entry, options.specialization)
         self.shaders = (self.shader,)
         if entry.local_size is None:
             raise InvalidModule(f"The entry point {entry.name!r} declares no local size.")

@@ -4,7 +4,7 @@
 - `items`: vectors of four elements (or rows of a column) that an invocation loads before it uses the first.
   In row normalization, an invocation holds them in registers; a row that does not fit is read twice.
 - `most_items`: maximum of `items` by default (row normalization).
-- `team_items`: rows of at most so many vectors per invocation of a small team use one (row normalization).
+- `team_items`: longest row, in vectors per invocation, that uses a small team (row normalization).
 - `rows`: rows of a matrix that a team reads together, 1 to 4 (matrix-vector products).
 - `groups`: the approximate number of workgroups; a few long rows are divided into parts to reach it. Default:
   `groups_each` for each multiprocessor; if the device does not report their number, a fixed one is assumed.

@@ -8,7 +8,7 @@ An array is treated as an array of shape (slices, n, inner), and its middle axis
 - `columns`: columns of a workgroup. Short columns, of fewer than `workgroup` × `items` / `columns` rows, make
   it larger.
 - `runs`: maximum number of invocations that share a column. With 1 they do not communicate.
-- `narrow`: rows of at most so many bytes go through shared memory, where invocations exchange elements.
+- `narrow`: longest rows in bytes that go through shared memory, where invocations exchange elements.
 - `groups`: workgroups that fill the device. With less than a quarter of them, columns are divided into chunks
   of rows to reach this number. The input is then read twice.
 """
@@ -34,7 +34,7 @@ ALLOWED: dict[str, Allowed] = {"narrow": range(2**16)}
 """Valid values of tuning parameters that are not positive integers."""
 
 _WORTH = 4
-"""Columns are divided into at least so many chunks, since the input is then read twice."""
+"""The least number of chunks that columns are divided into, since the input is then read twice."""
 
 
 @dataclass(frozen=True)

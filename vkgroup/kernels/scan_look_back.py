@@ -98,9 +98,9 @@ def look_back_defaults() -> dict[str, Any]:
     before a workgroup stops waiting and computes the missing values itself. ``order``: 1 assigns tiles in the
     order in which workgroups start, 0 in the order of workgroup numbers. ``payload``: 32 uses 64-bit atomics,
     16 uses 32-bit atomics, None uses 64-bit atomics if the device has them. ``one_group``: arrays of at most
-    so many elements are handled by one workgroup, without a look-back; 0 if another tuning value is given.
+    this length are handled by one workgroup, without a look-back; 0 if another tuning value is given.
     ``in_turn``: 0 makes them one tile, of as many invocations as it needs; otherwise the workgroup is one
-    subgroup, which handles tiles of so many items per invocation in turn. ``silent`` and ``mute`` are for
+    subgroup, which handles tiles of this size (items per invocation) in turn. ``silent`` and ``mute`` are for
     tests: they suppress values that tiles should publish.
     """
     return {

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.arguments import Given, KernelArguments, Result
 from vkgroup.kernels.histogram_keys import key_type, macros
 from vkgroup.kernels.pipelines import (
     choose_full,
@@ -80,7 +80,7 @@ def topk(
     >>> vkgroup.kernels.topk(np.array([3, 1, 7, 7], np.uint32), 3)
     (array([7, 7, 3], dtype=uint32), array([2, 3, 0]))
     """
-    arguments = Arguments(device, x=x)
+    arguments = KernelArguments(device, x=x)
     given = arguments["x"]
     rank = len(given.shape)
     check_axis(axis, rank)
@@ -152,7 +152,7 @@ def plan_topk(
     if k < 1:
         raise InvalidDispatch("A plan selects at least one element; k is 0.")
     if implementation == "auto" and "nvidia" in kinds(device):
-        implementation = "shared"  # 1.5 to 2 times as fast on an H200 (docs/kernels-search.md)
+        implementation = "shared"  # 1.5 to 2 times as fast on an H200 (docs/benchmarks/sort-and-search.md)
     version = choose_full(device, implementation, *_OPERATIONS)
     values = checked_values(device, "topk", version, tuning, _ALLOWED)
     values["workgroup"] = possible_workgroup(device, values["workgroup"])

@@ -42,7 +42,7 @@ def line_of(size: int, first: str, message: str) -> str:
 
 
 def failed_batches(results: Iterable[Result]) -> list[FailedBatch]:
-    """Return the failed batches of a run. A batch with a case that alone makes a worker die is none."""
+    """Return the failed batches of a run, except those with a case that kills a worker by itself."""
     found: dict[tuple[str, ...], FailedBatch] = {}
     for result in results:
         if (line := _LINE.search(result.detail)) is not None:

@@ -260,7 +260,7 @@ def start_worker(
     for seconds, even one that a worker had opened before.
 
     `opened`: whether a worker has opened the device before.
-    `wait`: waits for so many seconds, and returns whether the worker is no longer needed.
+    `wait`: waits for the given number of seconds, and returns whether the worker is no longer needed.
     `known`: see `WorkerProcess`.
     """
     for delay in (*(RESTART_DELAYS if opened else RESTART_DELAYS[:FIRST_DELAYS]), None):

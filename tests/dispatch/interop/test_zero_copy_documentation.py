@@ -1,4 +1,4 @@
-"""Run the examples of docs/zero-copy.md unchanged."""
+"""Run the examples of docs/python/sharing-memory.md unchanged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "zero-copy.md"
+DOCUMENT = Path(__file__).parents[3] / "docs/python/sharing-memory.md"
 
 
 def test_the_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:

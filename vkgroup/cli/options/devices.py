@@ -104,7 +104,7 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "Exit codes: 0 all results right, 1 a wrong result or, with --compare, a slower row, 2 wrong usage or"
-        " input, 3 no such device or missing capability. Method: docs/bench.md."
+        " input, 3 no such device or missing capability. Method: docs/benchmarks/method.md."
     )
     parser.add_argument(
         "names",

@@ -105,12 +105,11 @@ def _add_shader(parser: argparse.ArgumentParser, *, may_be_configured: bool = Fa
 
 def _add_configuration(parser: argparse.ArgumentParser) -> None:
     """Declare the options that name a configuration."""
-    given = "configuration: groups, defines, constants and inputs; see docs/configuration.md. Options of the"
+    given = "configuration: groups, defines, constants and inputs; see docs/shaders/configuration.md. Options"
+    given += " of the command line replace its values"
     only = "with --with: use the configuration of this name or matching this pattern (default: all)"
     group = parser.add_argument_group("configuration", "All of this, in a JSON or TOML file.")
-    group.add_argument(
-        "--with", dest="with_file", metavar="F", type=Path, help=f"{given} command line replace its values"
-    )
+    group.add_argument("--with", dest="with_file", metavar="F", type=Path, help=given)
     group.add_argument("--configuration", metavar="NAME", help=only)
 
 
@@ -250,7 +249,7 @@ def add_cost(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "Exit codes: 0 success, 1 a driver rejects the shader or crashes, or a regression against --baseline,"
-        " 2 wrong usage or input, 3 no such device. Quantities: docs/cost.md."
+        " 2 wrong usage or input, 3 no such device. Quantities: docs/shaders/cost.md."
     )
     _add_shader(parser, may_be_configured=True)
     _add_configuration(parser)
@@ -292,7 +291,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "B is a binding's name, its number in set 0, or SET.NUMBER. Exit codes: 0 no finding or only weak"
         " ones, 1 findings, 2 wrong usage or input, 3 missing capability. Findings: docs/shaders/check.md."
-        " Inputs and comparison: docs/check-comparison.md. Fields of the JSON: docs/check-json.md."
+        " Inputs and comparison: docs/shaders/comparison.md. Fields of the JSON: docs/shaders/testing.md."
     )
     _add_shader(parser, may_be_configured=True)
     _add_configuration(parser)

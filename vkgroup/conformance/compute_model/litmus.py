@@ -234,7 +234,9 @@ def verdict_of(test: Litmus, writing: Writing, outcome: Outcome) -> Verdict:
     counts = f"{trials} trials: {_histogram(outcome)}"
     if garbage.any():
         first = ", ".join(map(str, np.flatnonzero(garbage)[:SHOWN]))
-        detail = f"{np.count_nonzero(garbage)} trials found a value that nobody wrote, the first: {first}"
+        detail = (
+            f"{np.count_nonzero(garbage)} trials found a value that was never written, the first: {first}"
+        )
         return Verdict(Status.FAIL, trials, 0, f"{detail}; {counts}", _shown(outcome, garbage))
     times = int(np.count_nonzero(weak))
     if not _is_promised(test, writing):

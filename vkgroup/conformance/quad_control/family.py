@@ -18,8 +18,8 @@ from vkgroup.conformance.cases import REQUIRED_SIZES, STAGES
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import JointFamily, TableCase, TableFamily
-from vkgroup.conformance.fragment.drawn import Probe, stored, verdicts
-from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
+from vkgroup.conformance.fragment.drawn import FragmentProbe, stored, verdicts
+from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, TriangleScene
 from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.conformance.intrinsics import EXTENSION
 from vkgroup.conformance.patterns import LEAVES, patterns_of
@@ -99,7 +99,7 @@ def _batch_key(case: SceneCase) -> Hashable:
     return case.axes.scene, TESTS[case.axes.test].leaves
 
 
-def source_of(scene: Scene, tests: Sequence[Probe]) -> str:
+def source_of(scene: TriangleScene, tests: Sequence[FragmentProbe]) -> str:
     """Return the GLSL of a scene's tests."""
     leave = LEAVES[scene.leaves]
     names = [EXTENSION, *(category.extension for category in _CATEGORIES)]

@@ -12,7 +12,6 @@ from functools import cached_property
 
 from vkgroup.programs.nodes import (
     Block,
-    Case,
     Condition,
     DataBit,
     Effect,
@@ -27,13 +26,14 @@ from vkgroup.programs.nodes import (
     OfData,
     OfLane,
     OfSubgroup,
-    Program,
     Promise,
+    RandomProgram,
     Statement,
     SubgroupOdd,
     Switch,
+    SwitchCase,
     TripIs,
-    Uniform,
+    UniformValue,
     Vote,
 )
 
@@ -44,7 +44,7 @@ _FIRST = LaneIn(1)
 _BREAK, _CONTINUE, _RETURN = Jump("break"), Jump("continue"), Jump("return")
 _STORE, _ATOMIC, _OWN, _EXCHANGE = map(Effect, ("store", "atomic", "own_atomic", "exchange"))
 _FIRST_DIVERGES = If(_FIRST, (_OWN,))
-_NEVER_RETURNS = If(Uniform(value=False), (_RETURN,))
+_NEVER_RETURNS = If(UniformValue(value=False), (_RETURN,))
 
 
 @dataclass
@@ -58,7 +58,7 @@ class _Maker:
     @cached_property
     def even(self) -> Condition:
         """Condition that is uniform in each group of the guarantee, and true in some groups."""
-        return Uniform(value=True) if self.promise is Promise.WORKGROUP else Not(SubgroupOdd())
+        return UniformValue(value=True) if self.promise is Promise.WORKGROUP else Not(SubgroupOdd())
 
     def odd(self, *body: Statement) -> If:
         """Return a branch that the other groups take."""
@@ -80,12 +80,12 @@ class _Maker:
 
     def three_ways(self) -> Switch:
         """Return a switch over the data with three different side effects."""
-        cases = (Case((0, 1), (_ATOMIC,)), Case((2,), (_STORE,)), _default(self.observe()))
+        cases = (SwitchCase((0, 1), (_ATOMIC,)), SwitchCase((2,), (_STORE,)), _default(self.observe()))
         return Switch(OfData(3), cases)
 
 
-def _default(*body: Statement) -> Case:
-    return Case((), body, default=True)
+def _default(*body: Statement) -> SwitchCase:
+    return SwitchCase((), body, default=True)
 
 
 @dataclass(frozen=True)
@@ -115,17 +115,17 @@ def _construct(
 
 
 @_construct("After a branch on the lane inside a branch on the group")
-def _00(m: _Maker) -> Block:
+def _lane_branch_in_group_branch(m: _Maker) -> Block:
     return (If(m.even, (m.first_or_not(_STORE, _STORE), m.observe())),)
 
 
 @_construct("After a loop of stores that ends by an election")
-def _01(m: _Maker) -> Block:
+def _storing_loop_until_elected(m: _Maker) -> Block:
     return (If(m.even, (Effect("spin_storing"), m.observe())),)
 
 
 @_construct("After an endless loop that the elected invocation leaves")
-def _02(m: _Maker) -> Block:
+def _endless_loop_left_by_elected(m: _Maker) -> Block:
     unpredictable, number = m.promise is not Promise.MAXIMAL, m.loop()
     farewell = () if unpredictable else (m.observe(),)
     loop = Loop(number, "elect", None, (_ATOMIC,), farewell=farewell, unpredictable=unpredictable)
@@ -133,95 +133,95 @@ def _02(m: _Maker) -> Block:
 
 
 @_construct("After a branch on the lane to stores in different memory")
-def _03(m: _Maker) -> Block:
+def _lane_branch_to_different_memory(m: _Maker) -> Block:
     return (If(m.even, (m.first_or_not(_EXCHANGE, _OWN), m.observe())), m.observe())
 
 
 @_construct("After a branch on the lane, after other groups have returned")
-def _04(m: _Maker) -> Block:
+def _lane_branch_after_returns(m: _Maker) -> Block:
     return m.odd(_RETURN), m.first_or_not(), m.observe()
 
 
 @_construct("After a branch on data, after other groups have returned")
-def _05(m: _Maker) -> Block:
+def _data_branch_after_returns(m: _Maker) -> Block:
     inner = If(DataBit(2), (m.observe(), _STORE), (_ATOMIC,))
     return m.odd(_STORE, _RETURN), inner, m.observe()
 
 
 @_construct("After a loop of a different number of trips for each lane")
-def _06(m: _Maker) -> Block:
+def _loop_with_trips_per_lane(m: _Maker) -> Block:
     return _NEVER_RETURNS, Loop(m.loop(), "endless", OfLane(16, 1), (_STORE,)), m.observe()
 
 
 @_construct("After such a loop with a return in it that is never taken")
-def _07(m: _Maker) -> Block:
+def _loop_with_return_never_taken(m: _Maker) -> Block:
     body = (_NEVER_RETURNS, m.observe(), _STORE)
     return Loop(m.loop(), "endless", OfLane(16, 1), body), m.observe()
 
 
 @_construct("After a loop that some groups leave by return and the others by break")
-def _08(m: _Maker) -> Block:
+def _loop_left_by_return_or_break(m: _Maker) -> Block:
     loop = m.loop()
     body = (m.odd(_RETURN), _OWN, m.observe(), If(TripIs(loop, 2), (m.observe(), _BREAK)))
     return Loop(loop, "for", Fixed(4), body), m.observe()
 
 
 @_construct("After a branch on the lane in a branch on the group in a loop")
-def _09(m: _Maker) -> Block:
+def _lane_branch_in_group_branch_in_loop(m: _Maker) -> Block:
     inner = If(m.even, (_FIRST_DIVERGES, m.observe()))
     return Loop(m.loop(), "for", Fixed(1), (_OWN, inner)), m.observe()
 
 
 @_construct("In a loop that other groups have left by break, after a branch on the lane")
-def _10(m: _Maker) -> Block:
+def _loop_after_breaks(m: _Maker) -> Block:
     body = (_OWN, m.odd(_BREAK), _FIRST_DIVERGES, m.observe())
     return Loop(m.loop(), "for", Fixed(3), body), m.observe()
 
 
 @_construct("In a loop in which other groups continue, after a branch on the lane")
-def _11(m: _Maker) -> Block:
+def _loop_after_continues(m: _Maker) -> Block:
     body = (_OWN, m.odd(_CONTINUE), _FIRST_DIVERGES, m.observe())
     return Loop(m.loop(), "for", Fixed(3), body, between=m.observe()), m.observe()
 
 
 @_construct("After a switch on data")
-def _12(m: _Maker) -> Block:
+def _data_switch(m: _Maker) -> Block:
     return m.odd(_RETURN), m.three_ways(), m.observe()
 
 
 @_construct("After a switch on the group, after other groups have returned")
-def _13(m: _Maker) -> Block:
-    ways = Switch(OfSubgroup(4), (Case((0, 1), (_OWN,)), _default(_STORE, m.observe())))
+def _group_switch_after_returns(m: _Maker) -> Block:
+    ways = Switch(OfSubgroup(4), (SwitchCase((0, 1), (_OWN,)), _default(_STORE, m.observe())))
     return m.odd(_RETURN), ways, m.observe()
 
 
 @_construct("After a switch in which some groups fall through into a return")
-def _14(m: _Maker) -> Block:
-    falling, returning = Case((1,), (_OWN,), falls=True), Case((3,), (_RETURN,))
+def _group_switch_falling_into_return(m: _Maker) -> Block:
+    falling, returning = SwitchCase((1,), (_OWN,), falls=True), SwitchCase((3,), (_RETURN,))
     ways = Switch(OfSubgroup(4), (falling, returning, _default(_EXCHANGE, m.observe())))
     return ways, m.observe()
 
 
 @_construct("After a switch on data in a switch on the group")
-def _15(m: _Maker) -> Block:
-    cases = (Case((1,), (_OWN,)), Case((3,), (_RETURN,)), _default(m.three_ways(), m.observe()))
+def _data_switch_in_group_switch(m: _Maker) -> Block:
+    cases = (SwitchCase((1,), (_OWN,)), SwitchCase((3,), (_RETURN,)), _default(m.three_ways(), m.observe()))
     return Switch(OfSubgroup(4), cases), m.observe()
 
 
 @_construct("In each trip of a loop, after a branch on the lane in a branch on the index")
-def _16(m: _Maker) -> Block:
+def _lane_branch_in_index_branch_in_loop(m: _Maker) -> Block:
     inner = If(Not(IndexFrom(64)), (_FIRST_DIVERGES, m.observe()))
     return Loop(m.loop(), "for", Fixed(4), (_OWN, inner)), m.observe()
 
 
 @_construct("After a branch on the lane with returns of other groups in both arms")
-def _17(m: _Maker) -> Block:
+def _lane_branch_with_returns_in_both_arms(m: _Maker) -> Block:
     arms = [(effect, m.odd(_RETURN), m.observe()) for effect in (_STORE, _OWN)]
     return If(_FIRST, arms[0], arms[1]), m.observe()
 
 
 @_construct("In a branch on a vote that data differ, after a branch on the data", votes=True)
-def _18(m: _Maker) -> Block:
+def _branch_on_vote_all(m: _Maker) -> Block:
     inner = If(DataBit(0), (m.observe(), _OWN))
     differs = Not(Vote(every=True, condition=DataBit(0)))
     return If(differs, (_ATOMIC, inner, m.observe())), m.observe()
@@ -230,20 +230,20 @@ def _18(m: _Maker) -> Block:
 @_construct(
     "In a branch on a vote that some data have a bit, after returns and a branch on the bit", votes=True
 )
-def _19(m: _Maker) -> Block:
+def _branch_on_vote_any(m: _Maker) -> Block:
     inner = (_ATOMIC, m.odd(_RETURN), If(DataBit(1), (_OWN, m.observe())), m.observe())
     return If(Vote(every=False, condition=DataBit(1)), inner), m.observe()
 
 
 @_construct("After nested branches, switches, loops and returns")
-def _20(m: _Maker) -> Block:
+def _nested_constructs(m: _Maker) -> Block:
     exchanges = Loop(m.loop(), "for", Fixed(4), (_EXCHANGE, m.odd(_RETURN), m.observe()))
     fourth = If(LaneIn(8), (_ATOMIC,), (_OWN, m.odd(_RETURN)))
     first = Switch(
         OfLane(4),
         (
-            Case((0,), (_OWN, m.observe())),
-            Case((1, 2), (If(IndexFrom(5), (exchanges,), (fourth,)),)),
+            SwitchCase((0,), (_OWN, m.observe())),
+            SwitchCase((1, 2), (If(IndexFrom(5), (exchanges,), (fourth,)),)),
             _default(m.odd(_RETURN), _OWN),
         ),
     )
@@ -253,8 +253,10 @@ def _20(m: _Maker) -> Block:
     return If(IndexFrom(64), (If(IndexFrom(96), last, second),), (first, m.observe())), m.observe()
 
 
-def build(name: str, promise: Promise, *, elect: bool, local: tuple[int, int, int], seed: int) -> Program:
+def build(
+    name: str, promise: Promise, *, elect: bool, local: tuple[int, int, int], seed: int
+) -> RandomProgram:
     """Return the program of a construct, with an observation before it."""
     maker = _Maker(promise)
     body: list[Statement] = [maker.observe(), *CONSTRUCTS[name].make(maker)]
-    return Program(seed, promise, local, GROUPS, (), tuple(body), elect)
+    return RandomProgram(seed, promise, local, GROUPS, (), tuple(body), elect)

@@ -26,7 +26,7 @@ from vkgroup.conformance.reconvergence.termination import (
     VALUE,
     VERBS,
     TerminationCase,
-    Test,
+    TerminationTest,
     all_cases,
     source_of,
 )
@@ -100,7 +100,7 @@ TERMINATED_FRAGMENTS = TableFamily(
 class _Record:
     """The record of a draw, of the pixels that the scene covers."""
 
-    test: Test
+    test: TerminationTest
     planes: Words  # (COUNT, GRID, GRID) recorded words; see `PLANES`
     #: `color`, `covered`: (GRID, GRID) color attachment, and whether the scene covers a pixel.
     color: Words

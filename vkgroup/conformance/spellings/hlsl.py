@@ -17,14 +17,14 @@ from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.conformance.hlsl_intrinsics import (
     GLSL_OF,
     INTRINSICS,
-    Intrinsic,
+    HlslIntrinsic,
     intrinsic_of,
     row_numbers,
 )
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import Pattern, patterns_of
-from vkgroup.conformance.program import Program, Spelling
-from vkgroup.conformance.stages import Stage, WorkgroupStage
+from vkgroup.conformance.program import BatchProgram, Spelling
+from vkgroup.conformance.stages import BatchStage, WorkgroupStage
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.device import Capabilities
 from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
@@ -113,7 +113,7 @@ _DROPPED = re.compile(r"^(#version|#extension|layout\().*\n", re.MULTILINE)
 _CONSTANT = re.compile(r"^const uint\b", re.MULTILINE)
 
 
-def hlsl_of(source: str, stage: Stage) -> str:
+def hlsl_of(source: str, stage: BatchStage) -> str:
     """Return the HLSL of a program whose calls are already in HLSL (see `Spelling`)."""
     body = _CONSTANT.sub("static const uint", _DROPPED.sub("", source))
     body = body.replace("void main() {", "void judged() {").replace(*_SUBGROUP)
@@ -182,12 +182,12 @@ class HlslFamily(SubgroupFamily):
 
         return Spelling(call)
 
-    def compiled(self, executor: Executor, program: Program, case: Case) -> Module:
+    def compiled(self, executor: Executor, program: BatchProgram, case: Case) -> Module:
         """Return the module of a program, translated to HLSL."""
         return executor.compile(hlsl_of(program.source, program.stage), stage=case.stage, dialect="hlsl")
 
 
-def _patterns(stage: str, row: Intrinsic) -> Iterator[Pattern]:
+def _patterns(stage: str, row: HlslIntrinsic) -> Iterator[Pattern]:
     """Yield the patterns in which an intrinsic's results are defined.
 
     Helper lanes do not take part in wave operations, which therefore cannot give their values: quad
@@ -200,7 +200,7 @@ def _patterns(stage: str, row: Intrinsic) -> Iterator[Pattern]:
             yield pattern
 
 
-def _cases(stage: str, row: Intrinsic) -> Iterator[Case]:
+def _cases(stage: str, row: HlslIntrinsic) -> Iterator[Case]:
     for type_ in row.types:
         for data in row.data:
             if data == "rounding" and type_.rstrip("234") not in _ROUNDING:
@@ -221,7 +221,7 @@ def bucket(number: int) -> int:
     )
 
 
-def _seen(row: Intrinsic) -> set[str]:
+def _seen(row: HlslIntrinsic) -> set[str]:
     """Return the types of a row's built-in."""
     return {row.compared or type_ for type_ in row.types}
 

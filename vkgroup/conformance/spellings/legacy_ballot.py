@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.compiler import Target
+from vkgroup.compiler import TargetEnvironment
 from vkgroup.conformance import evidence, support
 from vkgroup.conformance.arrays import Flags
 from vkgroup.conformance.case import Case
@@ -30,8 +30,8 @@ from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.intrinsics import instruction
 from vkgroup.conformance.older_ballots import BALLOT, EXAMPLE, FORMS, OLDER, VOTE, Older
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.program import Program, Spelling
-from vkgroup.conformance.stages import Stage
+from vkgroup.conformance.program import BatchProgram, Spelling
+from vkgroup.conformance.stages import BatchStage
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Status
@@ -118,11 +118,11 @@ class LegacyBallotFamily(SubgroupFamily):
             extensions.add("GL_ARB_gpu_shader_int64")
         return Spelling(call, tuple(extensions), "\n".join(declared), ballot.call.format("true"))
 
-    def compiled(self, executor: Executor, program: Program, case: Case) -> Module:
+    def compiled(self, executor: Executor, program: BatchProgram, case: Case) -> Module:
         """Return the module of a program, lowered if the case's form requires it."""
         return _compiled(executor, program.source, case)
 
-    def judge(self, executor: Executor, cases: list[Case], stage: Stage | None = None) -> list[Verdict]:
+    def judge(self, executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> list[Verdict]:
         """Execute a batch by the rules of the core's cases, or of the document's example."""
         if cases[0].operation != EXAMPLE:
             return super().judge(executor, cases, stage)
@@ -133,7 +133,7 @@ class LegacyBallotFamily(SubgroupFamily):
 
 def _compiled(executor: Executor, source: str, case: Case) -> Module:
     """Return the module of a source in a case's form."""
-    target = Target.VULKAN_1_1 if case.form == "lowered_1_3" else executor.target
+    target = TargetEnvironment.VULKAN_1_1 if case.form == "lowered_1_3" else executor.target
     return executor.compile(source, stage=case.stage, target=target, lower_legacy=case.form != "declared")
 
 

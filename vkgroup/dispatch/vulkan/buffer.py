@@ -12,7 +12,7 @@ from vkgroup.base.errors import DriverError, InvalidDispatch, NotShareable, Unsu
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, MemoryDevice
-from vkgroup.device.sharing import CudaSharing, Reference, SharedMemory, wait_for_cuda, why_unshared
+from vkgroup.device.sharing import CudaSharing, MemoryReference, SharedMemory, wait_for_cuda, why_unshared
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.checks import check_block, offset_step
 from vkgroup.dispatch.dlpack import (
@@ -142,7 +142,7 @@ class VulkanBuffer(Buffer):
         )
 
     def _lent(self) -> npt.NDArray[Any]:
-        reference = Reference(self.memory)
+        reference = MemoryReference(self.memory)
         if self.shared:
             start = self.in_cuda.address
         else:
@@ -340,8 +340,8 @@ def adopt(device: LogicalDevice, value: Any, copy: bool | None) -> VulkanBuffer:
             return view
     if copy is False:
         raise NotShareable(
-            "The array cannot be used in place: its memory is none that vkgroup has exported, it begins where"
-            " the device cannot bind a buffer, or it is read-only (docs/zero-copy.md)."
+            "The array cannot be used in place: vkgroup has not exported its memory, it begins where"
+            " the device cannot bind a buffer, or it is read-only (docs/python/sharing-memory.md)."
         )
     buffer = VulkanBuffer(device, array.nbytes, shared=True)
     copy_in(array, buffer.memory)
