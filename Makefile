@@ -3,7 +3,7 @@
 # test-all: the same with the slow tests (see tests/tiers.py); some need Chromium, zsh, fish and a C compiler.
 # All set up what they need (.venv here, software drivers in the user's cache), without root.
 #   make conform ARGS='--device lavapipe --filter "arithmetic.*"'
-#   make docs                             after a change of tests/traceability or of a file that a page shows
+#   make docs                             after a change of a file that a page shows
 #   make site                             the documentation as a site, in build/site
 #   make bundle DRIVERS=swiftshader       then, on a machine without network:
 #   make conform OFFLINE=bundle
@@ -41,7 +41,6 @@ test-all:
 
 docs:
 	$(SETUP) --no-driver --docs
-	.venv/bin/python tests/traceability/generate.py
 	.venv/bin/python tests/documentation/included.py
 
 site:

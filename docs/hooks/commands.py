@@ -11,7 +11,7 @@ from mkdocs.structure.pages import Page
 
 from vkgroup.cli.main import parser
 
-PAGE = "commands.md"
+PAGE = "start/commands.md"
 MARK = "<!-- commands -->"
 _WIDTH = 100
 _LEFT_OUT = (argparse._SubParsersAction, argparse._HelpAction)

@@ -1,6 +1,6 @@
 """Cases that may pass on null devices, as globs over case names, each with the reason.
 
-docs/conformance/null-devices.md shows the tables.
+docs/development/trust.md shows the tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/operations.md: ``python tests/conformance/operations_page.py``."""
+"""Writes the tables of docs/conformance/suite.md: ``python tests/conformance/operations_page.py``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import Operation
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "conformance" / "suite.md"
 _KIND = {
     "cluster_size": "`subgroupClustered…`: clusters",
     "ballot": "`subgroupPartitioned…NV`: ballots",

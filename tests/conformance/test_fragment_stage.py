@@ -84,7 +84,7 @@ def test_helper_invocations_count_in_results_and_are_not_judged() -> None:
 
 
 def test_helper_invocations_may_be_inactive() -> None:
-    """GLSL's subgroup extension was later made to allow that; see docs/conformance.md."""
+    """GLSL's subgroup extension was later made to allow that; see docs/conformance/suite.md."""
     simulated = imagine(f"{ADD}.partial.exact")
     executing = simulated.executing
     for one in np.unique(simulated.subgroup):

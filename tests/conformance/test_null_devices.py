@@ -26,7 +26,7 @@ from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.record.record import Status
 
-PAGE = Path(__file__).parents[2] / "docs" / "conformance" / "null-devices.md"
+PAGE = Path(__file__).parents[2] / "docs" / "development" / "trust.md"
 
 PARTS = 8
 """Parts of the whole suite, each a test of the second tier."""

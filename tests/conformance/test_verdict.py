@@ -134,7 +134,7 @@ def test_exact_data_admits_no_difference_at_all() -> None:
 
 
 def test_a_moved_denormal_keeps_its_bits_and_a_nan_is_undefined() -> None:
-    """Modules of moves do not declare SignedZeroInfNanPreserve: docs/conformance/rules.md."""
+    """Modules of moves do not declare SignedZeroInfNanPreserve: docs/conformance/causes.md."""
     simulated = imagine("ballot.compute.subgroupBroadcastFirst.float.all.special", size=4)
     result = simulated.result(simulated.program.entries[0])
     values = result[0].view(np.float32)
@@ -150,7 +150,7 @@ def test_a_moved_denormal_keeps_its_bits_and_a_nan_is_undefined() -> None:
 
 @pytest.mark.parametrize("operation", ["subgroupInclusiveAdd", "subgroupMul", "subgroupExclusiveMul"])
 def test_sums_and_products_of_infinities_and_nan_are_undefined(operation: str) -> None:
-    """SignedZeroInfNanPreserve does not affect OpGroupNonUniformFAdd and FMul: docs/conformance/rules.md."""
+    """SignedZeroInfNanPreserve does not affect OpGroupNonUniformFAdd and FMul: docs/conformance/causes.md."""
     simulated = imagine(f"arithmetic.compute.{operation}.float.all.special", size=4)
     result = simulated.result(simulated.program.entries[0])
     values = result[0].view(np.float32)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from vkgroup.cli.console import Console
+from vkgroup.cli.last_lines import _print_summary
 from vkgroup.cli.main import main
 from vkgroup.drivers import CachedDriver
 
@@ -18,12 +25,23 @@ MORE = "…"
 """Stands for output that the README leaves out."""
 
 
-def _sessions(page: str) -> dict[str, str]:
-    """Return the commands of vkgroup on a page with the output that it shows."""
+def _sessions(page: str) -> list[dict[str, str]]:
+    """Return the commands of each block of a page, with the output that the page shows."""
     text = (ROOT / page).read_text("utf-8")
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    pattern = re.compile(r"^\$ (vkgroup .*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
-    return {command: output for _, block in blocks for command, output in pattern.findall(block)}
+    pattern = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+    return [dict(pattern.findall(block)) for _, block in blocks]
+
+
+def _run(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """Return the exit code of a command of vkgroup or Python, and what it prints."""
+    program, *words = shlex.split(command.replace("\\\n", " "))
+    if program == "vkgroup":
+        code, printed = main(words), capsys.readouterr()
+        return code, "\n".join(line.rstrip() for line in (printed.out + printed.err).splitlines())
+    assert program == "python"
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
 
 
 def test_it_is_short() -> None:
@@ -43,38 +61,62 @@ def test_the_python_example_prints_what_it_says(
 
 
 @pytest.mark.parametrize(
-    ("page", "name", "code"),
+    ("page", "command", "code"),
     [
         ("README.md", "probe", 0),
         ("README.md", "check", 1),
         ("README.md", "run", 0),
-        ("docs/guides/judging.md", "conform", 1),
+        ("docs/start/getting-started.md", "devices", 0),
+        ("docs/start/getting-started.md", "run", 0),
+        ("docs/start/probing.md", "probe", 0),
+        ("docs/conformance/testing-a-driver.md", "conform", 1),
+        ("docs/conformance/reproduction.md", "run all-equal --device swiftshader", 0),
         ("docs/benchmarks/index.md", "bench", 0),
     ],
 )
 def test_a_command_prints_what_the_page_shows(
     page: str,
-    name: str,
+    command: str,
     code: int,
     swiftshader: CachedDriver,
+    lavapipe: CachedDriver,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """The commands of the block with a command run in order; the last one ends with the code."""
     monkeypatch.setenv("VKGROUP_DEVICE", swiftshader.name)
     monkeypatch.chdir(tmp_path)
     for folder in ("shaders", "docs"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     np.save("values.npy", np.arange(2048, dtype=np.uint32))
     monkeypatch.setenv("COLUMNS", "100")
-    ((command, shown),) = (session for session in _sessions(page).items() if session[0].split()[1] == name)
-    assert main(shlex.split(command)[1:]) == code
-    output = capsys.readouterr()
-    printed = "\n".join(line.rstrip() for line in (output.out + output.err).splitlines())
-    position = 0
-    for part in shown.split(MORE):
-        position = printed.find(part.strip("\n"), position)
-        assert position >= 0, part
+    start = f"vkgroup {command}"
+    (block,) = (block for block in _sessions(page) if any(line.startswith(start) for line in block))
+    # The cache has the drivers that the block names.
+    monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache/drivers").mkdir(parents=True)
+    for driver in (swiftshader, lavapipe):
+        if driver is swiftshader or driver.family in "".join(block):
+            (tmp_path / "cache/drivers" / driver.name).symlink_to(driver.folder)
+    for line, shown in block.items():
+        last, printed = _run(line, capsys)
+        position = 0
+        for part in shown.split(MORE):
+            position = printed.find(part.strip("\n"), position)
+            assert position >= 0, f"{line}\n{part}\n{printed}"
+    assert last == code
+
+
+def test_the_installation_page_shows_the_last_lines_of_the_recorded_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    summary = json.loads((ROOT / "bench/results/swiftshader/summary.json").read_text("utf-8"))
+    run: Any = SimpleNamespace(summary=summary, causes=[])
+    report = Path("vkgroup-results/…/report.html")
+    _print_summary(run, 0, 0, report, Console(stderr=False, highlight=False))
+    printed = capsys.readouterr().out.strip("\n")
+    assert f"```\n{printed}\n```" in (ROOT / "docs/start/install.md").read_text("utf-8")
 
 
 def test_the_conform_example_gives_the_verdicts_in_the_picture(

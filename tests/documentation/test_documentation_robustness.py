@@ -1,4 +1,4 @@
-"""Rows of docs/robustness.md: the tests and the modules that they name exist."""
+"""Rows of docs/start/robustness.md: the tests and the modules that they name exist."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 _TABLE = re.compile(r"^\| promise \| mechanism \| test \|\n\|---\|---\|---\|\n((?:\|.*\n)+)", re.MULTILINE)
 ROWS = [
     row
-    for table in _TABLE.findall((ROOT / "docs" / "robustness.md").read_text())
+    for table in _TABLE.findall((ROOT / "docs" / "start" / "robustness.md").read_text())
     for row in table.splitlines()
 ]
 DEFINED = {

@@ -16,6 +16,8 @@ from mkdocs.config import load_config
 from vkgroup.cli.main import COMMANDS, parser
 
 ROOT = Path(__file__).parents[2]
+GENERATED = ("gallery/", "development/traceability/", "conformance/coverage.html")
+"""Pages that another page links in place of the navigation."""
 sys.path.insert(0, str(ROOT / "tests/outputs/report"))
 from browser import open_browser  # noqa: E402
 
@@ -35,7 +37,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("tab", ["Shaders", "Benchmarks", "Python", "Results"])
+@pytest.mark.parametrize(
+    "tab", ["Start", "Conformance", "Shaders", "Benchmarks", "Python", "Results", "Development"]
+)
 def test_a_tab_has_at_most_nine_pages_and_no_sections(tab: str) -> None:
     (pages,) = (entry[tab] for entry in load_config(str(ROOT / "mkdocs.yml"))["nav"] if tab in entry)
     paths = [page if isinstance(page, str) else next(iter(page.values())) for page in pages]
@@ -49,12 +53,12 @@ def test_every_page_is_in_the_navigation(site: Path) -> None:
     pages = [path.relative_to(site).as_posix() for path in site.rglob("*.html")]
     assert len(pages) > 50
     for page in pages:
-        if page != "404.html" and not page.startswith("gallery/"):
+        if page != "404.html" and not page.startswith(GENERATED):
             assert f'href="{page}"' in home, page
 
 
 def test_every_option_of_every_command_is_there(site: Path) -> None:
-    text = (site / "commands.html").read_text("utf-8")
+    text = (site / "start/commands.html").read_text("utf-8")
     (below,) = (action for action in parser()._actions if action.dest == "command")
     assert below.choices is not None
     for name in COMMANDS:
@@ -68,6 +72,21 @@ def test_the_api_pages_have_what_docstrings_say(site: Path) -> None:
     assert "Run a compute shader on arrays, and return what it wrote." in text
     assert "Draw with" in text
     assert "whether errors of the Khronos validation layer become exceptions" in text
+
+
+def test_the_start_page_has_a_small_picture_of_a_cause_a_finding_and_a_benchmark(site: Path) -> None:
+    """Made by ``python bench/start_pictures.py``."""
+    pictures = re.findall(r'<img [^>]*src="(images/[^"]+)"', (site / "index.html").read_text("utf-8"))
+    assert pictures == ["images/cause.png", "images/finding.png", "images/benchmark.png"]
+    assert [name for name in pictures if (site / name).stat().st_size > 60_000] == []
+
+
+def test_generated_pages_are_linked(site: Path) -> None:
+    linked = (site / "development/traceability.html").read_text("utf-8")
+    pages = [path.name for path in (site / "development/traceability").glob("*.html")]
+    assert len(pages) == 5
+    assert [name for name in pages if f'href="traceability/{name}"' not in linked] == []
+    assert 'href="coverage.html"' in (site / "conformance/suite.html").read_text("utf-8")
 
 
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:

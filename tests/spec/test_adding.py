@@ -1,4 +1,4 @@
-"""One operation and one stage, added as docs/guides/adding.md says and run on a device."""
+"""One operation and one stage, added as docs/development/adding.md says and run on a device."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Write docs/traceability from the data here; record the results that are named first.
+"""Record results of cases and examples in status.json; `docs/hooks/generated.py` shows them.
 
 ::
 
-    python tests/traceability/generate.py
     python tests/traceability/generate.py --results swiftshader=out/swiftshader
 """
 
@@ -12,9 +11,8 @@ import argparse
 from pathlib import Path
 
 from trace_evidence import exists
-from trace_model import PAGES, documents
-from trace_pages import all_pages
-from trace_status import DEVICES, load, record, save
+from trace_model import documents
+from trace_status import DEVICES, STATUS, load, record, save
 
 
 def _named(text: str) -> tuple[str, Path]:
@@ -28,7 +26,7 @@ def _named(text: str) -> tuple[str, Path]:
 
 
 def main() -> None:
-    """Record what was asked for, and write the pages."""
+    """Record the results of the files that are named."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
         "--results",
@@ -51,14 +49,10 @@ def main() -> None:
     runs: dict[str, list[Path]] = {}
     for device, folder in arguments.results:
         runs.setdefault(device, []).append(folder)
-    recorded = record(load(), every, runs, arguments.tutorial)
-    save(recorded)
-    PAGES.mkdir(parents=True, exist_ok=True)
-    for name, text in all_pages(every, recorded).items():
-        (PAGES / name).write_text(text, encoding="utf-8")
+    save(record(load(), every, runs, arguments.tutorial))
     rows = [row for document in every for row in document.rows]
     missing = sorted({str(one) for row in rows for one in row.shown if not exists(one)})
-    print(f"{len(rows)} rows of {len(every)} documents in {PAGES}")
+    print(f"{len(rows)} rows of {len(every)} documents in {STATUS}")
     if missing:
         print("named and not there:", *missing, sep="\n  ")
 

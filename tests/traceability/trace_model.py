@@ -35,7 +35,6 @@ from typing import Any
 
 DATA = Path(__file__).parent
 ROOT = DATA.parents[1]
-PAGES = ROOT / "docs" / "traceability"
 
 KINDS = ("case", "test", "tutorial", "file")
 """Evidence for a statement.

@@ -1,15 +1,13 @@
-"""The pages of docs/traceability: one for each document, and the one that introduces them."""
+"""Pages of the site about traceability: one for each document, and the tables that link them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 
-from trace_model import DATA, Document, Evidence, Row, Section
+from trace_model import Document, Evidence, Row, Section
 from trace_status import DEVICES, Count, Recorded, of_row
 
-INTRODUCTION = DATA / "introduction.md"
-_BANNER = "<!-- Written by tests/traceability/generate.py from the data beside it: change those. -->\n"
 _EMPTY = "·"
 
 
@@ -107,7 +105,7 @@ what shows it (globs of cases, `vkgroup conform --filter GLOB`; files of tests, 
 and how many of the cases passed on each device. **Fail n**: n are against the device; not supported (a): it
 lacks something, by the letter at the end of the page; undefined: they ran, and the specification leaves the
 results open; not run: nothing was recorded; ·: only tests show the row, and every change of vkgroup runs
-them. More: [README.md](README.md).
+them. See [traceability](../traceability.md).
 """
 
 _KINDS = ("Pass", "Fail", "undefined", "not supported", "not run")
@@ -139,7 +137,6 @@ def page(document: Document, recorded: Recorded) -> str:
     rows, *others = totals(document).items()
     counts = ", ".join(f"{number} {name}" for name, number in others)
     lines = [
-        _BANNER,
         f"# {document.title}",
         "",
         f"Edition: {document.edition}. {rows[1]} rows: {counts}.",
@@ -160,13 +157,15 @@ def page(document: Document, recorded: Recorded) -> str:
 
 
 def index(documents: Iterable[Document], recorded: Recorded) -> str:
-    """Return the introduction with a table of the documents, and of the rows against each device."""
+    """Return the table of the documents, and the table of the rows with a failure by device."""
     documents = tuple(documents)
-    lines = [_BANNER, INTRODUCTION.read_text(encoding="utf-8"), "## The documents", ""]
+    lines = ["## The documents", ""]
     lines += ["| document | edition | rows | shown | cannot be tested | not normative |", f"|{'---|' * 6}"]
     for document in documents:
         counts = " | ".join(str(number) for number in totals(document).values())
-        lines.append(f"| [{document.title}]({document.name}.md) | {document.edition} | {counts} |")
+        lines.append(
+            f"| [{document.title}](traceability/{document.name}.md) | {document.edition} | {counts} |"
+        )
     lines += ["", "## Rows with a failure, by device", ""]
     lines += [f"| document | {' | '.join(DEVICES.values())} |"]
     lines += [f"|{'---|' * (len(DEVICES) + 1)}"]
@@ -178,10 +177,3 @@ def index(documents: Iterable[Document], recorded: Recorded) -> str:
             cells.append(f"{sum(bool(count.failed) for count in counted)} of {judged} judged")
         lines.append(f"| {document.title} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
-
-
-def all_pages(documents: Iterable[Document], recorded: Recorded) -> dict[str, str]:
-    """Return every page by its file's name."""
-    documents = tuple(documents)
-    pages = {f"{document.name}.md": page(document, recorded) for document in documents}
-    return {"README.md": index(documents, recorded), **pages}

@@ -24,7 +24,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if address.startswith("tcp://"):
         print(
             f"vkgroup: {address} has no TLS: whoever can connect to it can execute code as you "
-            "(docs/cluster.md, Security)",
+            "(docs/start/devices.md, Security)",
             file=sys.stderr,
         )
 

@@ -1,7 +1,7 @@
 """SPIRV-Tools' optimizer, run as the executable ``spirv-opt`` of its wheel.
 
-The wheel's shared library does not contain the optimizer (`docs/decisions.md`). A separate process also
-protects this one if the optimizer crashes.
+The wheel's shared library does not contain the optimizer. A separate process also protects this one if the
+optimizer crashes.
 """
 
 from __future__ import annotations

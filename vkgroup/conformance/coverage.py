@@ -1,4 +1,4 @@
-"""Coverage of the Khronos suite (VK-GL-CTS) by group, and cases beyond it: makes docs/coverage.md.
+"""Coverage of the Khronos suite (VK-GL-CTS) by group, and cases beyond it: a page of the site.
 
 ``python -m vkgroup.conformance.coverage`` prints the page. With files, it uses the names in these.
 """
@@ -90,7 +90,7 @@ was expected.
 
 
 def page(names: Sequence[str]) -> str:
-    """Return docs/coverage.md for a list of names."""
+    """Return the page on the coverage of a list of names, as Markdown."""
     groups = groups_of(names)
     by_name = cases_by_name()
     met = set().union(*(group.cases for group in groups))

@@ -1,7 +1,7 @@
 """Folder of a driver: created from packages of the distribution or from an archive, and packed.
 
 Needed libraries are read from the dynamic section (System V ABI, "Dynamic Section"), so that no tool such as
-``readelf`` has to be installed. ``docs/decisions/libraries.md`` compares this reader with pyelftools.
+``readelf`` has to be installed. ``docs/development/decisions.md`` compares this reader with pyelftools.
 """
 
 from __future__ import annotations

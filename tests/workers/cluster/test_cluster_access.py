@@ -22,7 +22,7 @@ from vkgroup.workers.cluster.connecting import local_scheduler
 from vkgroup.workers.cluster.serving import interface
 from vkgroup.workers.opening import select
 
-PAGE = Path(vkgroup.__file__).parents[1] / "docs" / "cluster.md"
+PAGE = Path(vkgroup.__file__).parents[1] / "docs" / "start" / "devices.md"
 
 CONNECT = """
 import sys, distributed

@@ -53,7 +53,7 @@ _CHECK = Command(
             Option("--compile-on", "GPUS",
                    "also compile for absent GPUs: names, globs, lists, as in 'radv:*,nvk:ga104', or '*'"
                    " for all"
-                   " (docs/compile-only.md)"),
+                   " (docs/start/compile-only.md)"),
         ),
         *grouped(
             _HOST,

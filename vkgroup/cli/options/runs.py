@@ -144,7 +144,7 @@ _DIFF = Command(
     ),
     "Compare the cases, capabilities and speed of two runs, if both runs contain them.",
     "Exit codes: 0 no new failure, 1 a new failure (a case, or a benchmark with wrong results), "
-    "2 wrong usage or input. What is compared: docs/history.md.",
+    "2 wrong usage or input. What is compared: docs/conformance/records.md.",
 )
 
 _REPORT = Command(
@@ -160,7 +160,7 @@ _REPORT = Command(
     "RUN is the folder of a run (`vkgroup conform --out`), its results.jsonl (.xz too), what"
     " `vkgroup probe --json`, `vkgroup check --json` or `vkgroup bench --json` wrote, or a run in a"
     " database: its id or the beginning of it, latest, latest~1, …. Contents of the report:"
-    " docs/report.md.",
+    " docs/conformance/records.md.",
 )
 
 COMMANDS = {"conform": _CONFORM, "history": _HISTORY, "diff": _DIFF, "report": _REPORT}

@@ -2,7 +2,7 @@
 
 Each invocation performs up to two accesses with a memory barrier between them. Why each outcome is forbidden,
 from ARB_compute_shader ("Modify the table of memory control functions") and from the Vulkan memory model, is
-derived in docs/conformance/litmus-rules.md.
+derived in docs/conformance/compute-model.md.
 """
 
 from __future__ import annotations
