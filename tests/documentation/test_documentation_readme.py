@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vkgroup.cli.conform_end import _print_summary
 from vkgroup.cli.console import Console
-from vkgroup.cli.last_lines import _print_summary
 from vkgroup.cli.main import main
 from vkgroup.drivers import CachedDriver
 
