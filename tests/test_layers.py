@@ -31,7 +31,7 @@ LAYERS = {
     "record": 1_640,
     "workers": 3_000,
     "programs": 3_020,
-    "conformance": 20_370,
+    "conformance": 20_850,
     "check": 7_250,
     "probe": 2_130,
     "cost": 730,
@@ -41,7 +41,7 @@ LAYERS = {
     "outputs": 8_980,
     "__init__": 180,
     "testing": 490,
-    "cli": 6_390,
+    "cli": 6_410,
     "__main__": 30,
 }
 

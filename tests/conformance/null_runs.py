@@ -16,7 +16,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from null_device import FILLS, SIZES, Fill, NullDevice, null_capabilities
+from null_device import FILLS, Fill, NullDevice
 
 from vkgroup.conformance import plan, subgroup
 from vkgroup.conformance.arrays import Words
@@ -24,6 +24,7 @@ from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_named, family_of
 from vkgroup.conformance.family import AnyCase
+from vkgroup.conformance.null_device import SIZES, null_capabilities
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.spellings.hlsl import HlslFamily
 from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily

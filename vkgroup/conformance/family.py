@@ -127,24 +127,24 @@ class JointFamily:
         """Return every case, part by part."""
         return tuple(case for part in self.parts.values() for case in part.cases(may_begin))
 
-    def _part(self, case: AnyCase) -> Family:
+    def part(self, case: AnyCase) -> Family:
         """Return the part that a case belongs to."""
         first = case.axes[0] if isinstance(case, TableCase) else ""
         return self.parts[first if first in self.parts else ""]
 
     def missing(self, case: AnyCase, capabilities: Capabilities) -> list[str]:
         """Return the requirements of a case that the device lacks."""
-        return self._part(case).missing(case, capabilities)
+        return self.part(case).missing(case, capabilities)
 
     def batch_key(self, case: AnyCase) -> Hashable:
         """Return the name of the part, and the part's batch key."""
-        part = self._part(case)
+        part = self.part(case)
         return part.name, part.batch_key(case)
 
     def batch_size(self, case: AnyCase, capabilities: Capabilities) -> int:
         """Return the maximum number of cases in a batch."""
-        return self._part(case).batch_size(case, capabilities)
+        return self.part(case).batch_size(case, capabilities)
 
     def judge(self, executor: Executor, cases: list[Any]) -> list[Verdict]:
         """Execute the cases of a batch, all of one part, and return their verdicts."""
-        return self._part(cases[0]).judge(executor, cases)
+        return self.part(cases[0]).judge(executor, cases)

@@ -12,8 +12,9 @@ from vkgroup.conformance import barriers, evidence
 from vkgroup.conformance.arrays import Array, Flags, Words
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Barrier
 from vkgroup.conformance.comparison import Description, Expected, Verdict, legal, verdict_of
-from vkgroup.conformance.instances import Instances, hex_of
+from vkgroup.conformance.instances import Instances, hex_of, pack
 from vkgroup.conformance.program import Entry, Program, result_type
+from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.programs.glsl_types import from_planes
 from vkgroup.record.record import Status
 from vkgroup.reference import precision
@@ -48,7 +49,7 @@ class JudgedLanes:
         (row, lane), instances = index, self.instances
         mask = hex_of(instances.mask[row])
         text = f"{self.where(row)} lane {lane} slot {instances.slot[row]} active {mask}:"
-        for name, texts in self._inputs(row).items():
+        for name, texts in self.inputs(row).items():
             text += f" {name} {texts[lane]}"
         return f"{text} expected {self.expected.text(index, show)} got {show(self.got[index])}"
 
@@ -59,7 +60,7 @@ class JudgedLanes:
         lanes = np.arange(instances.size)
         defined = np.all(self.expected.defined[row], axis=-1)
         rows: dict[str, list[str | None]] = {
-            **self._inputs(row),
+            **self.inputs(row),
             "expected": [
                 self.expected.text((row, lane), show) if defined[lane] else None for lane in lanes.tolist()
             ],
@@ -76,7 +77,7 @@ class JudgedLanes:
             slot=int(instances.slot[row]),
         )
 
-    def _inputs(self, row: int) -> dict[str, list[str | None]]:
+    def inputs(self, row: int) -> dict[str, list[str | None]]:
         """Return the input and the operand of each lane of an instance, by name; absent ones are left out."""
         entry, instances = self.entry, self.instances
         rows: dict[str, list[str | None]] = {}
@@ -237,6 +238,35 @@ def _expected_barrier(barrier: Barrier, instances: Instances, got: Array) -> Exp
         defined[..., 2 * number] = instances.recorded & ((flag != 0) | (barrier.kind == "exchange"))
         defined[..., 2 * number + 1] = (flag == 1) & written & instances.recorded
     return Expected(value, value, defined, bits=True)
+
+
+def example(entry: Entry, program: Program) -> tuple[str, dict[str, list[str | None]]]:
+    """Return what each lane of one subgroup must record, if all its lanes execute the operation together.
+
+    Returns
+    -------
+    A phrase for the subgroup; and the texts of the lanes by name: ``input``, ``operand`` and ``expected``,
+    where None stands for any value. Barriers are as if each lane had seen the other lane's flag.
+    """
+    size, stage = program.subgroup_size, program.stage
+    none, lanes = np.zeros(1, np.int64), np.arange(size)[None]
+    active = np.ones((1, size), np.bool_)
+    instances = Instances(
+        size=size, slot=none, group=none, subgroup=none, number=none,
+        subgroups=(np.arange(max(stage.group_places // size, 1)),) * WORKGROUPS,
+        member=lanes, place=stage.places(none, none, lanes), active=active, recorded=active,
+        mask=pack(active), faults=(),
+    )  # fmt: skip
+    words = np.ones(program.output_words, np.uint32)
+    got, _ = _results(entry, program, instances, words)
+    expected = expected_of(entry, instances, got)
+    judged = JudgedLanes(entry, program, instances, words, got, expected, ~active[..., None])
+    rows = judged.inputs(0)
+    defined = np.all(expected.defined[0], axis=-1).tolist()
+    rows["expected"] = [
+        expected.text((0, lane), show) if defined[lane] else None for lane in lanes[0].tolist()
+    ]
+    return f"{judged.where(0)}, if all its {size} lanes are active", rows
 
 
 def show(value: Array) -> str:

@@ -82,6 +82,11 @@ def add_conform(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--list", action="store_true", help="list the cases; needs no device")
     parser.add_argument(
+        "--show",
+        metavar="CASE",
+        help="print what a case tests: requirements, rule, expected results, inputs, shaders; no device",
+    )
+    parser.add_argument(
         "--allow-hangs",
         action="store_true",
         help="also run cases that are known to hang the device, and go on with cases like one that hung",
