@@ -16,7 +16,7 @@ from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.instances import Instances
 from vkgroup.conformance.program import Entry, Program
-from vkgroup.conformance.subgroup import SubgroupFamily, observed
+from vkgroup.conformance.subgroup import GLSL, observed
 from vkgroup.conformance.verdict import expected_of, verdict_on
 from vkgroup.record.record import Result, Status
 from vkgroup.spirv import Module
@@ -53,7 +53,7 @@ def judge_group(executor: Executor, group: Group) -> list[Result]:
         The device is unusable; none of the mutants has a result.
     """
     case = group.cases[0].case
-    program = SubgroupFamily().program(executor, [case])
+    program = GLSL.program(executor, [case])
     (entry,) = program.entries
     module = executor.compile(program.source, stage=program.stage.name)
     try:

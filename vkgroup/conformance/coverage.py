@@ -71,7 +71,7 @@ def additions(cases: Sequence[AnyCase]) -> str:
     sizes = {case.subgroup_size for case in own} - {0}
     if len(sizes) > 1:
         parts.append(f"{len(sizes)} required sizes")
-    others = sorted({family_of(case).name for case in cases} - {"subgroup"})
+    others = sorted({family_of(case).name.partition(".")[0] for case in cases} - {"subgroup"})
     parts += [f"family `{name}`" for name in others]
     return "; ".join(parts)
 

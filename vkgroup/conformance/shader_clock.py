@@ -25,7 +25,7 @@ from vkgroup.conformance import recording
 from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.comparison import Verdict, verdict_of
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.family import Family, TableCase
 from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, STAGES
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Status
@@ -273,5 +273,5 @@ def _compared(
     return verdict_of(wrong, description, defined=words.shape[1], note=note)
 
 
-SHADER_CLOCK = TableFamily("shader_clock", _cases, _missing, _verdicts, _batch_key)
+SHADER_CLOCK = Family("shader_clock", _cases, _missing, _verdicts, _batch_key)
 """clockARB, clock2x32ARB, clockRealtimeEXT and clockRealtime2x32EXT."""

@@ -19,9 +19,10 @@ from vkgroup.conformance.case import Case
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.evidence import text_of
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.families import all_families, case_named, family_of, select_names
-from vkgroup.conformance.family import AnyCase, Family, JointFamily, TableCase
+from vkgroup.conformance.families import CATEGORIES, case_named, family_of, select_names
+from vkgroup.conformance.family import AnyCase, Family, TableCase
 from vkgroup.conformance.null_device import NullDevice, NullWork, null_capabilities
+from vkgroup.conformance.older_ballots import EXAMPLE
 from vkgroup.conformance.rules import rule_of_case
 from vkgroup.conformance.verdict import example
 from vkgroup.device import Capabilities, SizeControl, Subgroup
@@ -121,8 +122,7 @@ def named(name: str) -> AnyCase:
     if case is not None:
         return case
     first, *others = name.split(".")
-    categories = [category for family in all_families() for category in family.categories]
-    filters = tuple(f"{category}.*" for category in get_close_matches(first, categories, 1))
+    filters = tuple(f"{category}.*" for category in get_close_matches(first, CATEGORIES, 1))
     # Of all names, those with the most equal parts are compared.
     by_parts: dict[int, list[str]] = {}
     for other in select_names(filters) if filters else ():
@@ -163,15 +163,15 @@ def show(case: AnyCase, seed: int = 0) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _supporting(family: Family, case: AnyCase) -> Capabilities:
+def _supporting(family: Family[Any], case: AnyCase) -> Capabilities:
     """Return the capabilities of the first null device that supports a case; of the first, if none does."""
     devices = [null_capabilities(size) for size in _SIZES]
     return next((device for device in devices if not family.missing(case, device)), devices[0])
 
 
-def _requirements(family: Family, case: AnyCase) -> list[str]:
+def _requirements(family: Family[Any], case: AnyCase) -> list[str]:
     """Return the requirements of a case: those that devices without features lack."""
-    limits = {name: _zero(value) for name, value in null_capabilities(1).limits.items()}
+    limits = {name: _least(value) for name, value in null_capabilities(1).limits.items()}
     bare = Capabilities("", "other", subgroup=Subgroup(1), limits=limits)
     # Some requirements are checked only on devices with subgroup size control.
     sized = replace(bare, size_control=SizeControl(supported=True))
@@ -181,9 +181,11 @@ def _requirements(family: Family, case: AnyCase) -> list[str]:
     return list(dict.fromkeys(re.sub(own, "", text) for text in lacking))
 
 
-def _zero(limit: Any) -> Any:
-    """Return the zero of a limit's type."""
-    return tuple(map(_zero, limit)) if isinstance(limit, tuple) else type(limit)(0)
+def _least(limit: Any) -> Any:
+    """Return the limit of a device that has the least of everything."""
+    if isinstance(limit, tuple):
+        return tuple(map(_least, limit))
+    return type(limit)(not isinstance(limit, bool))
 
 
 def _axes(case: AnyCase) -> dict[str, Any]:
@@ -200,15 +202,14 @@ def _axes(case: AnyCase) -> dict[str, Any]:
     }
 
 
-def _expectation(family: Family, executor: Executor, case: AnyCase) -> list[str]:
+def _expectation(family: Family[Any], executor: Executor, case: AnyCase) -> list[str]:
     """Judge a case on a null device; return lines on the results that it must have."""
     try:
         verdict = family.judge(executor, [case])[0]
     except VkgroupError as error:
         return [f"the case ends with an error: {error}"]
-    if isinstance(case, Case):
-        subgroup_family: Any = family.part(case) if isinstance(family, JointFamily) else family
-        program = subgroup_family.program(executor, [case])
+    if family.program is not None and isinstance(case, Case) and case.operation != EXAMPLE:
+        program = family.program(executor, [case])
         where, rows = example(program.entries[0], program)
         return [f"{where}:", *(f"{name}: {', '.join(_ends(texts))}" for name, texts in rows.items())]
     if verdict.values is not None:

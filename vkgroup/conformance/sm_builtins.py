@@ -13,7 +13,7 @@ from vkgroup.conformance import recording
 from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.comparison import Verdict, verdict_of
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.family import Family, TableCase
 from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, STAGES
 from vkgroup.device import Capabilities, SmBuiltins
 from vkgroup.record.record import Status
@@ -145,5 +145,5 @@ def _told(case: SmCase, words: Words) -> Verdict:
     return Verdict(Status.UNDEFINED, 0, len(sm), text)
 
 
-SM_BUILTINS = TableFamily("sm_builtins", _cases, _missing, _verdicts, lambda case: case.axes.stage)
+SM_BUILTINS = Family("sm_builtins", _cases, _missing, _verdicts, lambda case: case.axes.stage)
 """gl_WarpsPerSMNV, gl_SMCountNV, gl_WarpIDNV and gl_SMIDNV."""

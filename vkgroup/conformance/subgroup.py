@@ -5,7 +5,8 @@ Cases of one stage, pattern, shape and subgroup size make one program, and one d
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from vkgroup.conformance.case import Case
 from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor, run_around
-from vkgroup.conformance.globs import MayBegin, any_name
+from vkgroup.conformance.family import Family
 from vkgroup.conformance.instances import Instances, read
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.program import SLOT_PLANES, Program, Spelling, build, result_type
@@ -25,7 +26,6 @@ from vkgroup.conformance.stages import FRAMEBUFFER, TICKETS, FramebufferStage, S
 from vkgroup.conformance.verdict import verdict_on
 from vkgroup.device import Capabilities
 from vkgroup.programs.glsl_types import is_long, planes
-from vkgroup.spec.categories import Category
 from vkgroup.spirv import Module
 
 BATCH = 32
@@ -55,56 +55,16 @@ HEADER = 8
 """Words of the record in the framebuffer: lane, subgroup, size, whether executed, and the mask."""
 
 
-class SubgroupFamily:
-    """The built-in functions and variables of KHR_shader_subgroup; subclasses use other spellings."""
+@dataclass(frozen=True)
+class Language:
+    """How a family writes the operations: the names in its shaders, and their compilation."""
 
-    name = "subgroup"
-    categories = tuple(category.value for category in Category)
-    batch, llvm_batch = BATCH, LLVM_BATCH  # on lavapipe compile time grows faster than the shader
-    special_floats = True  # whether the module can declare DenormPreserve
-
-    def cases(self, may_begin: MayBegin = any_name) -> tuple[Case, ...]:
-        """Return every case, by category; see `vkgroup.conformance.family.Family.cases`."""
-        return subgroup_cases(may_begin)
-
-    def core(self, case: Case) -> Case:
-        """Return the case of KHR_shader_subgroup that has the same result."""
-        return case
-
-    def missing(self, case: Case, capabilities: Capabilities) -> list[str]:
-        """Return the requirements of a case that the device lacks; see `vkgroup.conformance.support`."""
-        return support.missing(case, capabilities)
-
-    def batch_key(self, case: Case) -> Hashable:
-        """Return the properties that determine control flow, pipeline and execution modes.
-
-        Stage, pattern, shape and subgroup size determine control flow and pipeline. Barriers are separate
-        because of their memory, and those that wait are separate from the others. Special data of floats
-        need an execution mode for the whole module. The framebuffer limits the number of words. Long vectors
-        need an additional feature.
-        """
-        barrier = BARRIERS[case.operation].kind if case.operation in BARRIERS else ""
-        words = planes(result_type(case)) if case.shape == FRAMEBUFFER else 0
-        apart = barrier, case.preserved_width, words, is_long(case.glsl_type)
-        return case.stage, case.pattern, case.shape, case.subgroup_size, *apart
-
-    def batch_size(self, case: Case, capabilities: Capabilities) -> int:
-        """Return the maximum number of cases in one shader."""
-        if case.is_spelled:
-            return self.llvm_batch if capabilities.driver_name == "llvmpipe" else self.batch
-        if case.operation in BARRIERS:
-            alone = capabilities.is_gpu and (case.stage, case.pattern) in SEEN_TO_HANG
-            return 1 if alone else BARRIER_BATCH // patterns_of(case.stage)[case.pattern].slots
-        if case.shape == FRAMEBUFFER:
-            words = 4 * int(capabilities.limits.get("maxColorAttachments", LEAST_ATTACHMENTS))
-            return max(1, (min(words, MOST_WORDS) - HEADER) // planes(result_type(case)))
-        if capabilities.driver_name == "llvmpipe":
-            return LLVM_BATCH
-        return GPU_BATCH if capabilities.is_gpu and case.stage != "fragment" else BATCH
-
-    def spelling(self, cases: list[Case]) -> Spelling:
-        """Return the spelling of the operations of a batch."""
-        return Spelling()
+    core: Callable[[Case], Case] = lambda case: case  # → the case of KHR_shader_subgroup with the same result
+    spelling: Callable[[list[Case]], Spelling] = lambda cases: Spelling()  # cases of a batch → its spelling
+    translate: Callable[[Program], str] = lambda program: program.source  # → the source that is compiled
+    #: (executor, case) → options of `Executor.compile`.
+    options: Callable[[Executor, Case], dict[str, Any]] = lambda executor, case: {}
+    special_floats: bool = False  # whether the module can declare DenormPreserve
 
     def program(self, executor: Executor, cases: list[Case], stage: Stage | None = None) -> Program:
         """Return the program of a batch for a device; `stage` is a part of the cases' stage."""
@@ -122,7 +82,8 @@ class SubgroupFamily:
 
     def compiled(self, executor: Executor, program: Program, case: Case) -> Module:
         """Return the module of a program; `case` is one of its cases."""
-        return executor.compile(program.source, stage=program.stage.name)
+        options = self.options(executor, case)
+        return executor.compile(self.translate(program), stage=program.stage.name, **options)
 
     def judge(self, executor: Executor, cases: list[Case], stage: Stage | None = None) -> list[Verdict]:
         """Execute a batch and return its verdicts: program, module, dispatch, instances, comparison.
@@ -135,7 +96,46 @@ class SubgroupFamily:
         return [verdict_on(entry, program, instances, outputs) for entry in program.entries]
 
 
-SUBGROUP = SubgroupFamily()
+def _batch_key(case: Case) -> Hashable:
+    """Return the properties that determine control flow, pipeline and execution modes.
+
+    Stage, pattern, shape and subgroup size determine control flow and pipeline. Barriers are separate because
+    of their memory, and those that wait are separate from the others. Special data of floats need an
+    execution mode for the whole module. The framebuffer limits the number of words. Long vectors need an
+    additional feature.
+    """
+    barrier = BARRIERS[case.operation].kind if case.operation in BARRIERS else ""
+    words = planes(result_type(case)) if case.shape == FRAMEBUFFER else 0
+    apart = barrier, case.preserved_width, words, is_long(case.glsl_type)
+    return case.stage, case.pattern, case.shape, case.subgroup_size, *apart
+
+
+def _batch_size(case: Case, capabilities: Capabilities) -> int:
+    """Return the maximum number of cases in one shader."""
+    if case.operation in BARRIERS:
+        alone = capabilities.is_gpu and (case.stage, case.pattern) in SEEN_TO_HANG
+        return 1 if alone else BARRIER_BATCH // patterns_of(case.stage)[case.pattern].slots
+    if case.shape == FRAMEBUFFER:
+        words = 4 * int(capabilities.limits.get("maxColorAttachments", LEAST_ATTACHMENTS))
+        return max(1, (min(words, MOST_WORDS) - HEADER) // planes(result_type(case)))
+    if capabilities.driver_name == "llvmpipe":
+        return LLVM_BATCH
+    return GPU_BATCH if capabilities.is_gpu and case.stage != "fragment" else BATCH
+
+
+GLSL = Language(special_floats=True)
+"""The names of KHR_shader_subgroup."""
+
+SUBGROUP = Family(
+    "subgroup",
+    subgroup_cases,
+    support.missing,
+    GLSL.judge,
+    _batch_key,
+    _batch_size,
+    program=GLSL.program,
+)
+"""The built-in functions and variables of KHR_shader_subgroup."""
 
 
 def observed(executor: Executor, program: Program, module: Module) -> tuple[Words, Instances]:

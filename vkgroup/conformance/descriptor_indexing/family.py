@@ -28,7 +28,7 @@ from vkgroup.conformance.descriptor_indexing.kinds import (
 )
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.family import Family, TableCase
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Status
@@ -330,5 +330,5 @@ def _choice_fault(way: Way, chosen: Words, wanted: Words, count: int) -> Fault |
     return Fault(words, evidence.of_values("numbers of descriptors", rows, wrong, _AXES, _FOUND))
 
 
-DESCRIPTOR_INDEXING = TableFamily("descriptor_indexing", _cases, _missing, _verdicts, batch=1)
+DESCRIPTOR_INDEXING = Family("descriptor_indexing", _cases, _missing, _verdicts, batch=1)
 """Arrays of every kind of descriptor, indexed by values that are uniform in a subgroup."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.family import Family, TableCase
 from vkgroup.conformance.fragment.derivatives import F
 from vkgroup.conformance.fragment.drawn import Probe, stored, verdicts
 from vkgroup.conformance.fragment.probes import PROBES, SELF, G, V
@@ -128,5 +128,5 @@ def _verdicts(executor: Executor, cases: list[FragmentCase]) -> list[Verdict]:
     return verdicts(executor, executor.compile(source_of(scene, probes), stage="fragment"), scene, probes)
 
 
-FRAGMENT = TableFamily("fragment", _cases, _missing, _verdicts, _batch_key)
+FRAGMENT = Family("fragment", _cases, _missing, _verdicts, _batch_key)
 """Properties that only fragment shaders have."""

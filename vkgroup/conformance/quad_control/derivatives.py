@@ -16,7 +16,7 @@ from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import Flags, Indices, poisoned
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, compare
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.family import Family, TableCase
 from vkgroup.conformance.fragment.derivatives import DERIVATIVES, F, derivatives_of, f_of
 from vkgroup.conformance.intrinsics import EXTENSION
 from vkgroup.conformance.quad_control.values import LEVELS, SIDE, derivative_group, derivatives, image_levels
@@ -289,8 +289,8 @@ def _verdict(probe: Probe, layout: Layout, got: NDArray[np.float32]) -> Verdict:
     return compare(got, expected, Description("invocations", line, shown))
 
 
-DERIVATIVE_GROUPS = TableFamily(
-    "derivative_group",
+DERIVATIVE_GROUPS = Family(
+    "quad_control.derivative_group",
     _cases,
     _missing,
     _verdicts,

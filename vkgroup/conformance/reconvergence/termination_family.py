@@ -14,7 +14,7 @@ from vkgroup.conformance.arrays import Flags, poisoned
 from vkgroup.conformance.comparison import Description, Index, Verdict
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableFamily
+from vkgroup.conformance.family import Family
 from vkgroup.conformance.fragment.scenes import GRID
 from vkgroup.conformance.instances import hex_of, pack, unpack
 from vkgroup.conformance.reconvergence.family import FEATURES
@@ -84,14 +84,13 @@ def _judge_one(executor: Executor, case: TerminationCase) -> Verdict:
     return _Record(TESTS[case.axes.test], planes, color, scene.covered[0], size).verdict()
 
 
-TERMINATED_FRAGMENTS = TableFamily(
+TERMINATED_FRAGMENTS = Family(
     "leaving",
     all_cases,
     _missing,
     _judge,
     lambda case: TESTS[case.axes.test].verb,
     batch=8,
-    category="reconvergence",
 )
 """Fragments that are demoted, terminated or discarded, and the masks of the remaining ones."""
 

@@ -28,7 +28,6 @@ from vkgroup.conformance.parts import wrong_subgroups
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.run import compile_batch, diagnosed_result, result_of_error
 from vkgroup.conformance.stages import Stage
-from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.device import Capabilities
 from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction import lanes, steps
@@ -136,7 +135,7 @@ def case_record(case: AnyCase, capabilities: Capabilities, seed: int) -> dict[st
     return {
         "kind": "case",
         "case": case.name,
-        "family": family_of(case).name,
+        "family": family_of(case).name.partition(".")[0],
         "sentence": case.sentence,
         "seed": seed,
         "device": folders.device_record(capabilities),
@@ -221,8 +220,6 @@ def _judged(executor: Executor, case: AnyCase, stage: Stage | None = None) -> Ve
         return Verdict(compiled.status, 0, 0, compiled.detail)
     try:
         if stage is not None:
-            assert isinstance(family, SubgroupFamily)
-            assert isinstance(case, Case)
             return family.judge(executor, [case], stage)[0]
         return family.judge(executor, [case])[0]
     except (DeviceLost, DispatchTimeout, Unwritable):

@@ -22,7 +22,6 @@ from vkgroup.conformance.parts import parts_of
 from vkgroup.conformance.plan import risk
 from vkgroup.conformance.run import Setup
 from vkgroup.conformance.stages import Stage
-from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.device import Capabilities
 from vkgroup.outputs.reproduction.jobs import Smallest, Trial, Tried, answer
 from vkgroup.record.causes import Cause
@@ -165,8 +164,7 @@ class Search:
 
     def _part(self, case: Case, tried: Tried) -> Stage | None:
         """Return the part of the stage with the fewest invocations that fails; None if none does."""
-        family = family_of(case)
-        if not isinstance(family, SubgroupFamily) or case.operation == EXAMPLE:
+        if family_of(case).program is None or case.operation == EXAMPLE:
             return None
         wrong = tried.wrong or [(0, 0)]  # crashes and wrong masks have no wrong lanes
         for stage in parts_of(case, support.subgroup_size(case, self._capabilities), wrong):
