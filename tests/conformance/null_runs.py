@@ -27,7 +27,7 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.null_device import SIZES, null_capabilities
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.stages import Stage
-from vkgroup.conformance.subgroup import Language
+from vkgroup.conformance.subgroup.family import Language
 from vkgroup.dispatch import Buffer
 from vkgroup.record.record import Status
 

@@ -6,10 +6,10 @@ import pytest
 from suite_runs import results_of
 
 from vkgroup.conformance import Status
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.hlsl_intrinsics import GLSL_OF, INTRINSICS
 from vkgroup.conformance.spellings.hlsl import HLSL, bucket, core_case
+from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.drivers import Driver
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import Editor, Rewrite, Words

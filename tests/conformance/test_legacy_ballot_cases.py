@@ -8,11 +8,11 @@ import pytest
 from suite_runs import matching, results_of
 
 from vkgroup.conformance import Status
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.older_ballots import OLDER
 from vkgroup.conformance.spellings import legacy_ballot as example
 from vkgroup.conformance.spellings.legacy_ballot import LEGACY_BALLOT
+from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.drivers import Driver
 from vkgroup.spirv import Module, grammar

@@ -18,9 +18,9 @@ from replay import SIZE, outcomes_of_others
 from suite_runs import matching
 
 from vkgroup.conformance import all_cases, family_of, plan
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.spellings.legacy_ballot import EXAMPLE
+from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.record.record import Status
 

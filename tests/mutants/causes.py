@@ -22,8 +22,8 @@ from vkgroup.base.errors import VkgroupError
 from vkgroup.compiler import validate
 from vkgroup.conformance.diagnosis import diagnose
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.subgroup import GLSL, observed
-from vkgroup.conformance.verdict import verdict_on
+from vkgroup.conformance.subgroup.expectation import verdict_on
+from vkgroup.conformance.subgroup.family import GLSL, observed
 from vkgroup.device import DeviceInfo
 from vkgroup.record.record import Status
 from vkgroup.workers.opening import open_device, select

@@ -15,9 +15,9 @@ from vkgroup.compiler import validate
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.instances import Instances
-from vkgroup.conformance.program import Entry, Program
-from vkgroup.conformance.subgroup import GLSL, observed
-from vkgroup.conformance.verdict import expected_of, verdict_on
+from vkgroup.conformance.subgroup.expectation import expected_of, verdict_on
+from vkgroup.conformance.subgroup.family import GLSL, observed
+from vkgroup.conformance.subgroup.shader import Entry, Program
 from vkgroup.record.record import Result, Status
 from vkgroup.spirv import Module
 

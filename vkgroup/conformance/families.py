@@ -9,9 +9,9 @@ from re import compile as compile_pattern
 from typing import Any, NamedTuple
 
 from vkgroup.base.garbage_collection import paused
-from vkgroup.conformance.cases import subgroup_cases, subgroup_names
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.globs import Globs, MayBegin
+from vkgroup.conformance.subgroup.cases import subgroup_cases, subgroup_names
 from vkgroup.spec.categories import Category
 
 
@@ -38,7 +38,7 @@ _LEAVING = (
 )
 
 _ENTRIES = (
-    _entry("subgroup", "subgroup:SUBGROUP", *(category.value for category in Category)),
+    _entry("subgroup", "subgroup.family:SUBGROUP", *(category.value for category in Category)),
     _entry("fragment", "fragment.family:FRAGMENT"),
     _entry("thread_group", "thread_group.family:THREAD_GROUP"),
     _entry("legacy_ballot", "spellings.legacy_ballot:LEGACY_BALLOT"),

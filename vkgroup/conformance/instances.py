@@ -8,7 +8,7 @@ of subgroupBallot are set for active invocations only).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,29 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import POISON, Flags, Indices, Words
 from vkgroup.conformance.evidence import Fault
-from vkgroup.conformance.program import SLOT_PLANES, Program
+from vkgroup.conformance.patterns import Pattern
 from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.conformance.stages import Recorded
+from vkgroup.conformance.stages import Recorded, Stage
+
+SLOT_PLANES = 5
+"""Planes of one slot in the outputs: whether it was executed, and the active mask's four words."""
+
+
+class Recording(Protocol):
+    """The parts of a `vkgroup.conformance.subgroup.shader.Program` that tell where its records are."""
+
+    stage: Stage
+    pattern: Pattern
+    subgroup_size: int
+    output_words: int
+
+    @property
+    def invocations(self) -> int:
+        """Words of a plane of the outputs."""
+
+    @property
+    def slots_at(self) -> int:
+        """The first word of the record of slots in the outputs."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +51,7 @@ class MaskFault:
     unseen: Words  # lanes that may be active without a report
     subgroups: Indices  # (rows, 2): group and subgroup of each row
     invocations: Indices  # (invocations, 3): group, subgroup and lane of each invocation
-    program: Program | None = None  # the batch
+    program: Recording | None = None  # the batch
 
 
 @dataclass(frozen=True)
@@ -79,7 +99,7 @@ def unpack(mask: Words, size: int) -> Flags:
     return bits[:, :size].astype(np.bool_)
 
 
-def read(program: Program, outputs: Words, ballot: bool) -> Instances:
+def read(program: Recording, outputs: Words, ballot: bool) -> Instances:
     """Return the dynamic instances in a batch's outputs, (program.output_words,).
 
     Without `ballot`, the shader recorded no active masks. Then all executing invocations of a subgroup count
@@ -165,7 +185,7 @@ def lane_faults(lane: NDArray[Any], sizes: NDArray[Any], size: int) -> list[str]
 
 
 def _mask_fault(
-    program: Program, rows: Indices, number: Indices, mask: Words, reported: Words, unseen: Words
+    program: Recording, rows: Indices, number: Indices, mask: Words, reported: Words, unseen: Words
 ) -> Fault | None:
     """Check that each active mask names exactly the invocations that reported it.
 

@@ -15,16 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.evidence import text_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import CATEGORIES, case_named, family_of, select_names
 from vkgroup.conformance.family import AnyCase, Family, TableCase
+from vkgroup.conformance.instances import Instances, pack
 from vkgroup.conformance.null_device import NullDevice, NullWork, null_capabilities
 from vkgroup.conformance.older_ballots import EXAMPLE
 from vkgroup.conformance.rules import rule_of_case
-from vkgroup.conformance.verdict import example
+from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.subgroup.cases import Case
+from vkgroup.conformance.subgroup.expectation import JudgedLanes, expected_of, results_of
+from vkgroup.conformance.subgroup.expectation import show as lane_text
+from vkgroup.conformance.subgroup.shader import Entry, Program
 from vkgroup.device import Capabilities, SizeControl, Subgroup
 from vkgroup.dispatch.bindings import ArrayBuffer, Resource
 from vkgroup.dispatch.commands import Command, DispatchCommand, TraceCommand
@@ -210,7 +214,7 @@ def _expectation(family: Family[Any], executor: Executor, case: AnyCase) -> list
         return [f"the case ends with an error: {error}"]
     if family.program is not None and isinstance(case, Case) and case.operation != EXAMPLE:
         program = family.program(executor, [case])
-        where, rows = example(program.entries[0], program)
+        where, rows = _example(program.entries[0], program)
         return [f"{where}:", *(f"{name}: {', '.join(_ends(texts))}" for name, texts in rows.items())]
     if verdict.values is not None:
         return _legal_values(verdict.values.expected)
@@ -267,3 +271,32 @@ def _ends(values: Sequence[Any] | npt.NDArray[Any]) -> Iterator[str]:
     if not whole:
         yield "…"
         yield from _ends(values[-_ENDS:])
+
+
+def _example(entry: Entry, program: Program) -> tuple[str, dict[str, list[str | None]]]:
+    """Return what each lane of one subgroup must record, if all its lanes execute the operation together.
+
+    Returns
+    -------
+    A phrase for the subgroup; and the texts of the lanes by name: ``input``, ``operand`` and ``expected``,
+    where None stands for any value. Barriers are as if each lane had seen the other lane's flag.
+    """
+    size, stage = program.subgroup_size, program.stage
+    none, lanes = np.zeros(1, np.int64), np.arange(size)[None]
+    active = np.ones((1, size), np.bool_)
+    instances = Instances(
+        size=size, slot=none, group=none, subgroup=none, number=none,
+        subgroups=(np.arange(max(stage.group_places // size, 1)),) * WORKGROUPS,
+        member=lanes, place=stage.places(none, none, lanes), active=active, recorded=active,
+        mask=pack(active), faults=(),
+    )  # fmt: skip
+    words = np.ones(program.output_words, np.uint32)
+    got, _ = results_of(entry, program, instances, words)
+    expected = expected_of(entry, instances, got)
+    judged = JudgedLanes(entry, program, instances, words, got, expected, ~active[..., None])
+    rows = judged.inputs(0)
+    defined = np.all(expected.defined[0], axis=-1).tolist()
+    rows["expected"] = [
+        expected.text((0, lane), lane_text) if defined[lane] else None for lane in lanes[0].tolist()
+    ]
+    return f"{judged.where(0)}, if all its {size} lanes are active", rows

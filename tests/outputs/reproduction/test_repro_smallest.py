@@ -14,11 +14,11 @@ from mutants.driver_errors import wrong_vote
 import vkgroup
 from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status, select
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of
 from vkgroup.conformance.parts import parts_of
 from vkgroup.conformance.run import Setup, run
+from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.outputs.reproduction import automatic, smallest
 from vkgroup.outputs.reproduction.automatic import Reproducer, make_reproducers
 from vkgroup.outputs.reproduction.folder import read

@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from vkgroup.base.sampler import Sampler
 from vkgroup.conformance import support
-from vkgroup.conformance.case import Case
-from vkgroup.conformance.cases import REQUIRED_SIZES, STAGES
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family, TableCase
@@ -22,10 +20,11 @@ from vkgroup.conformance.fragment.drawn import Probe, stored, verdicts
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
 from vkgroup.conformance.intrinsics import EXTENSION
 from vkgroup.conformance.patterns import LEAVES, patterns_of
-from vkgroup.conformance.program import Spelling
 from vkgroup.conformance.quad_control.scene_tests import TESTS
 from vkgroup.conformance.quad_control.values import image_levels, maximal_reconvergence, quad_modes, votes
-from vkgroup.conformance.subgroup import LLVM_BATCH, Language
+from vkgroup.conformance.subgroup.cases import REQUIRED_SIZES, STAGES, Case
+from vkgroup.conformance.subgroup.family import LLVM_BATCH, Language, missing
+from vkgroup.conformance.subgroup.shader import Spelling
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.spec.categories import Category
@@ -167,7 +166,7 @@ def _core_case(case: Case) -> Case:
 
 def _votes_missing(case: Case, capabilities: Capabilities) -> list[str]:
     """Return the requirements of a case that the device lacks."""
-    needs = [need for need in support.missing(_core_case(case), capabilities) if "CLUSTERED" not in need]
+    needs = [need for need in missing(_core_case(case), capabilities) if "CLUSTERED" not in need]
     wanted = ["shaderQuadControl", *(["shaderMaximalReconvergence"] if case.stage == "fragment" else [])]
     needs += [feature for feature in wanted if feature not in capabilities.features]
     return needs + support.lacking_quads(case.stage, capabilities)

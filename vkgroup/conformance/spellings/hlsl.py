@@ -11,7 +11,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import cache
 
 from vkgroup.conformance import support
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.family import Family
 from vkgroup.conformance.hlsl_intrinsics import (
     GLSL_OF,
@@ -20,11 +19,12 @@ from vkgroup.conformance.hlsl_intrinsics import (
     intrinsic_of,
     row_numbers,
 )
-from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import Pattern, patterns_of
-from vkgroup.conformance.program import Spelling
 from vkgroup.conformance.stages import Stage, WorkgroupStage
-from vkgroup.conformance.subgroup import Language
+from vkgroup.conformance.subgroup.cases import Case
+from vkgroup.conformance.subgroup.family import Language, missing
+from vkgroup.conformance.subgroup.operands import choices
+from vkgroup.conformance.subgroup.shader import Spelling
 from vkgroup.device import Capabilities
 from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
 
@@ -143,7 +143,7 @@ def _missing(case: Case, capabilities: Capabilities) -> list[str]:
     active lanes.
     """
     wanted = ["ballot", *(["vote"] if case.stage == "fragment" else [])]
-    needs = support.missing(core_case(case), capabilities)
+    needs = missing(core_case(case), capabilities)
     needs = [need for need in needs if need != "subgroupBroadcastDynamicId"]
     return list(dict.fromkeys(needs + support.lacking_operations(wanted, capabilities)))
 

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from vkgroup.compiler import Target
 from vkgroup.conformance import evidence, support
 from vkgroup.conformance.arrays import Flags
-from vkgroup.conformance.case import Case
-from vkgroup.conformance.cases import REQUIRED_SIZES, STAGES
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
@@ -30,9 +28,10 @@ from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.intrinsics import instruction
 from vkgroup.conformance.older_ballots import BALLOT, EXAMPLE, FORMS, OLDER, VOTE, Older
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.program import Spelling
 from vkgroup.conformance.stages import Stage
-from vkgroup.conformance.subgroup import Language
+from vkgroup.conformance.subgroup.cases import REQUIRED_SIZES, STAGES, Case
+from vkgroup.conformance.subgroup.family import Language, missing
+from vkgroup.conformance.subgroup.shader import Spelling
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Status
 from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
@@ -71,7 +70,7 @@ def _missing(case: Case, capabilities: Capabilities) -> list[str]:
     if case.operation == EXAMPLE:
         return _missing_of(OLDER["OpSubgroupBallotKHR"], case, capabilities)
     core = core_case(case)
-    needs = support.missing(core, capabilities)
+    needs = missing(core, capabilities)
     if case.form == "declared":
         own = f"VK_SUBGROUP_FEATURE_{core.category.upper()}_BIT"
         not_needed = ("VK_SUBGROUP_FEATURE_BALLOT_BIT", own, "subgroupBroadcastDynamicId")

@@ -19,7 +19,6 @@ from vkgroup.base.errors import (
     is_device_error,
 )
 from vkgroup.base.files import Unwritable
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of
@@ -28,6 +27,7 @@ from vkgroup.conformance.parts import wrong_subgroups
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.run import compile_batch, diagnosed_result, result_of_error
 from vkgroup.conformance.stages import Stage
+from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.device import Capabilities
 from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction import lanes, steps

@@ -13,8 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vkgroup.conformance import support
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.families import family_of, select
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.older_ballots import EXAMPLE
@@ -22,6 +20,8 @@ from vkgroup.conformance.parts import parts_of
 from vkgroup.conformance.plan import risk
 from vkgroup.conformance.run import Setup
 from vkgroup.conformance.stages import Stage
+from vkgroup.conformance.subgroup.cases import Case
+from vkgroup.conformance.subgroup.family import subgroup_size
 from vkgroup.device import Capabilities
 from vkgroup.outputs.reproduction.jobs import Smallest, Trial, Tried, answer
 from vkgroup.record.causes import Cause
@@ -167,7 +167,7 @@ class Search:
         if family_of(case).program is None or case.operation == EXAMPLE:
             return None
         wrong = tried.wrong or [(0, 0)]  # crashes and wrong masks have no wrong lanes
-        for stage in parts_of(case, support.subgroup_size(case, self._capabilities), wrong):
+        for stage in parts_of(case, subgroup_size(case, self._capabilities), wrong):
             found = self._run(Trial(case, stage))
             if found is not None and self._fails(found.result):
                 return stage

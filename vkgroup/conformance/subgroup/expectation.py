@@ -1,4 +1,4 @@
-"""Verdicts on cases of subgroup operations, lane by lane."""
+"""Expectation: the legal values of each lane, by the reference functions, and the verdict on a record."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vkgroup.conformance import barriers, evidence
 from vkgroup.conformance.arrays import Array, Flags, Words
-from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Barrier
+from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.comparison import Description, Expected, Verdict, legal, verdict_of
-from vkgroup.conformance.instances import Instances, hex_of, pack
-from vkgroup.conformance.program import Entry, Program, result_type
-from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.instances import Instances, hex_of
+from vkgroup.conformance.subgroup.shader import Entry, Program, result_type
 from vkgroup.programs.glsl_types import from_planes
 from vkgroup.record.record import Status
 from vkgroup.reference import precision
@@ -94,7 +92,7 @@ def verdict_on(entry: Entry, program: Program, instances: Instances, outputs: Wo
     if instances.faults:
         shown, masks = instances.shown, instances.mask_fault or instances.layout_fault
         return Verdict(Status.FAIL, 0, 0, "; ".join(instances.faults), shown, masks=masks)
-    got, sound = _results(entry, program, instances, outputs)
+    got, sound = results_of(entry, program, instances, outputs)
     expected = expected_of(entry, instances, got)
     recorded = instances.recorded[..., None]
     judged = expected.defined & recorded
@@ -116,7 +114,7 @@ def verdict_on(entry: Entry, program: Program, instances: Instances, outputs: Wo
     )
 
 
-def _results(entry: Entry, program: Program, instances: Instances, outputs: Words) -> tuple[Array, Flags]:
+def results_of(entry: Entry, program: Program, instances: Instances, outputs: Words) -> tuple[Array, Flags]:
     """Return each lane's record, (rows, size, components), and whether it is a valid value of its type."""
     n, slots = program.invocations, program.pattern.slots
     planes = outputs[entry.at : entry.at + slots * entry.planes * n].reshape(slots, entry.planes, n)
@@ -139,7 +137,11 @@ def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
     if entry.case.operation in BUILTIN_VARIABLES:
         return _expected_variable(entry, instances)
     if entry.case.operation in BARRIERS:
-        return _expected_barrier(BARRIERS[entry.case.operation], instances, got)
+        where = instances.slot, instances.group, instances.subgroup
+        barrier_value, seen = barriers.expected(
+            BARRIERS[entry.case.operation], got, *where, instances.active, instances.recorded
+        )
+        return Expected(barrier_value, barrier_value, seen, bits=True)
     operation = SUBGROUP_OPERATIONS[entry.case.operation]
     case, active = entry.case, instances.active
     value = entry.feed.values[instances.place] if entry.feed is not None else None
@@ -207,66 +209,6 @@ def _expected_variable(entry: Entry, instances: Instances) -> Expected:
         return Expected(value, value, defined, bits=True)
     lanes: Lanes = reference_of(name)(instances.active)
     return Expected(lanes.value, lanes.value, lanes.defined, bits=True)
-
-
-def _next_active(active: Flags) -> NDArray[np.int64]:
-    """Return for each lane the next active one above it, else the lowest active one: (rows, size)."""
-    size = active.shape[1]
-    lane = np.where(active, np.arange(size), size)
-    above = np.minimum.accumulate(lane[:, ::-1], axis=1)[:, ::-1]
-    above = np.concatenate([above[:, 1:], np.full((len(active), 1), size)], axis=1)
-    return np.asarray(np.where(above < size, above, lane.min(axis=1, keepdims=True)) % size)
-
-
-def _expected_barrier(barrier: Barrier, instances: Instances, got: Array) -> Expected:
-    """Return whether a lane must have seen the flag, and the cell that it then must read, in each round.
-
-    A lane that did not see a message's flag has no defined result.
-    """
-    following = _next_active(instances.active)
-    cell = instances.subgroup[:, None] * instances.size + following
-    group = np.broadcast_to(instances.group[:, None], cell.shape).astype(np.uint32)
-    # Stores of helper invocations have no effect, so no lane has to read them.
-    written = np.take_along_axis(instances.recorded, following, axis=1)
-    value = np.zeros(got.shape, np.uint32)
-    defined = np.zeros(got.shape, np.bool_)
-    for number in range(ROUNDS):
-        round_ = (instances.slot * ROUNDS + number)[:, None].astype(np.uint32)
-        value[..., 2 * number + 1] = barriers.value_of(cell.astype(np.uint32), round_, group)
-        flag = got[..., 2 * number]
-        value[..., 2 * number] = 1 if barrier.kind == "exchange" else np.minimum(flag, 1)
-        defined[..., 2 * number] = instances.recorded & ((flag != 0) | (barrier.kind == "exchange"))
-        defined[..., 2 * number + 1] = (flag == 1) & written & instances.recorded
-    return Expected(value, value, defined, bits=True)
-
-
-def example(entry: Entry, program: Program) -> tuple[str, dict[str, list[str | None]]]:
-    """Return what each lane of one subgroup must record, if all its lanes execute the operation together.
-
-    Returns
-    -------
-    A phrase for the subgroup; and the texts of the lanes by name: ``input``, ``operand`` and ``expected``,
-    where None stands for any value. Barriers are as if each lane had seen the other lane's flag.
-    """
-    size, stage = program.subgroup_size, program.stage
-    none, lanes = np.zeros(1, np.int64), np.arange(size)[None]
-    active = np.ones((1, size), np.bool_)
-    instances = Instances(
-        size=size, slot=none, group=none, subgroup=none, number=none,
-        subgroups=(np.arange(max(stage.group_places // size, 1)),) * WORKGROUPS,
-        member=lanes, place=stage.places(none, none, lanes), active=active, recorded=active,
-        mask=pack(active), faults=(),
-    )  # fmt: skip
-    words = np.ones(program.output_words, np.uint32)
-    got, _ = _results(entry, program, instances, words)
-    expected = expected_of(entry, instances, got)
-    judged = JudgedLanes(entry, program, instances, words, got, expected, ~active[..., None])
-    rows = judged.inputs(0)
-    defined = np.all(expected.defined[0], axis=-1).tolist()
-    rows["expected"] = [
-        expected.text((0, lane), show) if defined[lane] else None for lane in lanes[0].tolist()
-    ]
-    return f"{judged.where(0)}, if all its {size} lanes are active", rows
 
 
 def show(value: Array) -> str:

@@ -5,27 +5,48 @@ Cases of one stage, pattern, shape and subgroup size make one program, and one d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from vkgroup.conformance import support
 from vkgroup.conformance.arrays import Words, poisoned
 from vkgroup.conformance.barriers import BARRIERS, ROW, SEEN_TO_HANG
-from vkgroup.conformance.case import Case
-from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor, run_around
 from vkgroup.conformance.family import Family
-from vkgroup.conformance.instances import Instances, read
+from vkgroup.conformance.instances import SLOT_PLANES, Instances, read
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.program import SLOT_PLANES, Program, Spelling, build, result_type
-from vkgroup.conformance.stages import FRAMEBUFFER, TICKETS, FramebufferStage, Stage, TicketStage
-from vkgroup.conformance.verdict import verdict_on
+from vkgroup.conformance.stages import (
+    FRAMEBUFFER,
+    GROUP_CELLS,
+    TICKETS,
+    FramebufferStage,
+    Stage,
+    TicketStage,
+    stage_of,
+)
+from vkgroup.conformance.subgroup.cases import Case, subgroup_cases
+from vkgroup.conformance.subgroup.expectation import verdict_on
+from vkgroup.conformance.subgroup.operands import choices
+from vkgroup.conformance.subgroup.shader import Program, Spelling, build, result_type
+from vkgroup.conformance.support import (
+    DRAWN,
+    STAGE_FEATURES,
+    STORES,
+    has_ballot,
+    lacking_quads,
+    lacking_stages,
+    preserved_denormals,
+)
 from vkgroup.device import Capabilities
 from vkgroup.programs.glsl_types import is_long, planes
+from vkgroup.spec.categories import Category
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.limits import QUAD_SIZE
+from vkgroup.spec.operations import OperandKind
+from vkgroup.spec.stages import WORKGROUP_STAGES
 from vkgroup.spirv import Module
 
 BATCH = 32
@@ -55,6 +76,98 @@ HEADER = 8
 """Words of the record in the framebuffer: lane, subgroup, size, whether executed, and the mask."""
 
 
+def subgroup_size(case: Case, capabilities: Capabilities) -> int:
+    """Return the subgroup size at which a case runs on a device."""
+    return case.subgroup_size or capabilities.subgroup.size
+
+
+def missing(case: Case, capabilities: Capabilities) -> list[str]:
+    """Return the requirements of a case that the device lacks, by Vulkan's names; empty if none."""
+    parts = [_of_subgroups, _of_stage, _of_type, _of_operand, *([_of_size] if case.subgroup_size else [])]
+    return [need for part in parts for need in part(case, capabilities)]
+
+
+def _of_subgroups(case: Case, capabilities: Capabilities) -> Iterator[str]:
+    """Yield the lacking stage, and the category's bit and features, if it is not in Vulkan 1.1."""
+    category, features = Category(case.category), capabilities.features
+    yield from lacking_stages((case.stage,), capabilities)
+    if category.declared not in capabilities.subgroup.supported_operations:
+        yield category.feature
+    yield from (name for name in category.features if name not in features)
+    nv = "VK_NV_shader_subgroup_partitioned"
+    if category is Category.PARTITIONED and nv not in capabilities.extensions:
+        yield from [] if "shaderSubgroupPartitioned" in features else [f"{nv} or shaderSubgroupPartitioned"]
+    least = patterns_of(case.stage)[case.pattern].least_size
+    if subgroup_size(case, capabilities) < least:
+        yield f"a subgroup size of at least {least} (smaller ones execute nothing)"
+
+
+def _of_stage(case: Case, capabilities: Capabilities) -> Iterator[str]:
+    """Yield the lacking requirements of the stage and the pattern apart from subgroup operations."""
+    pattern = patterns_of(case.stage)[case.pattern]
+    without = STORES if case.shape == FRAMEBUFFER else ()
+    needed = [name for name in STAGE_FEATURES.get(case.stage, ()) if name not in without]
+    yield from (name for name in needed if name not in capabilities.features)
+    if case.stage in DRAWN and capabilities.subgroup.size < QUAD_SIZE:
+        yield f"a subgroup size of at least {QUAD_SIZE} (the fragments of a draw are shaded in quads)"
+    if case.category == "quad":
+        yield from lacking_quads(case.stage, capabilities)
+    yield from (name for name in pattern.leave.features if name not in capabilities.features)
+    observed = case.stage not in WORKGROUP_STAGES or not pattern.uniform or case.operation in BARRIERS
+    if observed and not has_ballot(capabilities):
+        yield "VK_SUBGROUP_FEATURE_BALLOT_BIT (to observe the active mask)"
+
+
+def _of_type(case: Case, capabilities: Capabilities) -> Iterator[str]:
+    needed = (*case.glsl_type.scalar.subgroup_features, *(["longVector"] if is_long(case.glsl_type) else []))
+    yield from (name for name in needed if name not in capabilities.features)
+    control = f"shaderSignedZeroInfNanPreserveFloat{case.preserved_width}"
+    if case.preserved_width and not capabilities.float_controls.get(control, False):
+        yield control
+
+
+def _of_operand(case: Case, capabilities: Capabilities) -> Iterator[str]:
+    size = subgroup_size(case, capabilities)
+    if case.operation in BARRIERS:
+        lanes = -(-_invocations(case) // size) * size
+        if lanes > GROUP_CELLS and case.stage in WORKGROUP_STAGES:
+            yield f"at most {GROUP_CELLS} lanes a workgroup"
+        return
+    operand = choices(case.operation).get(case.operand)
+    if operand is None:
+        return
+    if operand.cluster > size:
+        yield f"a subgroup size of at least {operand.cluster} (it is {size}; larger clusters are undefined)"
+        return
+    if operand.observes and not has_ballot(capabilities):
+        yield "VK_SUBGROUP_FEATURE_BALLOT_BIT (to make the operand)"
+    dynamic_ids = "subgroupBroadcastDynamicId"
+    operands = SUBGROUP_OPERATIONS[case.operation].operands
+    constant_id = any(row.kind is OperandKind.ID and row.constant for row in operands)
+    if operand.dynamic and constant_id and dynamic_ids not in capabilities.features:
+        yield dynamic_ids
+
+
+def _of_size(case: Case, capabilities: Capabilities) -> Iterator[str]:
+    control, size = capabilities.size_control, case.subgroup_size
+    if not control.supported:
+        yield "subgroupSizeControl"
+        return
+    if case.stage not in control.required_size_stages:
+        yield f"requiredSubgroupSizeStages with the {case.stage} stage"
+    least, most = control.min_size, control.max_size
+    if not least <= size <= most:
+        yield f"a subgroup size of {size} (minSubgroupSize {least}, maxSubgroupSize {most})"
+    invocations = _invocations(case)
+    if case.stage in WORKGROUP_STAGES and size * control.max_compute_workgroup_subgroups < invocations:
+        yield f"maxComputeWorkgroupSubgroups of at least {-(-invocations // size)}"
+
+
+def _invocations(case: Case) -> int:
+    """Return the number of invocations in a workgroup of a case."""
+    return stage_of(case.stage, case.shape, patterns_of(case.stage)[case.pattern].partial).group_places
+
+
 @dataclass(frozen=True)
 class Language:
     """How a family writes the operations: the names in its shaders, and their compilation."""
@@ -72,10 +185,10 @@ class Language:
         core = [self.core(case) for case in cases]
         return build(
             core,
-            size=support.subgroup_size(core[0], capabilities),
+            size=subgroup_size(core[0], capabilities),
             seed=executor.seed,
-            ballot=support.has_ballot(capabilities),
-            denormals=support.preserved_denormals(capabilities) if self.special_floats else frozenset(),
+            ballot=has_ballot(capabilities),
+            denormals=preserved_denormals(capabilities) if self.special_floats else frozenset(),
             spelling=self.spelling(cases),
             stage=stage,
         )
@@ -129,7 +242,7 @@ GLSL = Language(special_floats=True)
 SUBGROUP = Family(
     "subgroup",
     subgroup_cases,
-    support.missing,
+    missing,
     GLSL.judge,
     _batch_key,
     _batch_size,
@@ -141,7 +254,7 @@ SUBGROUP = Family(
 def observed(executor: Executor, program: Program, module: Module) -> tuple[Words, Instances]:
     """Run a module of a program; return its outputs and the dynamic instances."""
     outputs = _outputs(executor, program, module)
-    return outputs, read(program, outputs, support.has_ballot(executor.capabilities))
+    return outputs, read(program, outputs, has_ballot(executor.capabilities))
 
 
 def _outputs(executor: Executor, program: Program, module: Module) -> Words:
