@@ -31,7 +31,7 @@ LAYERS = {
     "record": 1_640,
     "workers": 3_000,
     "programs": 3_020,
-    "conformance": 20_690,
+    "conformance": 20_750,
     "check": 7_250,
     "probe": 2_130,
     "cost": 730,

@@ -18,6 +18,7 @@ from vkgroup.conformance import Status, cases_by_name, family_of, select
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.subgroup import data, family
 from vkgroup.conformance.subgroup.cases import subgroup_cases
+from vkgroup.conformance.subgroup.expectation import verdict_on
 from vkgroup.conformance.subgroup.operands import CHOICES
 from vkgroup.conformance.subgroup.shader import build
 from vkgroup.device import Subgroup
@@ -171,15 +172,11 @@ def test_partitions_admit_rounding_and_no_more(operation) -> None:
     name = f"partitioned.compute.subgroupPartitioned{operation}NV.float.all.rounding.equal"
     simulated = SimulatedDevice([cases_by_name()[name]], size=32)
     (entry,) = simulated.program.entries
-    verdict = conformance.verdict.verdict_on(
-        entry, simulated.program, simulated.instances(), simulated.outputs
-    )
+    verdict = verdict_on(entry, simulated.program, simulated.instances(), simulated.outputs)
     assert (verdict.status, verdict.undefined) == (Status.PASS, 0)
     result = simulated.result(entry)
     result[0] = (result[0].view(np.float32) * np.float32(1.001)).view(np.uint32)
-    verdict = conformance.verdict.verdict_on(
-        entry, simulated.program, simulated.instances(), simulated.outputs
-    )
+    verdict = verdict_on(entry, simulated.program, simulated.instances(), simulated.outputs)
     assert verdict.status == Status.FAIL
     assert "operand 0x" in verdict.detail
 

@@ -6,7 +6,7 @@ results, reports) uses only `AnyCase` and `Family`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -50,6 +50,40 @@ class TableCase(Generic[Axes]):
         for value in self.axes:
             parts += value if isinstance(value, tuple) else (value,)
         return ".".join(filter(None, parts))
+
+
+Values = Iterable[Any] | Callable[..., Iterable[Any]]
+
+
+def table(
+    category: str, axes: Callable[..., Axes], sentence: Callable[[Axes], str], **values: Values
+) -> Callable[[], Iterator[TableCase[Axes]]]:
+    """Return a function that yields a case for each combination of the axes' values, the last axis fastest.
+
+    Parameters
+    ----------
+    category : of all cases.
+    axes : the NamedTuple of the axes, which gives their order in the name.
+    sentence : axes → what the case tests.
+    values : of each axis by name, in the order of the combinations. A function of the values of the axes
+        before returns those that are combined with these.
+    """
+
+    def rows(chosen: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if len(chosen) == len(values):
+            yield chosen
+            return
+        name = list(values)[len(chosen)]
+        own = values[name]
+        for value in own(*chosen.values()) if callable(own) else own:
+            yield from rows(chosen | {name: value})
+
+    def cases() -> Iterator[TableCase[Axes]]:
+        for row in rows({}):
+            combined = axes(**row)
+            yield TableCase(category, combined, sentence(combined))
+
+    return cases
 
 
 def _alone(case: Any) -> Hashable:

@@ -15,7 +15,7 @@ from vkgroup.base.sampler import Sampler
 from vkgroup.conformance import support
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import Family, TableCase
+from vkgroup.conformance.family import Family, TableCase, table
 from vkgroup.conformance.fragment.drawn import Probe, stored, verdicts
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
 from vkgroup.conformance.intrinsics import EXTENSION
@@ -75,11 +75,14 @@ class SceneAxes(NamedTuple):
 SceneCase = TableCase[SceneAxes]
 
 
-def _cases() -> Iterator[SceneCase]:
-    for name, test in TESTS.items():
-        for scene in test.scenes:
-            sentence = f"In {SCENES[scene].sentence}, {test.sentence}."
-            yield TableCase("quad_control", SceneAxes("scene", name, scene), sentence)
+_CASES = table(
+    "quad_control",
+    SceneAxes,
+    lambda axes: f"In {SCENES[axes.scene].sentence}, {TESTS[axes.test].sentence}.",
+    kind=("scene",),
+    test=TESTS,
+    scene=lambda kind, test: TESTS[test].scenes,
+)
 
 
 def _missing(case: SceneCase, capabilities: Capabilities) -> list[str]:
@@ -132,7 +135,7 @@ def _verdicts(executor: Executor, cases: list[SceneCase]) -> list[Verdict]:
         return verdicts(executor, module, scene, tests, {1: (image, Sampler())})
 
 
-FULL_QUADS = Family("quad_control.scene", _cases, _missing, _verdicts, _batch_key, batch=len(TESTS))
+FULL_QUADS = Family("quad_control.scene", _CASES, _missing, _verdicts, _batch_key, batch=len(TESTS))
 """Tests of full quads on the scenes of the fragment cases."""
 
 

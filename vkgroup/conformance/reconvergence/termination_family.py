@@ -19,6 +19,7 @@ from vkgroup.conformance.fragment.scenes import GRID
 from vkgroup.conformance.instances import hex_of, pack, unpack
 from vkgroup.conformance.reconvergence.family import FEATURES
 from vkgroup.conformance.reconvergence.termination import (
+    CASES,
     COUNT,
     PLANES,
     SELECTIONS,
@@ -27,7 +28,6 @@ from vkgroup.conformance.reconvergence.termination import (
     VERBS,
     TerminationCase,
     Test,
-    all_cases,
     source_of,
 )
 from vkgroup.conformance.recording import Recorder
@@ -86,7 +86,7 @@ def _judge_one(executor: Executor, case: TerminationCase) -> Verdict:
 
 TERMINATED_FRAGMENTS = Family(
     "leaving",
-    all_cases,
+    CASES,
     _missing,
     _judge,
     lambda case: TESTS[case.axes.test].verb,
