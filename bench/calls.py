@@ -26,7 +26,7 @@ import numpy as np
 import vkgroup
 from vkgroup import kernels
 from vkgroup.bench.definition import Data
-from vkgroup.bench.overhead import Work
+from vkgroup.bench.overhead import CallWork
 from vkgroup.dispatch import Device, Dispatch, PendingRun
 from vkgroup.kernels.sort import plan_sort
 
@@ -156,7 +156,7 @@ def peer_rows(device: Device, finish: dict[str, Call]) -> dict[str, Row]:
     for title, row in rows.items():
         for peer in PEERS:
             if peer.available(device) is None and not (title == RECORDED and peer.name == "wgpu"):
-                prepared: Any = peer.prepare(device, Work(1, 1, title == RECORDED), Data({}, {}))
+                prepared: Any = peer.prepare(device, CallWork(1, 1, title == RECORDED), Data({}, {}))
                 row[peer.name] = prepared._call
                 finish[peer.name] = lambda: None
     return rows

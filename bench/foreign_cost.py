@@ -23,8 +23,8 @@ from ncnn_options import needed, option_sets
 from ncnn_shaders import local_size
 from real_shaders.ncnn_source import DEVICE_MACROS, source_of
 
-from vkgroup.compiler import Target, compile_file, compile_source
-from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of
+from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
+from vkgroup.cost import CompileJob, CompileStatus, Cost, costs_of_jobs, job_of
 from vkgroup.device.fetched import gpu_of
 from vkgroup.spirv import Module
 from vkgroup.workers.multi_device import choose
@@ -123,7 +123,7 @@ def modules(roots: Mapping[str, Path]) -> Iterator[tuple[Foreign, Module]]:
         root = roots[shader.project]
         if shader.project == "ggml":
             entry = configuration(shader.name, variants[shader.name])
-            target = next(target for target in Target if entry["target"] == _version(target))
+            target = next(target for target in TargetEnvironment if entry["target"] == _version(target))
             yield shader, compile_file(folder / entry["shader"], defines=entry["defines"], target=target)
         elif shader.project == "ncnn":
             yield shader, _ncnn(root / "src", shader.name)
@@ -135,16 +135,16 @@ def modules(roots: Mapping[str, Path]) -> Iterator[tuple[Foreign, Module]]:
                 compiler="dxc",
                 # HLSL counts constant buffers, buffers that are read, and others apart from each other.
                 register_shifts={"t": 8, "u": 16},
-                target=Target.VULKAN_1_2,
+                target=TargetEnvironment.VULKAN_1_2,
             )
             yield shader, module
         else:
             file = root / "shaders" / shader.name
             includes = [root / "shaders" / "includes" / "glsl"]
-            yield shader, compile_file(file, include_paths=includes, target=Target.VULKAN_1_2)
+            yield shader, compile_file(file, include_paths=includes, target=TargetEnvironment.VULKAN_1_2)
 
 
-def _version(target: Target) -> str:
+def _version(target: TargetEnvironment) -> str:
     return ".".join(map(str, target.vulkan_version))
 
 
@@ -159,12 +159,12 @@ def _ncnn(root: Path, name: str) -> Module:
     file = folder / f"{name}.comp"
     size = local_size(source_of(file, root / "gpu.cpp", used, support))
     text = source_of(file, root / "gpu.cpp", used, support, DEVICE_MACROS, size)
-    return compile_source(text, stage="compute", include_paths=[folder], target=Target.VULKAN_1_1)
+    return compile_source(text, stage="compute", include_paths=[folder], target=TargetEnvironment.VULKAN_1_1)
 
 
 def measure(roots: Mapping[str, Path], choice: str) -> None:
     """Compile the shaders for each device, and write the costs after each."""
-    jobs: list[tuple[Foreign, Job]] = [
+    jobs: list[tuple[Foreign, CompileJob]] = [
         (shader, job_of(module, specialization=shader.specialization)) for shader, module in modules(roots)
     ]
     devices = choose(choice)
@@ -214,14 +214,14 @@ _EXAMPLES = {
 }
 """Columns of the table of examples, by device and subgroup size."""
 
-_FAILED = (Status.REJECTED, Status.CRASH, Status.TIMEOUT)
+_FAILED = (CompileStatus.REJECTED, CompileStatus.CRASH, CompileStatus.TIMEOUT)
 
 
 def page(data: dict[str, Any]) -> str:
     """Return the page of recorded costs."""
     rows = data["costs"]
     devices = list(dict.fromkeys(row["device"] for row in rows))
-    compiled = sum(row["status"] == Status.COMPILED for row in rows)
+    compiled = sum(row["status"] == CompileStatus.COMPILED for row in rows)
     projects = ", ".join(f"{name} {revision}" for name, revision in data["revisions"].items())
     parts = [
         "# Static cost of shaders of other projects",
@@ -262,8 +262,8 @@ def _counts(rows: Sequence[dict[str, Any]]) -> str:
         for its in by_device.values():
             statuses = {row["status"] for row in its}
             counts["failed"] += bool(statuses & set(_FAILED))
-            counts["compiled"] += statuses == {Status.COMPILED}
-            counts["lacking"] += Status.NOT_SUPPORTED in statuses
+            counts["compiled"] += statuses == {CompileStatus.COMPILED}
+            counts["lacking"] += CompileStatus.NOT_SUPPORTED in statuses
             counts["spilled"] += any(row["quantities"].get("spills") for row in its)
         cells = (counts[name] or "" for name in ("compiled", "lacking", "failed", "spilled"))
         lines.append(f"| {shader.project} | {shader.title} | {' | '.join(map(str, cells))} |")
@@ -274,7 +274,7 @@ def _reasons(rows: Sequence[dict[str, Any]]) -> str:
     """Return a list of the reasons why shaders do not compile, with the shaders and GPUs."""
     reasons: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        if row["status"] != Status.COMPILED and row["device"] != "turnip:702":
+        if row["status"] != CompileStatus.COMPILED and row["device"] != "turnip:702":
             lines = row["detail"].splitlines()
             # The last words of NVK's compiler follow the name of a thread.
             words = " ".join(line for line in lines[:3] if not line.startswith("thread "))
@@ -285,7 +285,7 @@ def _reasons(rows: Sequence[dict[str, Any]]) -> str:
     ):
         devices = ", ".join(dict.fromkeys(row["device"] for row in its))
         shaders = ", ".join(dict.fromkeys(row["shader"] for row in its))
-        what = "lacks" if status == Status.NOT_SUPPORTED else f"{status}:"
+        what = "lacks" if status == CompileStatus.NOT_SUPPORTED else f"{status}:"
         lines.append(f"- {what} {words}: {shaders} for {devices}.")
     return "\n".join(lines)
 
@@ -306,8 +306,8 @@ def _examples(rows: Sequence[dict[str, Any]]) -> str:
 def _cell(row: dict[str, Any] | None) -> str:
     if row is None:
         return "–"
-    if row["status"] != Status.COMPILED:
-        return "lacks a feature" if row["status"] == Status.NOT_SUPPORTED else str(row["status"])
+    if row["status"] != CompileStatus.COMPILED:
+        return "lacks a feature" if row["status"] == CompileStatus.NOT_SUPPORTED else str(row["status"])
     quantities = row["quantities"]
     spills = quantities.get("spills", 0)
     text = f"{quantities['vector_registers']:g}, {quantities['instructions']:,.0f}"

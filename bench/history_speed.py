@@ -28,7 +28,7 @@ from typing import Any
 
 from vkgroup.conformance import Result, Status, select
 from vkgroup.outputs import history
-from vkgroup.outputs.history import Kind, RunInfo
+from vkgroup.outputs.history import RunInfo, RunKind
 from vkgroup.record.run import versions
 
 BATCH = 64
@@ -67,7 +67,9 @@ def fill(path: Path, runs: int, results: int, seed: int = 0) -> None:
     with history.open(path, write=True) as database:
         for number in range(runs):
             started = f"2026-01-01T{number:02}:00:00+00:00"
-            writer = database.begin(RunInfo("", Kind.CONFORM, "Synthetic", f"{number}", "0", started, seed=0))
+            writer = database.begin(
+                RunInfo("", RunKind.CONFORM, "Synthetic", f"{number}", "0", started, seed=0)
+            )
             for start in range(0, len(current), BATCH):
                 writer.add(current[start : start + BATCH])
             writer.finish(300.0, dict(Counter(entry.status.value for entry in current)))

@@ -18,8 +18,8 @@ from typing import Any
 
 from vkgroup.base import resources
 from vkgroup.compiler import compile_file
-from vkgroup.compiler.request import Target
-from vkgroup.cost import Cost, Job, Status, costs_of_jobs
+from vkgroup.compiler.request import TargetEnvironment
+from vkgroup.cost import CompileJob, CompileStatus, Cost, costs_of_jobs
 from vkgroup.device.fetched import gpu_of, representatives
 from vkgroup.workers.opening import select
 
@@ -57,7 +57,7 @@ def measure() -> dict[str, Any]:
     """Return the costs of all pairs, and when and with which drivers they were made."""
     devices = [select(choice) for choice in representatives()]
     versions = [
-        (name, version, Job(compile_file(path, target=Target.VULKAN_1_2).to_bytes()))
+        (name, version, CompileJob(compile_file(path, target=TargetEnvironment.VULKAN_1_2).to_bytes()))
         for name, *paths in pairs()
         for version, path in zip(("subgroup", "shared"), paths, strict=True)
     ]
@@ -86,7 +86,9 @@ def _row(kernel: str, version: str, device: str, cost: Cost) -> dict[str, Any]:
 def page(data: dict[str, Any]) -> str:
     """Return the page of recorded costs."""
     rows = data["costs"]
-    failed = [row for row in rows if row["status"] not in (Status.COMPILED, Status.NOT_SUPPORTED)]
+    failed = [
+        row for row in rows if row["status"] not in (CompileStatus.COMPILED, CompileStatus.NOT_SUPPORTED)
+    ]
     better = [key for key, (subgroup, shared) in _estimates(rows).items() if shared < subgroup]
     parts = [
         "# Static cost of the kernels",
@@ -116,7 +118,7 @@ def _estimates(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, int], tup
     found: dict[tuple[str, str, int], dict[str, float]] = {}
     for row in rows:
         value = next((row["quantities"][name] for name in ESTIMATES if name in row["quantities"]), None)
-        if row["status"] == Status.COMPILED and value is not None:
+        if row["status"] == CompileStatus.COMPILED and value is not None:
             key = (row["kernel"], row["device"], row["subgroup_size"])
             found.setdefault(key, {})[row["version"]] = value
     return {key: (both["subgroup"], both["shared"]) for key, both in found.items() if len(both) == 2}

@@ -17,7 +17,7 @@ from pathlib import Path
 from real_shaders.ncnn_source import COOPERATIVE_MATRIX, DEVICE_MACROS, source_of
 
 from vkgroup.base.errors import CompileError
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 
 Flags = dict[str, bool]
 
@@ -105,13 +105,15 @@ def main() -> int:
         for path in (arguments.ncnn / "layer/vulkan/shader").glob("*.comp")
         if path.stem != "vulkan_activation"  # a header
     )
-    seen: dict[tuple[str, Target], str] = {}
+    seen: dict[tuple[str, TargetEnvironment], str] = {}
     failures: dict[tuple[str, str], list[str]] = {}
     counts = {"sets": 0, "combinations": 0, "not compiled by ncnn": 0, "failed": 0}
     for name, options, support in option_sets():
         counts["sets"] += 1
         device = DEVICE_MACROS | (COOPERATIVE_MATRIX if options["use_cooperative_matrix"] else {})
-        target = Target.VULKAN_1_1 if options.get("use_subgroup_ops") else Target.VULKAN_1_0
+        target = (
+            TargetEnvironment.VULKAN_1_1 if options.get("use_subgroup_ops") else TargetEnvironment.VULKAN_1_0
+        )
         for shader in shaders:
             used = needed(shader.stem, options)
             if used is None or (shader.stem.endswith("_cm") and not options["use_cooperative_matrix"]):
@@ -138,7 +140,7 @@ def main() -> int:
     return 1 if failures else 0
 
 
-def compiled(shader: Path, text: str, target: Target) -> str:
+def compiled(shader: Path, text: str, target: TargetEnvironment) -> str:
     """Compile and validate; return the first error, empty if there is none."""
     try:
         compile_source(text, stage="comp", name=str(shader), target=target, cache=False)

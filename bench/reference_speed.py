@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.compiler import Target, compile_source
-from vkgroup.reference.interpreter import Memory, Program, execute
+from vkgroup.compiler import TargetEnvironment, compile_source
+from vkgroup.reference.interpreter import ExecutableShader, Memory, execute
 
 REPEATS = 5
 ROUNDS = 8
@@ -62,9 +62,9 @@ void main() {
 """
 
 
-def program(source: str) -> Program:
+def program(source: str) -> ExecutableShader:
     """Compile a shader for the interpreter."""
-    return Program(compile_source(source, stage="compute", target=Target.VULKAN_1_2))
+    return ExecutableShader(compile_source(source, stage="compute", target=TargetEnvironment.VULKAN_1_2))
 
 
 def memory(array: np.ndarray[Any, Any], name: str) -> Memory:

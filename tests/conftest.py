@@ -22,7 +22,7 @@ import vkgroup
 from vkgroup import drivers
 from vkgroup.compiler.installed import InstalledGlslang
 from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 _TESTS = str(Path(__file__).parent)
 _USER_SETTINGS = ("VKGROUP_DEVICE", "VKGROUP_DB", "VKGROUP_LOADER")
@@ -87,7 +87,7 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.fixture(scope="session")
-def swiftshader() -> Driver:
+def swiftshader() -> CachedDriver:
     """Return the SwiftShader of this session."""
     return drivers.path("swiftshader")
 
@@ -102,7 +102,7 @@ def current_glslang(
 
 
 @pytest.fixture(scope="session")
-def lavapipe() -> Driver:
+def lavapipe() -> CachedDriver:
     """Return the lavapipe of this session."""
     return drivers.path("lavapipe")
 
@@ -110,7 +110,7 @@ def lavapipe() -> Driver:
 @pytest.fixture(scope="session", params=["swiftshader", "lavapipe"])
 def vulkan_device(request: pytest.FixtureRequest) -> Iterator[Device]:
     """An open device of each software driver, watched by the validation layer."""
-    driver: Driver = request.getfixturevalue(request.param)
+    driver: CachedDriver = request.getfixturevalue(request.param)
     with vkgroup.open(driver.name) as opened:
         yield opened
 
@@ -126,12 +126,12 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
 
 
 @pytest.fixture(scope="session")
-def turnip() -> Driver:
+def turnip() -> CachedDriver:
     """Return a driver for absent GPUs: the smallest download (29 MB), used by tests of the first tier."""
     return software_drivers.fetch_compile_only("turnip")
 
 
 @pytest.fixture(scope="session")
-def radv() -> Driver:
+def radv() -> CachedDriver:
     """Return the driver for absent AMD GPUs (64 MB), used by tests of the second tier."""
     return software_drivers.fetch_compile_only("radv")

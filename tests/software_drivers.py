@@ -20,7 +20,7 @@ from typing import TypeVar
 from vkgroup import drivers
 from vkgroup.base.errors import DriverFetchError
 from vkgroup.compiler.installed import InstalledGlslang, installed_glslang, require_glslang
-from vkgroup.drivers import Driver, DriverStatus
+from vkgroup.drivers import CachedDriver, DriverStatus
 from vkgroup.drivers.cache import version_key
 from vkgroup.drivers.compilers import fetch_glslang
 
@@ -36,7 +36,7 @@ BUILDS = {"lavapipe": re.compile(r"[~+](bpo|deb)12")}
 the same version of Mesa aborts in two tests ("Cannot emit physreg copy instruction")."""
 
 
-def choose(family: str) -> Driver:
+def choose(family: str) -> CachedDriver:
     """Return the driver of a family that the tests use, from a cache or else from the distribution.
 
     Of several versions that is the one closest to `OLDEST` and not older.
@@ -49,7 +49,7 @@ def choose(family: str) -> Driver:
     return _closest(family, _cached(family)) or fetch_closest(family)
 
 
-def fetch_closest(family: str) -> Driver:
+def fetch_closest(family: str) -> CachedDriver:
     """Return what `choose` does, and look for a closer version in the distribution than the caches have.
 
     Raises
@@ -78,7 +78,7 @@ def fetch_closest(family: str) -> Driver:
         return drivers.fetch(exact, _print_progress, bookworm=True)
 
 
-def _cached(family: str) -> list[Driver]:
+def _cached(family: str) -> list[CachedDriver]:
     """Return the drivers of a family that the tests may use, in the user's cache and in that of the tests."""
     installed = drivers.installed()
     with _cache_of_tests():
@@ -105,7 +105,7 @@ def _cache_of_tests() -> Iterator[None]:
             os.environ["VKGROUP_CACHE"] = before
 
 
-_Version = TypeVar("_Version", Driver, DriverStatus)
+_Version = TypeVar("_Version", CachedDriver, DriverStatus)
 
 
 def _closest(family: str, versions: Iterable[_Version]) -> _Version | None:
@@ -116,7 +116,7 @@ def _closest(family: str, versions: Iterable[_Version]) -> _Version | None:
     )
 
 
-def isolate(folder: Path) -> dict[str, Driver]:
+def isolate(folder: Path) -> dict[str, CachedDriver]:
     """Let this process and its children see the chosen drivers only; return them by family.
 
     Parameters
@@ -143,7 +143,7 @@ def isolate(folder: Path) -> dict[str, Driver]:
     return chosen
 
 
-def fetch_oldest_lavapipe() -> Driver:
+def fetch_oldest_lavapipe() -> CachedDriver:
     """Return the oldest lavapipe of the user's cache; with only one there, fetch the oldest offered."""
     folder = drivers.cache_folder()
     os.environ["VKGROUP_CACHE"] = os.environ[_USER_CACHE]
@@ -158,7 +158,7 @@ def fetch_oldest_lavapipe() -> Driver:
     return drivers.path(driver.name)
 
 
-def fetch_compile_only(name: str) -> Driver:
+def fetch_compile_only(name: str) -> CachedDriver:
     """Return a driver for absent GPUs from the user's cache, fetched if it is not there."""
     folder = drivers.cache_folder()
     os.environ["VKGROUP_CACHE"] = os.environ[_USER_CACHE]
@@ -180,13 +180,13 @@ def cache_with_glslang(folder: Path) -> InstalledGlslang:
     return require_glslang()
 
 
-def _link(driver: Driver, folder: Path) -> None:
+def _link(driver: CachedDriver, folder: Path) -> None:
     link = folder / "drivers" / driver.name
     if not link.exists():
         link.symlink_to(driver.folder.resolve(), target_is_directory=True)
 
 
-def _environment(chosen: Mapping[str, Driver], folder: Path) -> dict[str, str]:
+def _environment(chosen: Mapping[str, CachedDriver], folder: Path) -> dict[str, str]:
     """Return the variables that hide the machine's drivers, loader and layers.
 
     `find_manifests` lists the fetched drivers and those of the variables, which name none.

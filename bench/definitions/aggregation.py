@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition, host
+from vkgroup.bench import BenchmarkCase, Data, Definition, host
 from vkgroup.bench.definition import Arrays
 from vkgroup.dispatch import Device
 from vkgroup.kernels.aggregation import EACH, plan_aggregation
@@ -32,7 +32,7 @@ def _contended(tuning: Mapping[str, Any]) -> dict[str, Any]:
     return {"items": 1, "groups": 1 << 22, **tuning}
 
 
-def _maximum(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _maximum(device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     def data(rng: np.random.Generator) -> Data:
         # Numbers are below 2^31, since torch has no maximum of uint32 and reads the same numbers as int32.
         x = host.drawn(rng, size, np.uint32, lambda rng, count: rng.integers(0, 2**31, count, np.uint32))
@@ -44,7 +44,7 @@ def _maximum(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
             device, size, np.uint32, "maximum", None, implementation, **_contended(tuning)
         )
 
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in _VARIANTS},
         data=data,
         bytes=4 * size,
@@ -57,7 +57,7 @@ def _maximum(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
     )
 
 
-def _count(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _count(device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     def data(rng: np.random.Generator) -> Data:
         x = host.drawn(rng, size, np.float32, lambda rng, count: rng.random(count, np.float32))
         count = sum(host.each(lambda span: np.count_nonzero(x[span] < _HALF), host.spans(size)))
@@ -68,7 +68,7 @@ def _count(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
             device, size, np.float32, "count", ("<", _HALF), implementation, **_contended(tuning)
         )
 
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in _VARIANTS},
         data=data,
         bytes=4 * size,
@@ -88,7 +88,7 @@ def _numbers(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return np.where(known, numbers, np.float32(-1))
 
 
-def _append(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _append(device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     def data(rng: np.random.Generator) -> Data:
         whole = host.drawn(rng, size, np.int32, lambda rng, count: rng.integers(0, _VALUES, count, np.int32))
         x = host.made(size, np.float32, lambda span: whole[span] / _VALUES)
@@ -114,7 +114,7 @@ def _append(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
             device, size, np.float32, "append", ("<", _HALF), implementation, **_contended(tuning)
         )
 
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in _VARIANTS},
         data=data,
         bytes=4 * size + 2 * size,

@@ -9,7 +9,7 @@ import numpy as np
 
 from vkgroup.base.errors import Unsupported
 from vkgroup.base.resources import bench
-from vkgroup.bench import Case, Data, Definition, host, powers_of_two
+from vkgroup.bench import BenchmarkCase, Data, Definition, host, powers_of_two
 from vkgroup.bench.definition import Arrays
 from vkgroup.dispatch import Device
 from vkgroup.kernels.plan import Plan, Planner
@@ -56,7 +56,7 @@ def _words(generator: np.random.Generator, count: int) -> np.ndarray[Any, np.dty
     )
 
 
-def _copy(device: Device, count: int, tuning: Tuning) -> Case:
+def _copy(device: Device, count: int, tuning: Tuning) -> BenchmarkCase:
     def plan() -> Plan:
         planner = Planner(device, "copy", "copy")
         source = planner.input("source", np.uint32, count)
@@ -70,10 +70,10 @@ def _copy(device: Device, count: int, tuning: Tuning) -> Case:
         words = _words(generator, count)
         return Data({"source": words}, {"target": words})
 
-    return Case({"copy": plan}, data, bytes=8 * count, items=count, needs={}, pair=("copy", "copy"))
+    return BenchmarkCase({"copy": plan}, data, bytes=8 * count, items=count, needs={}, pair=("copy", "copy"))
 
 
-def _read(device: Device, count: int, tuning: Tuning) -> Case:
+def _read(device: Device, count: int, tuning: Tuning) -> BenchmarkCase:
     most = _MOST_READERS if device.capabilities.is_gpu else _FEW_READERS
     groups = _groups(device, count, tuning, most)
 
@@ -97,10 +97,10 @@ def _read(device: Device, count: int, tuning: Tuning) -> Case:
 
         return Data({"source": words}, verify=verify)
 
-    return Case({"read": plan}, data, bytes=4 * count, items=count, needs={}, pair=("read", "read"))
+    return BenchmarkCase({"read": plan}, data, bytes=4 * count, items=count, needs={}, pair=("read", "read"))
 
 
-def _write(device: Device, count: int, tuning: Tuning) -> Case:
+def _write(device: Device, count: int, tuning: Tuning) -> BenchmarkCase:
     first = 0x1234567
 
     def plan() -> Plan:
@@ -116,7 +116,9 @@ def _write(device: Device, count: int, tuning: Tuning) -> Case:
         words = host.made(count, np.uint32, lambda span: np.arange(first + span.start, first + span.stop))
         return Data({}, {"target": words})
 
-    return Case({"write": plan}, data, bytes=4 * count, items=count, needs={}, pair=("write", "write"))
+    return BenchmarkCase(
+        {"write": plan}, data, bytes=4 * count, items=count, needs={}, pair=("write", "write")
+    )
 
 
 def _fill_groups(device: Device, tuning: Tuning) -> int:
@@ -124,7 +126,7 @@ def _fill_groups(device: Device, tuning: Tuning) -> int:
     return int(tuning.get("groups", 8192 if device.capabilities.is_gpu else 16))
 
 
-def _shared(device: Device, rounds: int, tuning: Tuning) -> Case:
+def _shared(device: Device, rounds: int, tuning: Tuning) -> BenchmarkCase:
     workgroup, groups = tuning.get("workgroup", _workgroup(device)), _fill_groups(device, tuning)
     if workgroup & (workgroup - 1):
         raise Unsupported(f"The workgroup has {workgroup} invocations; use a power of two.", [])
@@ -149,17 +151,19 @@ def _shared(device: Device, rounds: int, tuning: Tuning) -> Case:
         return Data({}, {"sums": np.broadcast_to(sums, (groups, workgroup, 4))})
 
     amount = groups * workgroup * 16 * _SHARED_READS * rounds
-    return Case({"shared": plan}, data, bytes=amount, items=rounds, needs={}, pair=("shared", "shared"))
+    return BenchmarkCase(
+        {"shared": plan}, data, bytes=amount, items=rounds, needs={}, pair=("shared", "shared")
+    )
 
 
 #: NumPy's name of the type, the shader's KIND, and the number of components per instruction of the shader.
 _TYPES = {"float32": (0, 1), "float16": (1, 2), "int32": (2, 1), "float64": (3, 1)}
 
 
-def _arithmetic(type_: str) -> Callable[[Device, int, Tuning], Case]:
+def _arithmetic(type_: str) -> Callable[[Device, int, Tuning], BenchmarkCase]:
     kind, components = _TYPES[type_]
 
-    def make(device: Device, rounds: int, tuning: Tuning) -> Case:
+    def make(device: Device, rounds: int, tuning: Tuning) -> BenchmarkCase:
         workgroup, groups = tuning.get("workgroup", _workgroup(device)), _fill_groups(device, tuning)
         chains, summand = tuning.get("chains", _CHAINS), 21
 
@@ -184,7 +188,7 @@ def _arithmetic(type_: str) -> Callable[[Device, int, Tuning], Case]:
             return Data({}, {"sums": expected})
 
         steps = rounds * _ARITHMETIC_UNROLL + 1
-        return Case(
+        return BenchmarkCase(
             {type_: plan},
             data,
             bytes=0,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition, host
+from vkgroup.bench import BenchmarkCase, Data, Definition, host
 from vkgroup.dispatch import Device
 from vkgroup.kernels.compact import plan_compact
 
@@ -49,7 +49,9 @@ def _whole(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint32]:
     return rng.integers(0, _RANGE, count, np.uint32)
 
 
-def _compared(dtype: str, share: float, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _compared(
+    dtype: str, share: float, device: Device, size: int, tuning: Mapping[str, Any]
+) -> BenchmarkCase:
     """Return the case of elements below a limit that selects a share of the elements."""
     limit: Any = int(share * _RANGE) if dtype == "uint32" else share
     draw = _whole if dtype == "uint32" else lambda rng, count: rng.random(count, np.float32)
@@ -63,7 +65,7 @@ def _compared(dtype: str, share: float, device: Device, size: int, tuning: Mappi
         x = x.view(torch.int32) if dtype == "uint32" else x
         return {"kept": x[x < limit]}
 
-    return Case(
+    return BenchmarkCase(
         variants=_variants(partial(plan_compact, device, dtype, size, "<", limit, **tuning)),
         data=data,
         bytes=4 * size + int(4 * share * size),
@@ -76,7 +78,7 @@ def _compared(dtype: str, share: float, device: Device, size: int, tuning: Mappi
     )
 
 
-def _masked(output: str, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _masked(output: str, device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     """Return the case of elements, or indices, with a byte mask of which half is set."""
     words = -(-size // 4)
     moved = {"values": 4 * size + 2 * size, "indices": 2 * size, "partition": 8 * size}[output]
@@ -105,7 +107,7 @@ def _masked(output: str, device: Device, size: int, tuning: Mapping[str, Any]) -
         chosen = mask.view(module.bool_)[:size]
         return {"kept": module.flatnonzero(chosen) if output == "indices" else x[chosen]}
 
-    return Case(
+    return BenchmarkCase(
         variants=_variants(partial(plan_compact, device, np.uint32, size, output=output, **tuning)),
         data=data,
         bytes=moved + size,
@@ -116,7 +118,7 @@ def _masked(output: str, device: Device, size: int, tuning: Mapping[str, Any]) -
     )
 
 
-def _ways(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _ways(device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     """Return the case that compares how the shared version writes the elements."""
     case = _compared("uint32", 0.5, device, size, tuning)
 
@@ -124,7 +126,7 @@ def _ways(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
         given = {**tuning, "staged": staged}
         return plan_compact(device, "uint32", size, "<", _RANGE // 2, implementation="shared", **given)
 
-    return Case(
+    return BenchmarkCase(
         variants={"straight": partial(plan, 0), "staged": partial(plan, 1)},
         data=case.data,
         bytes=case.bytes,

@@ -7,24 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.bench import Candidate, Case, Data, Definition
-from vkgroup.bench.overhead import SubmissionCandidate, Work
+from vkgroup.bench import BenchmarkCandidate, BenchmarkCase, Data, Definition
+from vkgroup.bench.overhead import CallWork, SubmissionCandidate
 from vkgroup.dispatch import Device
 
 _CALLS, _FEW_CALLS = 50, 3
 _SEQUENCE, _DISPATCH = "Sequence.run", "Bound.dispatch"
 
 
-def _case(device: Device, dispatches: int, calls: int, pair: tuple[str, str]) -> Case:
-    recorded, single = Work(dispatches, calls, True), Work(dispatches, calls, False)
+def _case(device: Device, dispatches: int, calls: int, pair: tuple[str, str]) -> BenchmarkCase:
+    recorded, single = CallWork(dispatches, calls, True), CallWork(dispatches, calls, False)
 
-    def candidate(work: Work) -> Callable[[], Candidate]:
+    def candidate(work: CallWork) -> Callable[[], BenchmarkCandidate]:
         return lambda: SubmissionCandidate(device, work)
 
     def data(generator: np.random.Generator) -> Data:
         return Data({}, recorded.expected)
 
-    return Case(
+    return BenchmarkCase(
         {_SEQUENCE: candidate(recorded), _DISPATCH: candidate(single)},
         data,
         bytes=0,
@@ -35,11 +35,11 @@ def _case(device: Device, dispatches: int, calls: int, pair: tuple[str, str]) ->
     )
 
 
-def _overhead(pair: tuple[str, str]) -> Callable[[Device, int, Mapping[str, Any]], Case]:
+def _overhead(pair: tuple[str, str]) -> Callable[[Device, int, Mapping[str, Any]], BenchmarkCase]:
     return lambda device, calls, tuning: _case(device, 1, calls, pair)
 
 
-def _many(device: Device, dispatches: int, tuning: Mapping[str, Any]) -> Case:
+def _many(device: Device, dispatches: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     return _case(device, dispatches, tuning.get("calls", 10), (_SEQUENCE, _DISPATCH))
 
 

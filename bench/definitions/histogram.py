@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.bench import Case, Data, Definition, host
+from vkgroup.bench import BenchmarkCase, Data, Definition, host
 from vkgroup.dispatch import Device
 from vkgroup.kernels.histogram import MATCHES, plan_bincount, plan_histogram
 
@@ -71,7 +71,7 @@ _SWEEPS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def _float_case(pattern: str, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _float_case(pattern: str, device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     """Return the case of 256 bins of floats in [0, 1); keys lie inside bins and on their edges."""
     bins = 256
 
@@ -85,7 +85,7 @@ def _float_case(pattern: str, device: Device, size: int, tuning: Mapping[str, An
     def plan(implementation: str) -> Any:
         return plan_histogram(device, size, np.float32, bins, (0, 1), implementation, **tuning)
 
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=4 * size,
@@ -98,7 +98,7 @@ def _float_case(pattern: str, device: Device, size: int, tuning: Mapping[str, An
     )
 
 
-def _key_case(pattern: str, bins: int, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _key_case(pattern: str, bins: int, device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     def data(rng: np.random.Generator) -> Data:
         keys, counts = _PATTERNS[pattern](rng, size, bins)
         return Data({"x": keys.view(np.int32)}, expected={"counts": counts})
@@ -106,7 +106,7 @@ def _key_case(pattern: str, bins: int, device: Device, size: int, tuning: Mappin
     def plan(implementation: str) -> Any:
         return plan_bincount(device, size, np.int32, bins, implementation, **tuning)
 
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=4 * size + 4 * bins,
@@ -119,7 +119,7 @@ def _key_case(pattern: str, bins: int, device: Device, size: int, tuning: Mappin
     )
 
 
-def _match_case(pattern: str, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _match_case(pattern: str, device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     """Return the case of 256 bins in one shared-memory copy, to compare methods to match lanes."""
     bins = 256
     alone = {"copies": 1, **tuning}
@@ -135,7 +135,7 @@ def _match_case(pattern: str, device: Device, size: int, tuning: Mapping[str, An
     variants: dict[str, Any] = {name: partial(plan, name) for name in MATCHES[1:]}
     variants["vote"] = lambda: plan_bincount(device, size, np.uint32, bins, "subgroup", vote=True, **alone)
     variants["shared"] = lambda: plan_bincount(device, size, np.uint32, bins, "shared", **alone)
-    return Case(variants=variants, data=data, bytes=4 * size, items=size, pair=("ballots", "shared"))
+    return BenchmarkCase(variants=variants, data=data, bytes=4 * size, items=size, pair=("ballots", "shared"))
 
 
 DEFINITIONS = [

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition, host, powers_of_two
-from vkgroup.bench.definition import Arrays, Candidate
+from vkgroup.bench import BenchmarkCase, Data, Definition, host, powers_of_two
+from vkgroup.bench.definition import Arrays, BenchmarkCandidate
 from vkgroup.bench.host import first_error
 from vkgroup.dispatch import Device
 from vkgroup.kernels.box_filter import plan_box_filter
@@ -52,7 +52,7 @@ def _mean_of_pairs(pairs: Array) -> Array:
     return found
 
 
-def _mip_chain(components: int, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _mip_chain(components: int, device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     shape = _shape(size, components)
 
     def data(rng: np.random.Generator) -> Data:
@@ -80,7 +80,7 @@ def _mip_chain(components: int, device: Device, size: int, tuning: Mapping[str, 
         return plan_mip_chain(device, np.float32, shape, implementation, **values)
 
     texels = int(np.prod(shape)) + sum(int(np.prod(one)) for one in level_shapes(shape))
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=4 * texels,
@@ -88,7 +88,9 @@ def _mip_chain(components: int, device: Device, size: int, tuning: Mapping[str, 
     )
 
 
-def _box_filter(components: int, radius: int, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _box_filter(
+    components: int, radius: int, device: Device, size: int, tuning: Mapping[str, Any]
+) -> BenchmarkCase:
     shape = _shape(size, components)
     scale = np.float32(1 / (2 * radius + 1) ** 2)
 
@@ -118,7 +120,7 @@ def _box_filter(components: int, radius: int, device: Device, size: int, tuning:
         means = torch.nn.functional.avg_pool2d(wide, 2 * radius + 1, stride=1)[0]
         return {"filtered": means[0] if components == 1 else means.permute(1, 2, 0)}
 
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=8 * int(np.prod(shape)),
@@ -174,18 +176,18 @@ class _Drawn:
         """Do nothing, since there is nothing to free."""
 
 
-def _quad_mip(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _quad_mip(device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     shape = _shape(size, 4)
 
     def data(rng: np.random.Generator) -> Data:
         x = _image(rng, size, 4)
         return Data({"picture": x}, {"color": x, "smaller": _mean_of_fours(x)})
 
-    def candidate(version: str) -> Candidate:
+    def candidate(version: str) -> BenchmarkCandidate:
         return _Drawing(device, version)
 
     half = max(1, shape[0] // 2) * max(1, shape[1] // 2)
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(candidate, name) for name in VERSIONS},
         data=data,
         bytes=16 * (2 * shape[0] * shape[1] + half),

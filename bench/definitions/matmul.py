@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition, host, powers_of_two
+from vkgroup.bench import BenchmarkCase, Data, Definition, host, powers_of_two
 from vkgroup.bench.definition import PAIR
 from vkgroup.dispatch import Device
 from vkgroup.kernels.matmul import cooperative_shape, plan_matmul
@@ -21,7 +21,7 @@ holds integers of 24 bits. float16 holds integers up to 2048, and sums beyond th
 deviations away."""
 
 
-def _make(dtype: npt.DTypeLike, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _make(dtype: npt.DTypeLike, device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     kind = np.dtype(dtype)
     half, most = kind == np.float16, _WHOLE[kind.str[1:]]
 
@@ -39,7 +39,7 @@ def _make(dtype: npt.DTypeLike, device: Device, size: int, tuning: Mapping[str, 
 
     names = ["subgroup", "shared"] + (["cooperative"] if half else [])
     operations = 2 * size**3
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in names},
         data=data,
         bytes=3 * size * size * kind.itemsize,
@@ -52,7 +52,7 @@ def _make(dtype: npt.DTypeLike, device: Device, size: int, tuning: Mapping[str, 
     )
 
 
-def _stack_case(side: int, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _stack_case(side: int, device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     """Return the case of `size` products of matrices of float32 with equal sides."""
     shape = (size, side, side)
     most = _WHOLE["f4"]
@@ -70,7 +70,7 @@ def _stack_case(side: int, device: Device, size: int, tuning: Mapping[str, Any])
 
     operations = 2 * size * side**3
     moved = 3 * 4 * size * side * side
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=moved,

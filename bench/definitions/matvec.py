@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition, host
+from vkgroup.bench import BenchmarkCase, Data, Definition, host
 from vkgroup.dispatch import Device
 from vkgroup.kernels.matvec import plan_matvec
 
@@ -34,7 +34,7 @@ def _signs(rng: np.random.Generator, count: int) -> npt.NDArray[np.int8]:
 
 def _case(
     shaped: Callable[[int], tuple[int, int]], device: Device, size: int, tuning: Mapping[str, Any]
-) -> Case:
+) -> BenchmarkCase:
     rows, columns = shaped(size)
 
     def data(rng: np.random.Generator) -> Data:
@@ -45,7 +45,7 @@ def _case(
     def plan(implementation: str) -> Any:
         return plan_matvec(device, (rows, columns), np.float32, implementation=implementation, **tuning)
 
-    return Case(
+    return BenchmarkCase(
         variants={implementation: partial(plan, implementation) for implementation in ("subgroup", "shared")},
         data=data,
         bytes=4 * (rows * columns + columns + rows),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.bench import Case, Data, Definition, host
+from vkgroup.bench import BenchmarkCase, Data, Definition, host
 from vkgroup.dispatch import Device
 from vkgroup.kernels.max_pool import DIRECT, plan_max_pool
 
@@ -32,7 +32,7 @@ def _pooled(x: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
-def _make(dtype: Any, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _make(dtype: Any, device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     """Return the case of a nearly square image whose number of columns is a power of two."""
     columns = max(4, 1 << (math.isqrt(size).bit_length() - 1))
     shape = (max(4, size // columns), columns)
@@ -50,7 +50,7 @@ def _make(dtype: Any, device: Device, size: int, tuning: Mapping[str, Any]) -> C
     elements = math.prod(shape)
     windows = shape[0] // 4 * (shape[1] // 4)
     pool = {"torch": lambda torch, x: {"maxima": torch.nn.functional.max_pool2d(x[None], 4)[0]}}
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in _WAYS},
         data=data,
         bytes=(elements + windows) * np.dtype(dtype).itemsize,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench import BenchmarkCase, Data, Definition
 from vkgroup.bench.definition import Arrays
 from vkgroup.bench.micro_clock import ShaderCandidate, TimedShader, has_clock, unit
 from vkgroup.dispatch import Device
@@ -81,7 +81,7 @@ def _read(found: Arrays) -> str | None:
 
 
 def _definition(name: str, title: str, variants: Mapping[str, int], pair: tuple[str, str]) -> Definition:
-    def make(device: Device, workgroup: int, tuning: Mapping[str, Any]) -> Case:
+    def make(device: Device, workgroup: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
         size, limits = subgroup_size(device), device.capabilities.limits
         most = min(int(limits["maxComputeWorkGroupInvocations"]), int(limits["maxComputeWorkGroupSize"][0]))
         workgroup = -(-workgroup // size) * size
@@ -105,7 +105,7 @@ def _definition(name: str, title: str, variants: Mapping[str, int], pair: tuple[
             )
             return lambda: ShaderCandidate(device, shader)
 
-        return Case(
+        return BenchmarkCase(
             {
                 variant: candidate(which)
                 for variant, which in variants.items()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.base.resources import bench
-from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench import BenchmarkCase, Data, Definition
 from vkgroup.bench.definition import Arrays
 from vkgroup.dispatch import Device
 from vkgroup.kernels.pipelines import choose, subgroup_size
@@ -61,7 +61,7 @@ def _verifier(places: Words, counters: int, workgroup: int | None) -> Any:
 
 
 def _definition(memory: str, spread: str) -> Definition:
-    def make(device: Device, count: int, tuning: Mapping[str, Any]) -> Case:
+    def make(device: Device, count: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
         limits = device.capabilities.limits
         workgroup = tuning.get("workgroup", min(256, int(limits["maxComputeWorkGroupInvocations"])))
         counters = _SHARED_COUNTERS if memory == "shared" else _COUNTERS
@@ -101,7 +101,7 @@ def _definition(memory: str, spread: str) -> Definition:
         variants = {"plain": plan(False)}
         if spread != "spread":
             variants = {"aggregated": plan(True), **variants}
-        return Case(
+        return BenchmarkCase(
             variants,
             data,
             bytes=0,

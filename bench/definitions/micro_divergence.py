@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench import BenchmarkCase, Data, Definition
 from vkgroup.bench.definition import Arrays
 from vkgroup.bench.micro_clock import ShaderCandidate, TimedShader, unit
 from vkgroup.dispatch import Device
@@ -68,7 +68,7 @@ def _ways(form: str, ways: int, lanes: int) -> dict[str, Words]:
 
 
 def _definition(form: str) -> Definition:
-    def make(device: Device, ways: int, tuning: Mapping[str, Any]) -> Case:
+    def make(device: Device, ways: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
         lanes = subgroup_size(device)
         if ways > lanes:
             raise Unsupported(
@@ -84,7 +84,7 @@ def _definition(form: str) -> Definition:
         def candidate(name: str) -> Any:
             return lambda: ShaderCandidate(device, shader, of_variant[name])
 
-        return Case(
+        return BenchmarkCase(
             {name: candidate(name) for name in of_variant},
             lambda generator: Data({}, verify=_verifier(form)),
             bytes=0,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vkgroup.bench import Case, Definition
-from vkgroup.bench.micro_cases import Case as Function
+from vkgroup.bench import BenchmarkCase, Definition
+from vkgroup.bench.micro_cases import MicroCase as Function
 from vkgroup.bench.micro_cases import all_cases
 from vkgroup.bench.micro_chain import make_case
 from vkgroup.dispatch import Device
@@ -15,7 +15,7 @@ _STEPS, _FEW_STEPS = 256, 8
 
 
 def _definition(function: Function, many: bool) -> Definition:
-    def make(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+    def make(device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
         return make_case(device, function, many, size, tuning)
 
     tuning: dict[str, tuple[Any, ...]] = {"unroll": (4, 8, 16)}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition, host
+from vkgroup.bench import BenchmarkCase, Data, Definition, host
 from vkgroup.dispatch import Device
 from vkgroup.kernels.reduce_plan import plan_reduce
 
@@ -88,7 +88,7 @@ def _case(
     device: Device,
     size: int,
     tuning: Mapping[str, Any],
-) -> Case:
+) -> BenchmarkCase:
     shape, axis = shaped(size)
     operation = "add" if name == "sum" else name
     draw = _words if dtype.kind != "f" else _signs if name == "sum" else _normal
@@ -115,7 +115,7 @@ def _case(
         variants["subgroup in one dispatch"] = partial(plan, "subgroup", finish="ticket")
     elements = int(np.prod(shape))
     results = 1 if axis is None else shape[1 - axis]
-    return Case(
+    return BenchmarkCase(
         variants=variants,
         data=data,
         bytes=elements * dtype.itemsize + results * (8 if name == "argmax" else dtype.itemsize),

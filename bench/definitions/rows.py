@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition, host, powers_of_two
+from vkgroup.bench import BenchmarkCase, Data, Definition, host, powers_of_two
 from vkgroup.bench.definition import Arrays
 from vkgroup.dispatch import Device
 from vkgroup.kernels.rows import plan_layer_norm, plan_softmax
@@ -71,7 +71,7 @@ def _verify(right: Array, bound: Array, kinds: Array, found: Arrays) -> str | No
     return next(filter(None, host.each(within, host.row_spans(rows))), None)
 
 
-def _case(name: str, columns: int, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _case(name: str, columns: int, device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     shape = (max(1, size // columns), min(size, columns))
 
     def data(rng: np.random.Generator) -> Data:
@@ -95,7 +95,7 @@ def _case(name: str, columns: int, device: Device, size: int, tuning: Mapping[st
         )
 
     moved = 8 * shape[0] * shape[1]
-    return Case(
+    return BenchmarkCase(
         variants={implementation: partial(plan, implementation) for implementation in ("subgroup", "shared")},
         data=data,
         bytes=moved if name == "softmax" else moved + 8 * shape[1],

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.bench import Case, Data, Definition, host, powers_of_two
+from vkgroup.bench import BenchmarkCase, Data, Definition, host, powers_of_two
 from vkgroup.dispatch import Device
 from vkgroup.kernels.scan import plan_scan
 
@@ -74,7 +74,7 @@ def _torch(operation: str, dtype: str) -> Any:
 
 def _case(
     operation: str, dtype: str, exclusive: bool, device: Device, size: int, tuning: Mapping[str, Any]
-) -> Case:
+) -> BenchmarkCase:
     itemsize = np.dtype(dtype).itemsize
 
     def data(rng: np.random.Generator) -> Data:
@@ -94,7 +94,7 @@ def _case(
             peers["numpy"] = lambda numpy, x: {"scanned": numpy.cumsum(x, dtype=x.dtype)}
         else:
             peers["numpy"] = lambda numpy, x: {"scanned": numpy.maximum.accumulate(x)}
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=2 * itemsize * size,
@@ -104,7 +104,7 @@ def _case(
     )
 
 
-def _rows_case(width: int, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _rows_case(width: int, device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     """Return the case of sums along rows; the size is rounded down to a multiple of the width."""
     shape = (max(1, size // width), min(width, size))
 
@@ -117,7 +117,7 @@ def _rows_case(width: int, device: Device, size: int, tuning: Mapping[str, Any])
         return plan_scan(device, "add", np.float32, shape, 1, implementation=implementation, **tuning)
 
     count = shape[0] * shape[1]
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=8 * count,
@@ -141,7 +141,7 @@ def _by_4(size: int) -> tuple[int, int]:
 
 def _columns_case(
     shaped: Callable[[int], tuple[int, int]], device: Device, size: int, tuning: Mapping[str, Any]
-) -> Case:
+) -> BenchmarkCase:
     """Return the case of sums along axis 0."""
     shape = shaped(size)
 
@@ -155,7 +155,7 @@ def _columns_case(
         return plan_scan(device, "add", np.float32, shape, 0, implementation=implementation, **tuning)
 
     count = shape[0] * shape[1]
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=8 * count,
@@ -169,7 +169,7 @@ def _columns_case(
     )
 
 
-def _states_case(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _states_case(device: Device, size: int, tuning: Mapping[str, Any]) -> BenchmarkCase:
     """Return the case of states in one 64-bit or two 32-bit atomics, and of tiles by ticket or by number."""
 
     def data(rng: np.random.Generator) -> Data:
@@ -179,7 +179,7 @@ def _states_case(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
     def plan(**more: Any) -> Any:
         return plan_scan(device, "add", np.uint32, size, implementation="subgroup", **{**tuning, **more})
 
-    return Case(
+    return BenchmarkCase(
         variants={
             "packed": partial(plan, payload=32),
             "split": partial(plan, payload=16),

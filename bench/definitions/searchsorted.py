@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.bench import Case, Data, Definition, host
+from vkgroup.bench import BenchmarkCase, Data, Definition, host
 from vkgroup.dispatch import Device
 from vkgroup.kernels.searchsorted import plan_searchsorted
 
@@ -24,7 +24,7 @@ _RANGE = 2**31 - 1
 
 def _search(
     dtype: str, few: bool, rising: bool, device: Device, size: int, tuning: Mapping[str, Any]
-) -> Case:
+) -> BenchmarkCase:
     """Return the case of as many values as sorted elements, or of few elements; the values may be sorted."""
     count = min(size, _FEW) if few else size
 
@@ -46,7 +46,7 @@ def _search(
     def plan(implementation: str) -> Any:
         return plan_searchsorted(device, count, size, dtype, implementation=implementation, **tuning)
 
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=np.dtype(dtype).itemsize * (count + size) + 4 * size,

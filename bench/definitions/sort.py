@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition, host
+from vkgroup.bench import BenchmarkCase, Data, Definition, host
 from vkgroup.bench.definition import Arrays
 from vkgroup.dispatch import Device
 from vkgroup.kernels.radix_sort import plan_radix_sort
@@ -78,7 +78,7 @@ _PATTERNS: dict[str, Callable[[np.random.Generator, int, np.dtype[Any]], Array]]
 }
 
 
-def _keys(pattern: str, dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> Case:
+def _keys(pattern: str, dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> BenchmarkCase:
     def data(rng: np.random.Generator) -> Data:
         keys = _PATTERNS[pattern](rng, size, dtype)
         return Data({"keys": keys}, {"sorted_keys": host.ordered(keys)})
@@ -92,7 +92,7 @@ def _keys(pattern: str, dtype: np.dtype[Any], device: Device, size: int, tuning:
     }
     if dtype.kind != "u":  # torch does not sort unsigned integers.
         peers["torch"] = lambda torch, keys: {"sorted_keys": torch.sort(keys)[0]}
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=2 * size * dtype.itemsize,
@@ -126,7 +126,7 @@ def _stable(keys: Array, order: Array, found: Array | None) -> str | None:
     return next(filter(None, host.each(within, host.spans(keys.size))), None)
 
 
-def _pairs(dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> Case:
+def _pairs(dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> BenchmarkCase:
     """Return the case of keys with values; the values are indices, since torch sorts no other values."""
 
     def data(rng: np.random.Generator) -> Data:
@@ -150,7 +150,7 @@ def _pairs(dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> C
         order = cupy.argsort(keys)
         return {"sorted_keys": cupy.take(keys, order), "sorted_values": order}
 
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=2 * size * (dtype.itemsize + 4),
@@ -159,7 +159,7 @@ def _pairs(dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> C
     )
 
 
-def _indices(dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> Case:
+def _indices(dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> BenchmarkCase:
     def data(rng: np.random.Generator) -> Data:
         keys = _uniform(rng, size, dtype)
         return Data({"keys": keys}, verify=lambda found: _stable(keys, np.asarray(found["indices"]), None))
@@ -167,7 +167,7 @@ def _indices(dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) ->
     def plan(implementation: str) -> Any:
         return plan_radix_sort(device, size, dtype, indices=True, implementation=implementation, **tuning)
 
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=size * (dtype.itemsize + 4),

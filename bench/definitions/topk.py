@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition, host
+from vkgroup.bench import BenchmarkCase, Data, Definition, host
 from vkgroup.dispatch import Device
 from vkgroup.kernels.topk import plan_topk
 
@@ -26,7 +26,7 @@ _COLUMNS = 4096
 
 def _topk(
     dtype: str, k: int, columns: int, most: int, device: Device, size: int, tuning: Mapping[str, Any]
-) -> Case:
+) -> BenchmarkCase:
     """Return the case of rows of `columns` elements (0: one row); int32 numbers are below `most`."""
     length = min(size, columns) if columns else size
     rows, taken = max(1, size // length), min(k, length)
@@ -64,7 +64,7 @@ def _topk(
             "indices": module.take_along_axis(chosen, order, axis=1),
         }
 
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=4 * rows * length + 8 * rows * taken,

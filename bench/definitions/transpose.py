@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition, host
+from vkgroup.bench import BenchmarkCase, Data, Definition, host
 from vkgroup.dispatch import Device
 from vkgroup.kernels.transpose import plan_transpose
 from vkgroup.kernels.tuning import of_version
 
 
-def _make(dtype: npt.DTypeLike, odd: bool, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+def _make(
+    dtype: npt.DTypeLike, odd: bool, device: Device, size: int, tuning: Mapping[str, Any]
+) -> BenchmarkCase:
     kind = np.dtype(dtype)
     rows = 1 << (size.bit_length() - 1) // 2 if size & (size - 1) == 0 else isqrt(size)
     columns = size // rows
@@ -34,7 +36,7 @@ def _make(dtype: npt.DTypeLike, odd: bool, device: Device, size: int, tuning: Ma
         values = of_version("transpose", implementation, tuning)
         return plan_transpose(device, f"u{kind.itemsize}", (rows, columns), implementation, **values)
 
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=2 * rows * columns * kind.itemsize,

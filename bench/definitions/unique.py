@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.bench import Case, Data, Definition, host
+from vkgroup.bench import BenchmarkCase, Data, Definition, host
 from vkgroup.dispatch import Device
 from vkgroup.kernels.unique import plan_unique
 
@@ -23,7 +23,7 @@ _RESULTS = ("values", "index", "inverse", "counts")
 
 def _unique(
     results: tuple[str, ...], share: float, device: Device, size: int, tuning: Mapping[str, Any]
-) -> Case:
+) -> BenchmarkCase:
     """Return the case of int32 numbers below a share of their number; `results` besides the elements."""
     most = max(1, int(share * size))
 
@@ -60,7 +60,7 @@ def _unique(
     peers: dict[str, Any] = {"cupy": array_unique, "numpy": array_unique}
     if "index" not in results:  # torch has no indices of first elements.
         peers["torch"] = torch_unique
-    return Case(
+    return BenchmarkCase(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=4 * size + 4 * min(size, most) * (1 + len(results)),

@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.bench.definition import Arrays, Data, Prepared
-from vkgroup.bench.overhead import COUNT, GLSL, Work, only_driver, seconds_of
-from vkgroup.compiler import Target, compile_source
+from vkgroup.bench.definition import Arrays, Data, PreparedCandidate
+from vkgroup.bench.overhead import COUNT, GLSL, CallWork, only_driver, seconds_of
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.dispatch import Device
 
 
 class _Prepared:
-    def __init__(self, hephaistos: Any, work: Work) -> None:
+    def __init__(self, hephaistos: Any, work: CallWork) -> None:
         self._hephaistos, self._work = hephaistos, work
         self._buffer = hephaistos.UnsignedIntBuffer(COUNT)
         self._tensor = hephaistos.UnsignedIntTensor(COUNT)
-        module = compile_source(GLSL, stage="compute", target=Target.VULKAN_1_1)
+        module = compile_source(GLSL, stage="compute", target=TargetEnvironment.VULKAN_1_1)
         self._program = hephaistos.Program(module.to_bytes())
         self._program.bindParams(self._tensor)
         # Its commands run concurrently by default; here each one must see the writes of the previous one.
@@ -82,7 +82,7 @@ class _Hephaistos:
         """Return the package's version."""
         return version(self.name)
 
-    def prepare(self, device: Device, function: Work, data: Data) -> Prepared:
+    def prepare(self, device: Device, function: CallWork, data: Data) -> PreparedCandidate:
         """Create the program, and record the commands if requested."""
         with only_driver(device):
             return _Prepared(importlib.import_module(self.name), function)

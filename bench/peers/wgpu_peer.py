@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.bench.definition import Arrays, Data, Prepared
-from vkgroup.bench.overhead import COUNT, WGSL, Work, only_driver, seconds_of
+from vkgroup.bench.definition import Arrays, Data, PreparedCandidate
+from vkgroup.bench.overhead import COUNT, WGSL, CallWork, only_driver, seconds_of
 from vkgroup.dispatch import Device
 
 
 class _Prepared:
-    def __init__(self, wgpu: Any, adapter: Any, work: Work) -> None:
+    def __init__(self, wgpu: Any, adapter: Any, work: CallWork) -> None:
         self._work = work
         self._device = device = adapter.request_device_sync()
         usage = wgpu.BufferUsage
@@ -92,7 +92,7 @@ class _Wgpu:
         """Return the package's version."""
         return str(importlib.import_module(self.name).__version__)
 
-    def prepare(self, device: Device, function: Work, data: Data) -> Prepared:
+    def prepare(self, device: Device, function: CallWork, data: Data) -> PreparedCandidate:
         """Create the pipeline; nothing can be recorded."""
         return _Prepared(importlib.import_module(self.name), self._adapter(device), function)
 

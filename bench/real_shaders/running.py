@@ -17,7 +17,7 @@ from real_shaders.ncnn_source import source_of
 from vkgroup.check.checking import check
 from vkgroup.check.findings import Finding
 from vkgroup.check.host import Guarantees
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import DeviceInfo
 from vkgroup.spirv import Module
 from vkgroup.workers.opening import open_device
@@ -61,7 +61,7 @@ def compiled(shader: Shader, root: Path, mutant: Mutant | None = None) -> tuple[
     if shader.corpus == "ncnn":
         source = source_of(copy, root / "gpu.cpp", shader.options, SUPPORT, local_size=shader.local_size)
     module = compile_source(
-        source, stage="comp", name=str(copy), target=Target.VULKAN_1_2, debug=True, cache=False,
+        source, stage="comp", name=str(copy), target=TargetEnvironment.VULKAN_1_2, debug=True, cache=False,
         defines=dict(shader.defines), include_paths=[folder],
     )  # fmt: skip
     return module, line

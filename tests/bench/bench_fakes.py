@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench import BenchmarkCase, Data, Definition
 from vkgroup.bench.definition import Arrays
 
 Compute = Callable[[Mapping[str, Any]], Arrays]
@@ -91,10 +91,10 @@ def definition(
 ) -> Definition:
     """Return a benchmark of candidates, or of functions that raise, which are never created again."""
 
-    def make(device: Any, size: int, chosen: Mapping[str, Any]) -> Case:
+    def make(device: Any, size: int, chosen: Mapping[str, Any]) -> BenchmarkCase:
         makers = {key: made if callable(made) else (lambda made=made: made) for key, made in variants.items()}
         known: dict[str, Any] = {"bytes": 8 * size, "items": size, "operations": size, "needs": {}}
-        return Case(makers, lambda rng: some_data(rng, size), **(known | fields))
+        return BenchmarkCase(makers, lambda rng: some_data(rng, size), **(known | fields))
 
     return Definition(name, "a fake", make, sizes=(16, 32, 64), smoke=(3,), tuning=tuning or {})
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 _SCRIPT = Path(__file__).resolve().parents[2] / "bench" / "descriptors.py"
 
@@ -18,7 +18,7 @@ _SCRIPT = Path(__file__).resolve().parents[2] / "bench" / "descriptors.py"
 @pytest.mark.parametrize("name", ["lavapipe", "swiftshader"])
 def test_every_way_is_right_and_measured(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """The script itself compares the results of each way with the expected ones."""
-    driver: Driver = request.getfixturevalue(name)
+    driver: CachedDriver = request.getfixturevalue(name)
     file = tmp_path / "descriptors.json"
     arguments = ["--device", driver.name, "--rounds", "1", "--calls", "3", "--json", str(file)]
     subprocess.run(

@@ -15,7 +15,7 @@ from bench_fakes import FakeCandidate, FakePeer, ceiling, definition
 import vkgroup
 from vkgroup.bench import google, machine
 from vkgroup.bench.machine import last_level_cache
-from vkgroup.bench.run import Options, run
+from vkgroup.bench.run import BenchmarkOptions, run
 from vkgroup.dispatch import Device
 
 # What src/json_reporter.cc of Google Benchmark writes of every run that has a time.
@@ -56,7 +56,7 @@ def written(device: Device) -> dict[str, Any]:
         raise vkgroup.errors.Unsupported("No int64 here.")
 
     none = vkgroup.bench.Definition("fake.none", "", unable)
-    options = Options(seed=7, seconds=0.01, sizes=(16,))
+    options = BenchmarkOptions(seed=7, seconds=0.01, sizes=(16,))
     result = run(
         device,
         [everything, wrong, cycles, none],

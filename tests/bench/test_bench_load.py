@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vkgroup.bench.definition import Data
-from vkgroup.bench.timing import GpuLoad, Trial, gpu_load, time_rounds
+from vkgroup.bench.timing import GpuLoad, TimingTrial, gpu_load, time_rounds
 from vkgroup.dispatch import Device
 
 
@@ -44,7 +44,7 @@ class _NotedLoad(GpuLoad):
 
 def test_rounds_begin_and_stay_at_high_clocks() -> None:
     log: list[str] = []
-    trials = [Trial(name, "none", [_Noted(log)], [Data({})]) for name in "AB"]
+    trials = [TimingTrial(name, "none", [_Noted(log)], [Data({})]) for name in "AB"]
     time_rounds(trials, seconds=0.01, load=_NotedLoad(log))
     assert log[0] == "raise_clocks"
     assert log[1:] == ["load", "run"] * (len(log) // 2)

@@ -7,7 +7,7 @@ import pytest
 
 from vkgroup.bench import micro_cases, micro_shared
 from vkgroup.bench.catalogue import definitions
-from vkgroup.bench.micro_cases import Case, all_cases
+from vkgroup.bench.micro_cases import MicroCase, all_cases
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
 from vkgroup.spec.operations import OPERATIONS
@@ -96,4 +96,4 @@ def test_no_chain_steps_through_floats_or_undefined_lanes() -> None:
             assert micro_cases.applied(
                 case, micro_cases.operands(case, 16, 1, np.random.default_rng(0))
             ).defined.all(), case.name
-    assert not micro_cases.can_step(Case(OPERATIONS["subgroupAdd"], TYPES["float"]))
+    assert not micro_cases.can_step(MicroCase(OPERATIONS["subgroupAdd"], TYPES["float"]))

@@ -11,10 +11,10 @@ import pytest
 import vkgroup
 from vkgroup import drivers
 from vkgroup.base.errors import InvalidDispatch, Unsupported
-from vkgroup.bench.definition import Arrays, Data, Prepared
+from vkgroup.bench.definition import Arrays, Data, PreparedCandidate
 from vkgroup.bench.host import first_error
 from vkgroup.bench.micro_cases import all_cases
-from vkgroup.bench.micro_chain import Options, make_case, workgroup_of
+from vkgroup.bench.micro_chain import ChainOptions, make_case, workgroup_of
 from vkgroup.dispatch import Device
 
 CASES = {case.name: case for case in all_cases()}
@@ -79,7 +79,7 @@ def _problems(device: Device, name: str, many: bool, **tuning: Any) -> dict[str,
     found = {}
     for variant, make in case.variants.items():
         data = case.data(np.random.default_rng(0))
-        prepared: Prepared = make().prepare(data)  # type: ignore[union-attr]
+        prepared: PreparedCandidate = make().prepare(data)  # type: ignore[union-attr]
         try:
             prepared.overwrite_outputs()
             assert prepared.time() > 0
@@ -126,11 +126,13 @@ def test_functions_that_share_a_shader(
 ) -> None:
     """As on a GPU: much unrolled, seven operators and their alternatives in one shader."""
     device = references[4]
-    monkeypatch.setattr(Options, "of", classmethod(lambda cls, device, tuning: cls(samples=1, subgroups=2)))
+    monkeypatch.setattr(
+        ChainOptions, "of", classmethod(lambda cls, device, tuning: cls(samples=1, subgroups=2))
+    )
     assert set(_problems(device, "subgroupOr.uint", True).values()) == {None}
 
 
-def test_what_a_device_lacks_is_named(swiftshader: drivers.Driver) -> None:
+def test_what_a_device_lacks_is_named(swiftshader: drivers.CachedDriver) -> None:
     with vkgroup.open(swiftshader.name) as device:
         with pytest.raises(Unsupported) as caught:
             _problems(device, "subgroupClusteredAdd.float.4", False)

@@ -11,8 +11,8 @@ import pytest
 from vkgroup.bench import Definition
 from vkgroup.bench.catalogue import choose
 from vkgroup.bench.host import first_error
-from vkgroup.bench.plans import Inputs, PlanCandidate
-from vkgroup.bench.run import Options, run
+from vkgroup.bench.plans import BenchmarkInputs, PlanCandidate
+from vkgroup.bench.run import BenchmarkOptions, run
 from vkgroup.dispatch import Device
 
 NAMES = [
@@ -28,7 +28,7 @@ def _definition(name: str) -> Definition:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_all_results_are_right(device: Device, name: str) -> None:
-    result = run(device, [_definition(name)], Options(seed=1, smoke=True), ceilings=(), peers={})
+    result = run(device, [_definition(name)], BenchmarkOptions(seed=1, smoke=True), ceilings=(), peers={})
     for row in result.rows:
         assert row.wrong == {}
         assert row.right or all(" lacks: " in note for note in row.notes), row.notes
@@ -47,7 +47,7 @@ def test_a_row_compares_the_two_that_it_is_about(
     vulkan_device: Device, name: str, pair: tuple[str, str]
 ) -> None:
     one = _definition(name)
-    options = Options(seed=1, seconds=0.01, sizes=one.smoke[-1:])
+    options = BenchmarkOptions(seed=1, seconds=0.01, sizes=one.smoke[-1:])
     (row,) = run(vulkan_device, [one], options, ceilings=(), peers={}).rows
     assert row.pair == pair
     assert row.ratio is not None
@@ -69,7 +69,7 @@ def _outputs(
     case = _definition(name).make(device, size, tuning)
     data = case.data(np.random.default_rng(0))
     made = list(case.variants.values())[-1]()
-    with Inputs(device) as inputs:
+    with BenchmarkInputs(device) as inputs:
         candidate: Any = made if hasattr(made, "prepare") else PlanCandidate(device, made, inputs)
         prepared = candidate.prepare(data)
         prepared.overwrite_outputs()

@@ -19,11 +19,11 @@ import vkgroup
 from vkgroup.bench import Data, array_peers
 from vkgroup.bench.catalogue import choose, peers
 from vkgroup.bench.host import first_error
-from vkgroup.bench.overhead import COUNT, SubmissionCandidate, Work, only_driver
-from vkgroup.bench.run import Options, run
+from vkgroup.bench.overhead import COUNT, CallWork, SubmissionCandidate, only_driver
+from vkgroup.bench.run import BenchmarkOptions, run
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 UUID = "01ab" * 8
 H200 = Capabilities("NVIDIA H200", "discrete_gpu", vendor_id=0x10DE, uuid=UUID)
@@ -272,10 +272,15 @@ def _fresh_peer(name: str) -> Iterator[Any]:
 
 @pytest.mark.parametrize(
     ("work", "executions"),
-    [(Work(1, 5, True), 6), (Work(1, 5, False), 6), (Work(3, 5, True), 6), (Work(3, 5, False), 6)],
+    [
+        (CallWork(1, 5, True), 6),
+        (CallWork(1, 5, False), 6),
+        (CallWork(3, 5, True), 6),
+        (CallWork(3, 5, False), 6),
+    ],
 )
 def test_hephaistos_submits_once_a_call_and_once_before(
-    vulkan_device: Device, monkeypatch: pytest.MonkeyPatch, work: Work, executions: int
+    vulkan_device: Device, monkeypatch: pytest.MonkeyPatch, work: CallWork, executions: int
 ) -> None:
     fake = FakeHephaistos()
     monkeypatch.setitem(sys.modules, "hephaistos", fake)
@@ -292,7 +297,7 @@ def test_hephaistos_submits_once_a_call_and_once_before(
 
 
 def test_hephaistos_stays_with_its_first_driver(
-    swiftshader: Driver, lavapipe: Driver, monkeypatch: pytest.MonkeyPatch
+    swiftshader: CachedDriver, lavapipe: CachedDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "hephaistos", FakeHephaistos())
     with _fresh_peer("hephaistos") as peer, vkgroup.open("reference") as reference:
@@ -307,9 +312,9 @@ def test_hephaistos_stays_with_its_first_driver(
 
 
 @pytest.mark.parametrize("name", ["hephaistos", "wgpu"])
-def test_what_is_installed_submits_beside_ours_or_says_why_not(lavapipe: Driver, name: str) -> None:
+def test_what_is_installed_submits_beside_ours_or_says_why_not(lavapipe: CachedDriver, name: str) -> None:
     with vkgroup.open(lavapipe.name, validation=False) as device:
-        options = Options(seed=1, smoke=True)
+        options = BenchmarkOptions(seed=1, smoke=True)
         chosen = choose(["dispatch"])
         result = run(device, chosen, options, ceilings=(), peers={name: PEERS[name]})
         assert (name in result.peers) != (name in result.absent)
@@ -320,7 +325,7 @@ def test_what_is_installed_submits_beside_ours_or_says_why_not(lavapipe: Driver,
 
 
 def test_other_packages_see_one_driver_while_they_look(
-    lavapipe: Driver, monkeypatch: pytest.MonkeyPatch
+    lavapipe: CachedDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("VK_ICD_FILENAMES", raising=False)
     monkeypatch.setenv("VK_DRIVER_FILES", "/before.json")
@@ -331,8 +336,8 @@ def test_other_packages_see_one_driver_while_they_look(
         assert "VK_ICD_FILENAMES" not in os.environ
 
 
-@pytest.mark.parametrize("work", [Work(1, 3, True), Work(4, 3, True), Work(4, 3, False)])
-def test_ours_does_all_of_its_work(device: Device, work: Work) -> None:
+@pytest.mark.parametrize("work", [CallWork(1, 3, True), CallWork(4, 3, True), CallWork(4, 3, False)])
+def test_ours_does_all_of_its_work(device: Device, work: CallWork) -> None:
     prepared = SubmissionCandidate(device, work).prepare(Data({}))
     for _ in range(2):
         prepared.overwrite_outputs()

@@ -7,7 +7,7 @@ import pytest
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.bench import Data
-from vkgroup.bench.plans import FILL_BYTE, Inputs, PlanCandidate
+from vkgroup.bench.plans import FILL_BYTE, BenchmarkInputs, PlanCandidate
 from vkgroup.dispatch import Device
 from vkgroup.kernels.plan import Plan, Planner
 
@@ -22,7 +22,7 @@ def _copy(device: Device, count: int) -> Plan:
 
 def test_a_plan_is_poisoned_timed_and_read(device: Device) -> None:
     source = np.arange(37, dtype=np.uint32)
-    with Inputs(device) as inputs:
+    with BenchmarkInputs(device) as inputs:
         candidate = PlanCandidate(device, _copy(device, 37), inputs)
         with candidate.prepare(Data({"source": source})) as prepared:
             prepared.overwrite_outputs()
@@ -38,7 +38,7 @@ def test_outputs_that_are_no_words_are_poisoned_whole(device: Device) -> None:
     for dtype, shape in ((np.uint8, 7), (np.uint16, ()), (np.uint32, 2)):
         planner.output(np.dtype(dtype).name, dtype, shape)
     planner.fill("uint32", 5)
-    with Inputs(device) as inputs:
+    with BenchmarkInputs(device) as inputs:
         prepared = PlanCandidate(device, planner.plan(), inputs).prepare(Data({}))
         prepared.overwrite_outputs()
         found = prepared.outputs()
@@ -49,7 +49,7 @@ def test_outputs_that_are_no_words_are_poisoned_whole(device: Device) -> None:
 
 def test_sets_are_uploaded_once_for_all_plans(device: Device) -> None:
     data = Data({"source": np.ones(8, np.uint32)})
-    with Inputs(device) as inputs:
+    with BenchmarkInputs(device) as inputs:
         first = inputs.buffer(data, "source")
         assert inputs.buffer(data, "source") is first
         assert inputs.buffer(Data(data.inputs), "source") is not first
@@ -57,7 +57,7 @@ def test_sets_are_uploaded_once_for_all_plans(device: Device) -> None:
 
 
 def test_an_input_that_the_data_lacks_is_named(device: Device) -> None:
-    with Inputs(device) as inputs, pytest.raises(InvalidInput, match="source"):
+    with BenchmarkInputs(device) as inputs, pytest.raises(InvalidInput, match="source"):
         PlanCandidate(device, _copy(device, 8), inputs).prepare(Data({"x": np.ones(8, np.uint32)}))
 
 
@@ -66,5 +66,5 @@ def test_a_plan_that_changes_its_input_is_refused(device: Device) -> None:
     planner.input("x", np.uint32, 8)
     planner.output("x", np.uint32, 8)
     planner.fill("x", 1)
-    with Inputs(device) as inputs, pytest.raises(InvalidInput, match="in place"):
+    with BenchmarkInputs(device) as inputs, pytest.raises(InvalidInput, match="in place"):
         PlanCandidate(device, planner.plan(), inputs).prepare(Data({"x": np.ones(8, np.uint32)}))

@@ -14,8 +14,8 @@ from bench_fakes import FakeCandidate, FakePeer, ceiling, definition
 import vkgroup
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.bench import plot
-from vkgroup.bench.row import Row
-from vkgroup.bench.run import Options, run
+from vkgroup.bench.row import BenchmarkRow
+from vkgroup.bench.run import BenchmarkOptions, run
 from vkgroup.dispatch import Device
 
 
@@ -25,7 +25,7 @@ def device() -> Iterator[Device]:
         yield opened
 
 
-def _rows(device: Device, sweep: str | None) -> tuple[Row, ...]:
+def _rows(device: Device, sweep: str | None) -> tuple[BenchmarkRow, ...]:
     held = definition(
         {"subgroup": FakeCandidate([1e-3, 1.1e-3]), "shared": FakeCandidate([2e-3])},
         needs={"top": 128},
@@ -35,7 +35,7 @@ def _rows(device: Device, sweep: str | None) -> tuple[Row, ...]:
     cycles = definition(
         {"subgroup": FakeCandidate([31.0])}, name="fake.cycles", unit="cycles", tuning=held.tuning
     )
-    options = Options(seed=1, seconds=0.001, sizes=(32,), sweep=sweep)
+    options = BenchmarkOptions(seed=1, seconds=0.001, sizes=(32,), sweep=sweep)
     found = run(device, [held, cycles], options, ceilings=[ceiling([1e-3], 128)], peers={"other": FakePeer()})
     return found.rows
 
@@ -76,7 +76,7 @@ def test_every_version_and_ceiling_is_in_the_picture(device: Device, tmp_path: P
 
 def test_rows_without_a_time_cannot_be_drawn(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="nothing to draw"):
-        plot.plot([Row("a", "b", 1)], tmp_path / "picture.png", "a device")
+        plot.plot([BenchmarkRow("a", "b", 1)], tmp_path / "picture.png", "a device")
 
 
 def test_rows_without_a_time_are_left_out(device: Device, tmp_path: Path) -> None:

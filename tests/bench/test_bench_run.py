@@ -23,11 +23,11 @@ from vkgroup.base.errors import (
 )
 from vkgroup.bench import Data, Definition
 from vkgroup.bench.definition import Arrays
-from vkgroup.bench.row import Row
-from vkgroup.bench.run import Options, Result, run
+from vkgroup.bench.row import BenchmarkRow
+from vkgroup.bench.run import BenchmarkOptions, BenchmarkResult, run
 from vkgroup.dispatch import Device
 
-OPTIONS = Options(seed=1, seconds=0.01, sizes=(16,))
+OPTIONS = BenchmarkOptions(seed=1, seconds=0.01, sizes=(16,))
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +48,13 @@ def vkgroup_cache(nbytes: int) -> Any:
     return Cache(nbytes, "none")
 
 
-def _run(device: Device, *definitions: Definition, options: Options = OPTIONS, **more: Any) -> Result:
+def _run(
+    device: Device, *definitions: Definition, options: BenchmarkOptions = OPTIONS, **more: Any
+) -> BenchmarkResult:
     return run(device, definitions, options, **({"ceilings": (), "peers": {}} | more))
 
 
-def _row(device: Device, one: Definition, **more: Any) -> Row:
+def _row(device: Device, one: Definition, **more: Any) -> BenchmarkRow:
     (row,) = _run(device, one, **more).rows
     return row
 
@@ -189,7 +191,7 @@ def test_a_lost_device_ends_the_run(reference: Device) -> None:
     def make() -> Any:
         raise DeviceLost("gone")
 
-    seen: list[Result] = []
+    seen: list[BenchmarkResult] = []
     with pytest.raises(DeviceLost):
         _run(
             reference,
@@ -271,7 +273,7 @@ def test_data_is_larger_than_the_cache_or_the_cache_is_emptied(
 
 def test_smoke_verifies_at_its_sizes_and_times_nothing(reference: Device) -> None:
     one = definition({"subgroup": FakeCandidate([1e-3]), "shared": FakeCandidate([1e-3], lambda x: {})})
-    result = _run(reference, one, options=Options(seed=1, smoke=True))
+    result = _run(reference, one, options=BenchmarkOptions(seed=1, smoke=True))
     (row,) = result.rows
     assert row.size == 3
     assert row.right == ("subgroup",)

@@ -13,23 +13,23 @@ from vkgroup.bench.timing import (
     STEADY_BLOCK,
     STEADY_BLOCKS,
     Rounds,
-    Trial,
+    TimingTrial,
     sets_needed,
     time_rounds,
     verify,
 )
 
 
-def _trial(name: str, times: list[float], sets: int = 1) -> tuple[Trial, FakeCandidate]:
+def _trial(name: str, times: list[float], sets: int = 1) -> tuple[TimingTrial, FakeCandidate]:
     candidate = FakeCandidate(times)
     data = [some_data(np.random.default_rng(number), 8) for number in range(sets)]
-    return Trial(name, "script", [candidate.prepare(one) for one in data], data), candidate
+    return TimingTrial(name, "script", [candidate.prepare(one) for one in data], data), candidate
 
 
 def test_order_alternates() -> None:
     order: list[str] = []
 
-    def noted(name: str) -> Trial:
+    def noted(name: str) -> TimingTrial:
         trial, candidate = _trial(name, [1.0])
         candidate.compute = lambda inputs: order.append(name) or {}  # type: ignore[func-returns-value]
         return trial

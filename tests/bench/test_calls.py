@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 _BENCH = Path(__file__).resolve().parents[2] / "bench"
 
@@ -22,7 +22,7 @@ def _run(script: str, *arguments: str, device: str = "") -> str:
     ).stdout
 
 
-def test_calls_are_measured_and_tabulated(swiftshader: Driver, tmp_path: Path) -> None:
+def test_calls_are_measured_and_tabulated(swiftshader: CachedDriver, tmp_path: Path) -> None:
     file = tmp_path / "calls.json"
     arguments = ("--device", swiftshader.name, "--most", "1000", "--rounds", "1", "--json", str(file))
     printed = _run("calls.py", *arguments, device=swiftshader.name)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.check import Kind, check
-from vkgroup.compiler import Target, compile_source, validate
+from vkgroup.check import FindingKind, check
+from vkgroup.compiler import TargetEnvironment, compile_source, validate
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import replace_constants
 
@@ -41,7 +41,9 @@ void main() {
     ],
 )
 def test_an_experiment_proves_the_size(name: str, sizes: str) -> None:
-    findings = [entry for entry in check(_WRONG / f"{name}.comp").findings if entry.kind == Kind.ASSUMES]
+    findings = [
+        entry for entry in check(_WRONG / f"{name}.comp").findings if entry.kind == FindingKind.ASSUMES
+    ]
     assert findings
     for finding in findings:
         assert finding.proved
@@ -52,7 +54,9 @@ def test_an_experiment_proves_the_size(name: str, sizes: str) -> None:
     "name", ["cluster_of_thirty_two", "first_word_of_the_ballot", "lanes_below_me", "rows_of_sixteen_lanes"]
 )
 def test_what_no_constant_can_mend_is_told_without_proof(name: str) -> None:
-    findings = [entry for entry in check(_WRONG / f"{name}.comp").findings if entry.kind == Kind.ASSUMES]
+    findings = [
+        entry for entry in check(_WRONG / f"{name}.comp").findings if entry.kind == FindingKind.ASSUMES
+    ]
     assert findings
     assert not any(finding.proved for finding in findings)
 
@@ -60,10 +64,10 @@ def test_what_no_constant_can_mend_is_told_without_proof(name: str) -> None:
 @pytest.mark.parametrize(("size", "expected"), [(4, 0), (16, 1)])
 def test_small_clusters_are_no_assumption_of_a_size(size: int, expected: int) -> None:
     text = _CLUSTERS.replace("SIZE", str(size))
-    report = check(compile_source(text, stage="compute", target=Target.VULKAN_1_2, debug=True))
+    report = check(compile_source(text, stage="compute", target=TargetEnvironment.VULKAN_1_2, debug=True))
     kinds = [finding.kind for finding in report.findings]
-    assert kinds.count(Kind.ASSUMES) == expected
-    assert Kind.UNDEFINED in kinds
+    assert kinds.count(FindingKind.ASSUMES) == expected
+    assert FindingKind.UNDEFINED in kinds
 
 
 def _constants(module: Module, name: str) -> dict[int, tuple[int, ...]]:
@@ -76,12 +80,12 @@ def test_one_use_of_a_constant_is_replaced() -> None:
         "layout(local_size_x = 1) in;\nlayout(binding = 0) buffer B { uint64_t b[]; };\n"
         "void main() { b[0] = b[1] / 32ul; b[2] = b[3] % 32ul; }\n",
         stage="compute",
-        target=Target.VULKAN_1_2,
+        target=TargetEnvironment.VULKAN_1_2,
     )
     division = next(entry for entry in module.instructions if entry.name == "OpUDiv")
     word = division.position + 4
     changed = replace_constants(module, {word: 1 << 40 | 5})
-    validate(changed, Target.VULKAN_1_2)
+    validate(changed, TargetEnvironment.VULKAN_1_2)
     before, after = _constants(module, "OpConstant"), _constants(changed, "OpConstant")
     assert set(after) - set(before) == {module.bound}
     assert after[module.bound] == (5, 1 << 8)

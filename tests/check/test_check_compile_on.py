@@ -10,9 +10,9 @@ import pytest
 
 from vkgroup.cli import check_compile
 from vkgroup.cli.main import main
-from vkgroup.cost import Cost, Job, Status
+from vkgroup.cost import CompileJob, CompileStatus, Cost
 from vkgroup.device import DeviceInfo
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.workers.multi_device import choose
 
 _SHADER = """#version 450
@@ -23,7 +23,7 @@ void main() { data[gl_GlobalInvocationID.x] = gl_GlobalInvocationID.x; }
 
 
 @pytest.fixture
-def shader(tmp_path: Path, turnip: Driver) -> Path:
+def shader(tmp_path: Path, turnip: CachedDriver) -> Path:
     path = tmp_path / "shader.comp"
     path.write_text(_SHADER)
     return path
@@ -49,9 +49,9 @@ def test_a_star_means_all_gpus(shader: Path, capsys: pytest.CaptureFixture[str])
     assert f" of {len(gpus)} GPUs" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("status", [Status.REJECTED, Status.CRASH, Status.TIMEOUT])
+@pytest.mark.parametrize("status", [CompileStatus.REJECTED, CompileStatus.CRASH, CompileStatus.TIMEOUT])
 def test_a_driver_that_fails_is_a_finding(
-    shader: Path, status: Status, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    shader: Path, status: CompileStatus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     failed = [Cost("turnip-26.1.6:740", "GPU", 64, status, "Assertion `x' failed.")]
     monkeypatch.setattr(check_compile, "costs_of_jobs", lambda device, jobs: [failed])
@@ -68,7 +68,7 @@ def test_spills_are_reported(
     shader: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     costs = [
-        Cost("turnip-26.1.6:740", "GPU", size, Status.COMPILED, quantities={"spills": spills})
+        Cost("turnip-26.1.6:740", "GPU", size, CompileStatus.COMPILED, quantities={"spills": spills})
         for size, spills in ((64, 0.0), (128, 12.0))
     ]
     monkeypatch.setattr(check_compile, "costs_of_jobs", lambda device, jobs: [costs])
@@ -79,7 +79,7 @@ def test_spills_are_reported(
 
 
 def test_devices_that_execute_are_refused(
-    shader: Path, swiftshader: Driver, capsys: pytest.CaptureFixture[str]
+    shader: Path, swiftshader: CachedDriver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert check(shader, swiftshader.name) == 2
     assert "no compile-only device; use --device" in capsys.readouterr().err
@@ -107,10 +107,10 @@ def test_each_shader_of_a_folder_has_its_result(
     (shader.parent / "wrong.comp").write_text("#version 450\nvoid main() { lacking(); }\n")
     opened = []
 
-    def costs(device: DeviceInfo, jobs: Sequence[Job]) -> list[list[Cost]]:
+    def costs(device: DeviceInfo, jobs: Sequence[CompileJob]) -> list[list[Cost]]:
         opened.append(device.choice)
-        crash = Cost(device.choice, "GPU", 64, Status.CRASH, "Assertion `x' failed.")
-        compiled = Cost(device.choice, "GPU", 64, Status.COMPILED, quantities={"spills": 3.0})
+        crash = Cost(device.choice, "GPU", 64, CompileStatus.CRASH, "Assertion `x' failed.")
+        compiled = Cost(device.choice, "GPU", 64, CompileStatus.COMPILED, quantities={"spills": 3.0})
         return [[crash], [compiled]]
 
     monkeypatch.setattr(check_compile, "costs_of_jobs", costs)
@@ -135,7 +135,7 @@ def test_a_changed_result_of_a_driver_is_not_taken_from_the_cache(
 ) -> None:
     file = shader.parent / "all.json"
     codes = []
-    for status in (Status.COMPILED, Status.CRASH, Status.CRASH):
+    for status in (CompileStatus.COMPILED, CompileStatus.CRASH, CompileStatus.CRASH):
         costs = [Cost("turnip-26.1.6:740", "GPU", 64, status, "why")]
         monkeypatch.setattr(check_compile, "costs_of_jobs", lambda device, jobs, costs=costs: [costs])
         folder = [str(shader.parent), "--subgroup-size", "32", "--jobs", "1", "--json", str(file)]

@@ -8,7 +8,7 @@ import pytest
 
 from vkgroup.check import runs
 from vkgroup.cli import check_one
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 
 def _slow() -> str:
@@ -38,7 +38,7 @@ def one_second_for_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_slow_compiler_is_not_covered(
-    checked, written, lavapipe: Driver, monkeypatch: pytest.MonkeyPatch
+    checked, written, lavapipe: CachedDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "COMPILE_SECONDS", 1.0)
     report = checked(written(_slow()), *_OPTIONS, devices=(lavapipe.name,))
@@ -49,7 +49,9 @@ def test_a_slow_compiler_is_not_covered(
     assert why == "the driver needs more than 1 s to compile the shader"
 
 
-def test_the_limit_of_the_compiler_is_not_that_of_the_dispatch(checked, written, lavapipe: Driver) -> None:
+def test_the_limit_of_the_compiler_is_not_that_of_the_dispatch(
+    checked, written, lavapipe: CachedDriver
+) -> None:
     report = checked(written(_slow()), *_OPTIONS, devices=(lavapipe.name,))
     assert report["code"] == 0
     assert report["covered"]["not_covered"] == []

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from vkgroup.check import Kind
+from vkgroup.check import FindingKind
 
 _HERE = Path(__file__).parent
 _WRONG, _RIGHT = sorted((_HERE / "wrong").glob("*.comp")), sorted((_HERE / "right").glob("*.comp"))
@@ -84,7 +84,7 @@ def test_the_collections_are_complete() -> None:
     assert len(_RIGHT) >= 40
     kinds = {kind for file in _WRONG for _, kind in _expected(file.read_text())}
     # No shader shows an error of a driver's compiler: see test_check_compile_on.
-    assert kinds == {*Kind, "diverges"} - {Kind.COMPILE}
+    assert kinds == {*FindingKind, "diverges"} - {FindingKind.COMPILE}
 
 
 def test_nothing_is_expected_of_a_right_shader() -> None:

@@ -13,7 +13,7 @@ from vkgroup.base import processes
 from vkgroup.base.errors import NoDevice
 from vkgroup.check import check, runs, state
 from vkgroup.cli.main import main
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.workers.opening import select
 
 _RIGHT, _WRONG = Path(__file__).parent / "right", Path(__file__).parent / "wrong"
@@ -46,14 +46,14 @@ void main() {
 @pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("name", _NAMES)
 def test_right_shaders_agree_with_real_devices(
-    name: str, checked, swiftshader: Driver, lavapipe: Driver
+    name: str, checked, swiftshader: CachedDriver, lavapipe: CachedDriver
 ) -> None:
     report = checked(_RIGHT / f"{name}.comp", devices=(swiftshader.name, lavapipe.name))
     assert report["findings"] == []
     assert len(report["covered"]["devices"]) == 2
 
 
-def test_what_a_device_lacks_is_not_covered(checked, swiftshader: Driver) -> None:
+def test_what_a_device_lacks_is_not_covered(checked, swiftshader: CachedDriver) -> None:
     report = checked(_RIGHT / "doubles.comp", devices=(swiftshader.name,))
     assert report["findings"] == []
     ((what, why),) = report["covered"]["not_covered"]
@@ -62,7 +62,7 @@ def test_what_a_device_lacks_is_not_covered(checked, swiftshader: Driver) -> Non
 
 
 def test_a_workgroup_over_the_limit_is_not_covered(
-    written: Callable[..., Path], checked, swiftshader: Driver
+    written: Callable[..., Path], checked, swiftshader: CachedDriver
 ) -> None:
     file = written(
         "#version 460\nlayout(local_size_x = 1024) in;\nlayout(binding = 0) buffer B { uint b[]; };\n"
@@ -73,7 +73,7 @@ def test_a_workgroup_over_the_limit_is_not_covered(
     assert "maxComputeWorkGroupInvocations" in report["covered"]["not_covered"][0][1]
 
 
-def test_a_wrong_device_is_found(written: Callable[..., Path], checked, swiftshader: Driver) -> None:
+def test_a_wrong_device_is_found(written: Callable[..., Path], checked, swiftshader: CachedDriver) -> None:
     report = checked(written(_ALL_EQUAL), "--subgroup-size", "4", devices=(swiftshader.name,))
     (finding,) = report["findings"]
     assert finding["kind"] == "differs"
@@ -86,7 +86,7 @@ def test_a_wrong_device_is_found(written: Callable[..., Path], checked, swiftsha
 
 
 def test_a_shader_that_hangs_is_kept_from_devices(
-    written: Callable[..., Path], checked, swiftshader: Driver
+    written: Callable[..., Path], checked, swiftshader: CachedDriver
 ) -> None:
     file = written(
         "#version 460\nlayout(local_size_x = 4) in;\nlayout(binding = 0) buffer B { uint n[]; };\n"
@@ -101,7 +101,9 @@ def _dying(text: str) -> Callable[..., list[str]]:
     return lambda module: [sys.executable, "-c", text]
 
 
-def test_a_crashing_driver_costs_one_finding(monkeypatch: pytest.MonkeyPatch, swiftshader: Driver) -> None:
+def test_a_crashing_driver_costs_one_finding(
+    monkeypatch: pytest.MonkeyPatch, swiftshader: CachedDriver
+) -> None:
     script = (
         "import os, sys; from vkgroup.base.processes import receive, send;"
         "receive(sys.stdin.buffer); send(sys.stdout.buffer, 'ready'); os.abort()"
@@ -116,7 +118,7 @@ def test_a_crashing_driver_costs_one_finding(monkeypatch: pytest.MonkeyPatch, sw
 
 
 def test_a_worker_that_does_not_start_is_no_finding(
-    monkeypatch: pytest.MonkeyPatch, swiftshader: Driver
+    monkeypatch: pytest.MonkeyPatch, swiftshader: CachedDriver
 ) -> None:
     device = select(swiftshader.name)
     monkeypatch.setattr(processes, "command", _dying("raise SystemExit('no')"))
@@ -152,7 +154,7 @@ def test_a_device_is_compared_at_its_own_size(written: Callable[..., Path], chec
 
 @pytest.mark.slow
 def test_a_device_that_goes_wrong_at_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(job: runs.Job) -> runs.Answer:
+    def run(job: runs.DispatchJob) -> runs.JobAnswer:
         answer = runs.run_job(job)
         if job.subgroup_size == 16:
             (values,) = (array for place, array in answer.outputs.items())
@@ -169,7 +171,7 @@ def test_a_device_that_goes_wrong_at_one_size(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_device_with_another_order_of_lanes_may_be_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(job: runs.Job) -> runs.Answer:
+    def run(job: runs.DispatchJob) -> runs.JobAnswer:
         answer = runs.run_job(job)
         for values in answer.outputs.values():
             values[:] = values[::-1].copy()
@@ -185,7 +187,7 @@ def test_a_device_with_another_order_of_lanes_may_be_right(monkeypatch: pytest.M
 
 
 def test_the_environment_chooses_the_device_where_no_option_does(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, swiftshader: Driver
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, swiftshader: CachedDriver
 ) -> None:
     shader = _RIGHT / "compact_with_ballots.comp"
     monkeypatch.setenv("VKGROUP_DEVICE", swiftshader.name)

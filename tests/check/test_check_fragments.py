@@ -13,7 +13,7 @@ import pytest
 
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.check import check
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 _HERE = Path(__file__).parent
 _WRONG = sorted((_HERE / "wrong_fragments").glob("*.frag"))
@@ -241,14 +241,16 @@ void main()
     ],
 )
 def test_right_shaders_agree_with_real_devices(
-    name: str, checked, swiftshader: Driver, lavapipe: Driver
+    name: str, checked, swiftshader: CachedDriver, lavapipe: CachedDriver
 ) -> None:
     report = checked(_HERE / "right_fragments" / f"{name}.frag", devices=(swiftshader.name, lavapipe.name))
     assert report["findings"] == []
     assert len(report["covered"]["devices"]) == 2
 
 
-def test_an_error_of_a_device_is_reported(checked, written, swiftshader: Driver, lavapipe: Driver) -> None:
+def test_an_error_of_a_device_is_reported(
+    checked, written, swiftshader: CachedDriver, lavapipe: CachedDriver
+) -> None:
     report = checked(written(_ALL_EQUAL, "shader.frag"), devices=(swiftshader.name, lavapipe.name))
     (finding,) = report["findings"]
     assert finding["kind"] == "differs"
@@ -257,7 +259,7 @@ def test_an_error_of_a_device_is_reported(checked, written, swiftshader: Driver,
     assert finding["element"].startswith("color[")
 
 
-def test_a_device_may_let_helper_invocations_take_part(checked, swiftshader: Driver) -> None:
+def test_a_device_may_let_helper_invocations_take_part(checked, swiftshader: CachedDriver) -> None:
     report = checked(_HERE / "wrong_fragments" / "count_of_fragments.frag", devices=(swiftshader.name,))
     (finding,) = report["findings"]
     assert finding["devices"] == []

@@ -16,7 +16,7 @@ from vkgroup.cli.main import main
 from vkgroup.compiler import compile_file
 from vkgroup.compiler.front_ends import compiler_name
 from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 # ggml's shaders declare the local size and a constant under one id.
 _BLOCK = """#version 450
@@ -36,7 +36,7 @@ _SEVERAL = "specialization id 0 has several defaults (BLOCK_SIZE 32, local size 
 
 
 def test_constants_with_one_id_have_one_value(
-    checked, written: Callable[..., Path], swiftshader: Driver, lavapipe: Driver
+    checked, written: Callable[..., Path], swiftshader: CachedDriver, lavapipe: CachedDriver
 ) -> None:
     report = checked(written(_BLOCK), devices=(swiftshader.name, lavapipe.name))
     assert report["findings"] == []
@@ -101,7 +101,7 @@ void main() {
 
 
 def test_a_shader_without_a_local_size_is_checked_with_the_given_one(
-    checked, written, swiftshader: Driver, lavapipe: Driver
+    checked, written, swiftshader: CachedDriver, lavapipe: CachedDriver
 ) -> None:
     file = written(_REVERSAL)
     report = checked(file)
@@ -236,7 +236,9 @@ def test_full_subgroups_at_no_size_are_refused(checked, written) -> None:
     assert "choose a subgroup size that divides it" in report["error"]
 
 
-def test_devices_require_full_subgroups(checked, written, swiftshader: Driver, lavapipe: Driver) -> None:
+def test_devices_require_full_subgroups(
+    checked, written, swiftshader: CachedDriver, lavapipe: CachedDriver
+) -> None:
     devices = (swiftshader.name, lavapipe.name)
     report = checked(written(_FULL), "--full-subgroups", devices=devices)
     assert report["findings"] == []

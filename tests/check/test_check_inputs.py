@@ -10,20 +10,20 @@ import pytest
 from vkgroup.base.errors import InvalidDispatch, InvalidInput, Unsupported
 from vkgroup.check import check
 from vkgroup.check.generation import make_inputs
-from vkgroup.check.inputs import Inputs
+from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.preparation import groups_of
-from vkgroup.compiler import Target, compile_source
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.compiler import TargetEnvironment, compile_source
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spirv import Module
 
 _HEAD = "#version 460\n#extension GL_EXT_scalar_block_layout : require\nlayout(local_size_x = 16) in;\n"
 
 
 def _module(text: str) -> Module:
-    return compile_source(_HEAD + text, stage="compute", target=Target.VULKAN_1_2)
+    return compile_source(_HEAD + text, stage="compute", target=TargetEnvironment.VULKAN_1_2)
 
 
-def _made(text: str, groups: tuple[int, int, int] = (4, 1, 1), **options: Any) -> Inputs:
+def _made(text: str, groups: tuple[int, int, int] = (4, 1, 1), **options: Any) -> DispatchInputs:
     return make_inputs(_module(text), (16, 1, 1), groups, **options)
 
 
@@ -180,7 +180,7 @@ def test_several_workgroups_in_each_dimension_that_the_shader_uses(
 ) -> None:
     """A conversion or sum of vectors uses no dimension; a component of its result does."""
     module = _module(f"layout(binding = 0) buffer B {{ int b[]; }}; void main() {{ b[{index}] = 1; }}")
-    program = Program(module)
+    program = ExecutableShader(module)
     assert groups_of(None, program) == groups
 
 
@@ -194,7 +194,7 @@ layout(binding = 0) buffer B { float b[]; };
 void main() { b[gl_GlobalInvocationID.x] = dFdx(float(gl_GlobalInvocationID.x)); }
 """,
         stage="compute",
-        target=Target.VULKAN_1_2,
+        target=TargetEnvironment.VULKAN_1_2,
     )
     report = check(module)
     assert not report.findings

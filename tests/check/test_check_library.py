@@ -19,7 +19,7 @@ import pytest
 
 from vkgroup.base.processes import environment
 from vkgroup.check import outcome_cache
-from vkgroup.check.outcome import Outcome, OutcomeKind, worst
+from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, worst
 from vkgroup.check.parallel import check_all
 from vkgroup.cli.main import main
 from vkgroup.device import DeviceInfo
@@ -168,7 +168,7 @@ def test_an_unchanged_configuration_is_not_checked_again(listed, library: Path, 
 
 
 def test_another_version_of_vkgroup_checks_again() -> None:
-    outcome = Outcome(OutcomeKind.CLEAN, "clean", ("text",), {"findings": []}, 1.5)
+    outcome = ConfigurationOutcome(OutcomeKind.CLEAN, "clean", ("text",), {"findings": []}, 1.5)
     key = outcome_cache.key(b"module", {}, {"seed": 0})
     outcome_cache.store(key, outcome)
     assert outcome_cache.load(key) == outcome
@@ -186,7 +186,7 @@ def test_another_version_of_vkgroup_checks_again() -> None:
 
 def test_a_damaged_entry_of_the_cache_is_ignored(cache: Path) -> None:
     key = outcome_cache.key(b"module", {}, {})
-    outcome_cache.store(key, Outcome(OutcomeKind.CLEAN, "clean"))
+    outcome_cache.store(key, ConfigurationOutcome(OutcomeKind.CLEAN, "clean"))
     (entry,) = (path for path in (cache / "checks").rglob("*.json"))
     for text in ("{", "{}", '{"kind": "other"}', "[]"):
         entry.write_text(text)
@@ -349,14 +349,14 @@ class Session:
     def close(self) -> None:
         pass
 
-    def perform(self, job: str) -> Outcome:
+    def perform(self, job: str) -> ConfigurationOutcome:
         if job == "crash":
             os.kill(os.getpid(), signal.SIGSEGV)
         if job == "error":
             raise RuntimeError("not expected")
         if job == "hang":
             time.sleep(100)
-        return Outcome(OutcomeKind.CLEAN, job)
+        return ConfigurationOutcome(OutcomeKind.CLEAN, job)
 
 
 def test_a_crash_is_one_line_and_the_rest_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from vkgroup.check import check
-from vkgroup.compiler import Target, compile_source
-from vkgroup.drivers import Driver
+from vkgroup.compiler import TargetEnvironment, compile_source
+from vkgroup.drivers import CachedDriver
 from vkgroup.spirv import Module
 
 _SUM = """#version 460
@@ -33,7 +33,7 @@ void main() {
 
 def _module(expression: str, kind: str = "float", most: str = "128u") -> Module:
     text = _SUM.replace("EXPRESSION", expression).replace("TYPE", kind).replace("MOST", most)
-    return compile_source(text, stage="compute", target=Target.VULKAN_1_2, debug=True)
+    return compile_source(text, stage="compute", target=TargetEnvironment.VULKAN_1_2, debug=True)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ void main() {
 @pytest.mark.mostly_slow(every=4)
 @pytest.mark.parametrize("name", ["rgba8", "rgba16_snorm", "rg16f", "rgb10_a2", "r11f_g11f_b10f", "rgba32f"])
 def test_texels_may_be_rounded_either_way(
-    name: str, written, checked, swiftshader: Driver, lavapipe: Driver
+    name: str, written, checked, swiftshader: CachedDriver, lavapipe: CachedDriver
 ) -> None:
     file = written(_IMAGE.replace("FORMAT", name).replace("EXPRESSION", "sqrt(texel)"))
     report = checked(file, "--subgroup-size", "4,8", devices=(swiftshader.name, lavapipe.name))
@@ -100,7 +100,7 @@ def test_a_texel_that_is_wrong_is_found(name: str, written, checked) -> None:
     assert finding["element"] == "picture[0][0][1]"
 
 
-def test_a_nan_in_a_packed_texel_is_not_compared(written, checked, lavapipe: Driver) -> None:
+def test_a_nan_in_a_packed_texel_is_not_compared(written, checked, lavapipe: CachedDriver) -> None:
     """lavapipe stores this NaN as an infinity; the shader does not require that NaNs are kept."""
     nan = "vec4(uintBitsToFloat(0x7F800100u + gl_LocalInvocationID.z))"
     text = _IMAGE.replace("FORMAT", "r11f_g11f_b10f").replace("EXPRESSION", nan)
@@ -122,7 +122,7 @@ def test_a_nan_in_a_packed_texel_is_not_compared(written, checked, lavapipe: Dri
 def test_nans_and_infinities_are_compared_if_they_are_only_moved(expression: str, found: list[str]) -> None:
     source = _ZERO.replace("EXPRESSION", expression)
     inputs = {"X": np.concatenate([np.full(512, 2.0, np.float32), np.full(512, np.inf, np.float32)])}
-    module = compile_source(source, stage="compute", target=Target.VULKAN_1_2, debug=True)
+    module = compile_source(source, stage="compute", target=TargetEnvironment.VULKAN_1_2, debug=True)
     assert [finding.kind for finding in check(module, sizes=(4, 32), inputs=inputs).findings] == found
 
 
@@ -147,7 +147,7 @@ def test_the_sign_of_a_computed_zero_is_compared_only_if_the_shader_preserves_it
     source = _ZERO.replace("float y[]", "uint y[]").replace("EXPRESSION", f"floatBitsToUint({expression})")
     source = source.replace("layout(local", declaration + "layout(local", 1)
     inputs = {"X": np.repeat(np.array([2.0, 0.0, -0.0], np.float32), 512)}
-    module = compile_source(source, stage="compute", target=Target.VULKAN_1_2, debug=True)
+    module = compile_source(source, stage="compute", target=TargetEnvironment.VULKAN_1_2, debug=True)
     assert [finding.kind for finding in check(module, sizes=(4, 32), inputs=inputs).findings] == found
 
 
@@ -159,7 +159,7 @@ def test_the_sign_of_a_computed_zero_of_float64_is_not_compared(declaration: str
     source = source.replace("EXPRESSION", f"unpackDouble2x32({computed}).y")
     source = source.replace("layout(local", declaration + "layout(local", 1)
     inputs = {"X": np.repeat(np.array([2.0, 0.0], np.float32), 512)}
-    module = compile_source(source, stage="compute", target=Target.VULKAN_1_2, debug=True)
+    module = compile_source(source, stage="compute", target=TargetEnvironment.VULKAN_1_2, debug=True)
     assert check(module, sizes=(4, 32), inputs=inputs).findings == ()
 
 
@@ -181,5 +181,5 @@ def test_a_division_by_zero_that_rounding_avoids_is_no_finding() -> None:
     inputs = {"X": np.full(512, 2.0, np.float32)}
     for expression, found in (("mod(zero, 1.0 / zero)", []), ("zero", ["differs"])):
         text = _ZERO.replace("EXPRESSION", f"gl_NumSubgroups > 8u ? 1.0 : {expression}")
-        module = compile_source(text, stage="compute", target=Target.VULKAN_1_2, debug=True)
+        module = compile_source(text, stage="compute", target=TargetEnvironment.VULKAN_1_2, debug=True)
         assert [finding.kind for finding in check(module, sizes=(4, 32), inputs=inputs).findings] == found

@@ -11,7 +11,7 @@ import pytest
 from vkgroup.base.errors import CompileError, InvalidInput
 from vkgroup.check import check
 from vkgroup.cli.main import main
-from vkgroup.compiler import Target, assemble, compile_source, validate
+from vkgroup.compiler import TargetEnvironment, assemble, compile_source, validate
 from vkgroup.testing import check_shader
 
 _SOURCE = """#version 460
@@ -26,8 +26,8 @@ void main() {
 """
 
 
-@pytest.mark.parametrize("name", ["vulkan1.3", "1.3", Target.VULKAN_1_3])
-def test_a_target_may_be_given_by_name(name: str | Target) -> None:
+@pytest.mark.parametrize("name", ["vulkan1.3", "1.3", TargetEnvironment.VULKAN_1_3])
+def test_a_target_may_be_given_by_name(name: str | TargetEnvironment) -> None:
     assert compile_source("void main() {}", stage="comp", target=name).version == (1, 6)
     assert compile_source("void main() {}", stage="comp", target="1.1").version == (1, 3)
 
@@ -88,6 +88,6 @@ def test_a_changed_source_is_compiled_for_the_recorded_target(
 def test_python_takes_a_target(written) -> None:
     file = written(_SOURCE.replace("= s;", "= 1u;"))
     assert check(file, sizes=(4,), target="1.3").findings == ()
-    assert check_shader(file, sizes=(4,), target=Target.VULKAN_1_1).findings == ()
+    assert check_shader(file, sizes=(4,), target=TargetEnvironment.VULKAN_1_1).findings == ()
     with pytest.raises((InvalidInput, CompileError)):
         check(file, sizes=(4,), target="one")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.check.findings import Finding, Kind, Place
+from vkgroup.check.findings import Finding, FindingKind, SourceLocation
 from vkgroup.check.report_text import finding_lines
 from vkgroup.check.underline import underlined
 from vkgroup.compiler import assemble, disassemble
@@ -52,8 +52,8 @@ def test_an_argument_that_ends_on_another_line() -> None:
 
 @pytest.mark.parametrize(("text", "column"), [("\tx =\tf(2);", 6), ("        x = f(2);", 13)])
 def test_tabs_are_expanded(text: str, column: int) -> None:
-    place = Place("a.comp", 7, text, 3, column)
-    lines = [line.plain for line in finding_lines(Finding(Kind.RACE, "m", place))]
+    place = SourceLocation("a.comp", 7, text, 3, column)
+    lines = [line.plain for line in finding_lines(Finding(FindingKind.RACE, "m", place))]
     code, marks = (line.split(" | ")[1] for line in lines[2:4])
     assert code[marks.index("^") : marks.rindex("^") + 1] == "f(2)"
 

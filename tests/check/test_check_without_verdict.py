@@ -20,11 +20,11 @@ from vkgroup.base.errors import (
     InvalidModule,
 )
 from vkgroup.check import check, runs, state
-from vkgroup.check.runs import Answer, Compilation, Job, JobSession, run_job
+from vkgroup.check.runs import DispatchJob, JobAnswer, JobCompilation, JobSession, run_job
 from vkgroup.cli import check_one
 from vkgroup.cli.main import main
 from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.workers.messages import Failure
 from vkgroup.workers.opening import select
 from vkgroup.workers.worker_process import WorkerDied
@@ -46,7 +46,7 @@ def _checked(file: Path, *words: str, capsys: pytest.CaptureFixture[str]) -> tup
 
 
 def test_a_shader_without_end_has_no_verdict(
-    written: Callable[..., Path], swiftshader: Driver, capsys, monkeypatch: pytest.MonkeyPatch
+    written: Callable[..., Path], swiftshader: CachedDriver, capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The shader is not run on the device, which it could hang."""
     monkeypatch.setattr(state, "run_job", lambda job: pytest.fail("the shader ran on the device"))
@@ -65,15 +65,20 @@ def test_a_shader_without_end_has_no_verdict(
 @pytest.mark.parametrize(
     ("answer", "code", "said"),
     [
-        (Answer(no_end="planted"), 2, "so there is nothing to compare"),
-        (Answer(internal_error="ZeroDivisionError: planted"), 2, "ZeroDivisionError: planted"),
-        (Answer(failure="the process was killed by signal 11"), 1, "but the reference device completes"),
-        (Answer(unsupported="shaderInt64"), 0, "it lacks shaderInt64"),
-        (Answer(slow="planted"), 0, "planted"),
+        (JobAnswer(no_end="planted"), 2, "so there is nothing to compare"),
+        (JobAnswer(internal_error="ZeroDivisionError: planted"), 2, "ZeroDivisionError: planted"),
+        (JobAnswer(failure="the process was killed by signal 11"), 1, "but the reference device completes"),
+        (JobAnswer(unsupported="shaderInt64"), 0, "it lacks shaderInt64"),
+        (JobAnswer(slow="planted"), 0, "planted"),
     ],
 )
 def test_only_errors_of_the_device_are_findings(
-    answer: Answer, code: int, said: str, swiftshader: Driver, capsys, monkeypatch: pytest.MonkeyPatch
+    answer: JobAnswer,
+    code: int,
+    said: str,
+    swiftshader: CachedDriver,
+    capsys,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(state, "run_job", lambda job: answer)
     words = ("--device", swiftshader.name, "--subgroup-size", "4")
@@ -105,7 +110,7 @@ def test_errors_in_the_process_of_the_device(
 
     monkeypatch.setattr(Device, "run", planted)
     session = JobSession(job.device, job.timeout)
-    assert session.perform(Compilation(job)).is_ready
+    assert session.perform(JobCompilation(job)).is_ready
     answer = session.perform(job)
     told = {name for name in ("no_end", "failure", "internal_error", "unsupported") if getattr(answer, name)}
     assert told == {expected}
@@ -125,9 +130,9 @@ def test_workers_that_fail(answer: Any, expected: str, monkeypatch: pytest.Monke
     class FakeWorker:
         def __init__(self, *_: Any, **__: Any) -> None: ...
 
-        def ask(self, job: Job | Compilation, seconds: float) -> Any:
-            if isinstance(job, Compilation):
-                return Answer()
+        def ask(self, job: DispatchJob | JobCompilation, seconds: float) -> Any:
+            if isinstance(job, JobCompilation):
+                return JobAnswer()
             if isinstance(answer, Exception):
                 raise answer
             return answer
@@ -139,8 +144,10 @@ def test_workers_that_fail(answer: Any, expected: str, monkeypatch: pytest.Monke
     assert getattr(run_job(job), expected) == "planted"
 
 
-def test_an_internal_error_keeps_the_report(monkeypatch: pytest.MonkeyPatch, swiftshader: Driver) -> None:
-    monkeypatch.setattr(state, "run_job", lambda job: Answer(internal_error="planted"))
+def test_an_internal_error_keeps_the_report(
+    monkeypatch: pytest.MonkeyPatch, swiftshader: CachedDriver
+) -> None:
+    monkeypatch.setattr(state, "run_job", lambda job: JobAnswer(internal_error="planted"))
     report = check(_RIGHT, sizes=(4,), devices=[select(swiftshader.name)])
     assert report.findings == ()
     assert report.covered.compared
@@ -148,13 +155,13 @@ def test_an_internal_error_keeps_the_report(monkeypatch: pytest.MonkeyPatch, swi
         report.require_verdict()
 
 
-def _job(monkeypatch: pytest.MonkeyPatch) -> Job:
+def _job(monkeypatch: pytest.MonkeyPatch) -> DispatchJob:
     """The job of a check on the reference device."""
-    jobs: list[Job] = []
+    jobs: list[DispatchJob] = []
 
-    def keep(job: Job) -> Answer:
+    def keep(job: DispatchJob) -> JobAnswer:
         jobs.append(job)
-        return Answer(unsupported="planted")
+        return JobAnswer(unsupported="planted")
 
     with monkeypatch.context() as patch:
         patch.setattr(state, "run_job", keep)

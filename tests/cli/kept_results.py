@@ -12,7 +12,7 @@ from vkgroup import conformance
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.record.record import NoVerdict, Result, ResultStream
 from vkgroup.record.run import Run
-from vkgroup.workers.retry import Work
+from vkgroup.workers.retry import WorkBatch
 from vkgroup.workers.scheduler import DeviceSetup, LocalScheduler, read_capabilities
 
 _kept: dict[tuple[str, int, str], Result] = {}
@@ -38,11 +38,11 @@ class KeptResults:
     def run(
         self,
         setup: DeviceSetup,
-        batches: Iterable[Work],
+        batches: Iterable[WorkBatch],
         *,
         deadline: float = math.inf,
         start_early: bool = False,
-        reduce: Callable[[Any], Work] | None = None,
+        reduce: Callable[[Any], WorkBatch] | None = None,
     ) -> ResultStream:
         """Judge all batches."""
         for batch in batches if reduce is None else map(reduce, batches):

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vkgroup.bench import Case, Data, Definition, catalogue
+from vkgroup.bench import BenchmarkCase, Data, Definition, catalogue
 from vkgroup.bench.machine import Cache
 from vkgroup.cli.main import main
 from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.outputs import history
-from vkgroup.outputs.history import Writer
+from vkgroup.outputs.history import RunWriter
 
 
-def _copying(device: Device, size: int, tuning: Mapping[str, Any], *, right: bool = True) -> Case:
+def _copying(device: Device, size: int, tuning: Mapping[str, Any], *, right: bool = True) -> BenchmarkCase:
     """Two ways to copy words, the second of which may forget to."""
 
     def plan(name: str, works: bool) -> Plan:
@@ -36,7 +36,7 @@ def _copying(device: Device, size: int, tuning: Mapping[str, Any], *, right: boo
         return Data({"x": x}, expected={"y": x})
 
     variants = {"subgroup": lambda: plan("subgroup", True), "shared": lambda: plan("shared", right)}
-    return Case(variants, data, bytes=8 * size, items=size)
+    return BenchmarkCase(variants, data, bytes=8 * size, items=size)
 
 
 RIGHT = Definition(
@@ -60,7 +60,7 @@ def ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vkgroup.bench.run.last_level_cache", lambda capabilities: Cache(1 << 14, "small"))
 
 
-def _bench(device: Driver | str, *words: str) -> list[str]:
+def _bench(device: CachedDriver | str, *words: str) -> list[str]:
     name = device if isinstance(device, str) else device.name
     return ["bench", "--device", name, "--seconds", "0.02", "--seed", "5", *words]
 
@@ -75,7 +75,7 @@ def test_list_needs_no_device(capsys: pytest.CaptureFixture[str], monkeypatch: p
 
 @pytest.mark.parametrize("device", ["swiftshader", "reference"])
 def test_smoke_verifies_what_is_there(
-    device: str, swiftshader: Driver, capsys: pytest.CaptureFixture[str]
+    device: str, swiftshader: CachedDriver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ["ceiling.copy", "ceiling.read", "micro.divergence"]
     assert main(_bench(device, "--smoke", "--peers", "none", *names)) == 0
@@ -86,7 +86,7 @@ def test_smoke_verifies_what_is_there(
 
 @pytest.mark.usefixtures("ours")
 def test_a_row_states_everything_in_80_columns(
-    swiftshader: Driver, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    swiftshader: CachedDriver, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("vkgroup.cli.bench._WIDTH", 80)
     assert main(_bench(swiftshader, "test.right", "--size", "2^12", "--peers", "none")) == 0
@@ -108,7 +108,7 @@ def test_a_row_states_everything_in_80_columns(
 
 @pytest.mark.usefixtures("ours")
 def test_a_wrong_result_has_no_time_and_exits_with_1(
-    swiftshader: Driver, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    swiftshader: CachedDriver, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "found.json"
     assert (
@@ -124,17 +124,17 @@ def test_a_wrong_result_has_no_time_and_exits_with_1(
 
 @pytest.mark.usefixtures("ours")
 def test_rows_are_recorded_as_they_come(
-    swiftshader: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    swiftshader: CachedDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, seen = tmp_path / "runs.db", []
-    whole = Writer.document
+    whole = RunWriter.document
 
-    def document(self: Writer, name: str, data: Mapping[str, Any]) -> None:
+    def document(self: RunWriter, name: str, data: Mapping[str, Any]) -> None:
         whole(self, name, data)
         with history.open(path) as database:
             seen.append(database.run("latest").info.finished)
 
-    monkeypatch.setattr(Writer, "document", document)
+    monkeypatch.setattr(RunWriter, "document", document)
     words = _bench(swiftshader, "test", "--size", "64", "--db", str(path), "--peers", "none")
     assert main([*words, "--json", str(tmp_path / "found.json")]) == 1
     assert seen == [False] * 3, "after each of two rows and at the end, before it counts as finished"
@@ -146,7 +146,7 @@ def test_rows_are_recorded_as_they_come(
 
 
 @pytest.mark.usefixtures("ours")
-def test_json_alone_on_standard_output(swiftshader: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_alone_on_standard_output(swiftshader: CachedDriver, capsys: pytest.CaptureFixture[str]) -> None:
     # The largest size is said, for how far a sweep goes otherwise depends on how fast the machine is.
     words = _bench(swiftshader, "test.right", "--sweep", "size", "--size", "2^12", "--peers", "none")
     assert main([*words, "--json", "-"]) == 0
@@ -161,7 +161,7 @@ def test_json_alone_on_standard_output(swiftshader: Driver, capsys: pytest.Captu
 
 
 @pytest.mark.usefixtures("ours")
-def test_a_picture_is_drawn(swiftshader: Driver, tmp_path: Path) -> None:
+def test_a_picture_is_drawn(swiftshader: CachedDriver, tmp_path: Path) -> None:
     path = tmp_path / "found.png"
     words = _bench(swiftshader, "test.right", "--sweep", "items", "--plot", str(path), "--peers", "none")
     assert main(words) == 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vkgroup.cli.main import main
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 WHITE = "#version 450\nlayout(location = 0) out vec4 color; void main() { color = vec4(1.0); }"
 
@@ -67,7 +67,9 @@ void main() {
 }"""
 
 
-def test_a_draw_has_all_stages(folder: Path, lavapipe: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_draw_has_all_stages(
+    folder: Path, lavapipe: CachedDriver, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A patch that covers the image, which the geometry shader squeezes into its left half."""
     files = {"a.vert": VERTEX, "a.tesc": CONTROL, "a.tese": EVALUATION, "a.geom": GEOMETRY}
     for name, source in files.items():
@@ -93,7 +95,9 @@ void main() {
 }"""
 
 
-def test_a_draw_has_a_mesh_shader(folder: Path, lavapipe: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_draw_has_a_mesh_shader(
+    folder: Path, lavapipe: CachedDriver, capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / "a.mesh").write_text(MESH)
     words = f"run white.frag --size 4,2 --mesh a.mesh --out color=c.npy --device {lavapipe.name}".split()
     assert main([*words, "--groups", "2"]) == 0, capsys.readouterr().err

@@ -13,22 +13,22 @@ import pytest
 
 from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.outputs import history
-from vkgroup.outputs.history import DatabaseError, Kind, RunInfo, Writer
+from vkgroup.outputs.history import DatabaseError, RunInfo, RunKind, RunWriter
 
 RECORDED = Path(__file__).parents[2] / "bench" / "results"
 FILTER = "vote.compute.subgroupAll.bool.all.exact*"
 
 
-def _conform(driver: Driver, out: Path, *more: str) -> int:
+def _conform(driver: CachedDriver, out: Path, *more: str) -> int:
     return main(
         ["conform", "--device", str(driver.icd), "--filter", FILTER, "--jobs", "1", "--out", str(out), *more]
     )
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory, swiftshader: Driver) -> Path:
+def recorded(tmp_path_factory: pytest.TempPathFactory, swiftshader: CachedDriver) -> Path:
     """A folder with a conformance run in ``run`` and in ``runs.db``, and a probe there too."""
     folder = tmp_path_factory.mktemp("recorded")
     database = str(folder / "runs.db")
@@ -73,7 +73,7 @@ def test_a_run_in_a_folder_equals_the_run_in_the_database(recorded: Path, capsys
     assert "Capabilities: nothing changed" in printed
 
 
-def test_a_resumed_run_continues_the_recorded_run(recorded: Path, swiftshader: Driver, capsys) -> None:
+def test_a_resumed_run_continues_the_recorded_run(recorded: Path, swiftshader: CachedDriver, capsys) -> None:
     path = recorded / "runs.db"
     (before,) = _list(capsys, "--db", str(path), "--kind", "conform")
     connection = sqlite3.connect(path)
@@ -93,13 +93,13 @@ def test_a_resumed_run_continues_the_recorded_run(recorded: Path, swiftshader: D
 
 
 def test_a_database_error_does_not_end_the_run(
-    tmp_path: Path, recorded: Path, swiftshader: Driver, monkeypatch, capsys
+    tmp_path: Path, recorded: Path, swiftshader: CachedDriver, monkeypatch, capsys
 ) -> None:
-    def fail(self: Writer, results: Sequence[Result]) -> None:
+    def fail(self: RunWriter, results: Sequence[Result]) -> None:
         raise DatabaseError("the disk is full")
 
     database, out = str(tmp_path / "runs.db"), recorded / "run"
-    monkeypatch.setattr(Writer, "add", fail)
+    monkeypatch.setattr(RunWriter, "add", fail)
     assert _conform(swiftshader, out, "--db", database, "--resume") == 2
     captured = capsys.readouterr()
     assert "results.jsonl" in captured.out, "the run was reported"
@@ -113,7 +113,7 @@ def test_a_database_error_does_not_end_the_run(
 
 
 def test_a_database_that_cannot_be_opened_is_reported_before_the_run(
-    tmp_path: Path, swiftshader: Driver, capsys
+    tmp_path: Path, swiftshader: CachedDriver, capsys
 ) -> None:
     (tmp_path / "runs.db").write_text("no database, " * 50)
     assert _conform(swiftshader, tmp_path / "run", "--db", str(tmp_path / "runs.db")) == 2
@@ -143,7 +143,7 @@ def test_recorded_runs_are_added_listed_exported_and_removed(tmp_path: Path, cap
 
 
 def _write(path: Path, started: str, statuses: dict[str, Status]) -> None:
-    info = RunInfo("", Kind.CONFORM, "Device", "driver", "0.1.0", started, seed=0)
+    info = RunInfo("", RunKind.CONFORM, "Device", "driver", "0.1.0", started, seed=0)
     with history.open(path, write=True) as database:
         writer = database.begin(info)
         writer.add([Result(case, status, detail=f"why {case}") for case, status in statuses.items()])

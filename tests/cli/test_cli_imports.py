@@ -11,7 +11,7 @@ import pytest
 
 from vkgroup.base import choices
 from vkgroup.cli.main import COMMANDS
-from vkgroup.compiler import Target
+from vkgroup.compiler import TargetEnvironment
 from vkgroup.compiler.optimizer import LEVELS
 from vkgroup.dispatch.draw_state import TOPOLOGIES
 
@@ -86,5 +86,5 @@ def test_a_command_imports_what_it_needs(words: list[str], needed: set[str], tmp
 def test_the_words_of_the_command_line_are_those_of_what_they_choose() -> None:
     assert tuple(TOPOLOGIES) == choices.TOPOLOGIES
     assert tuple(LEVELS) == choices.OPTIMIZATIONS
-    versions = {".".join(map(str, target.vulkan_version)) for target in Target}
+    versions = {".".join(map(str, target.vulkan_version)) for target in TargetEnvironment}
     assert tuple(sorted(versions)) == choices.VULKAN_VERSIONS

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from vkgroup.check import state
-from vkgroup.check.runs import Dispatch
+from vkgroup.check.runs import CheckedDispatch
 from vkgroup.cli import deadline
 from vkgroup.cli.main import BAD_INPUT, VERDICT, main
 from vkgroup.conformance import select
@@ -126,7 +126,7 @@ def test_an_interrupted_check_prints_its_findings(
 ) -> None:
     shader = SHADER.parents[1] / "wrong" / "blur_in_place.comp"
     # The first runs find out how long the arrays must be.
-    signalled(monkeypatch, Dispatch, "run", signal.SIGTERM, 7)
+    signalled(monkeypatch, CheckedDispatch, "run", signal.SIGTERM, 7)
     json_file = tmp_path / "found.json"
     printed = ended(
         capsys, signal.SIGTERM, "check", str(shader), "--device", "none", "--json", str(json_file)
@@ -143,7 +143,7 @@ def test_the_deadline_keeps_findings(
 ) -> None:
     """The alarm of the deadline rings during the runs: findings until then, no verdict for the rest."""
     shader = SHADER.parents[1] / "wrong" / "blur_in_place.comp"
-    signalled(monkeypatch, Dispatch, "run", signal.SIGALRM, 7)
+    signalled(monkeypatch, CheckedDispatch, "run", signal.SIGALRM, 7)
     json_file = tmp_path / "found.json"
     assert main(["check", str(shader), "--device", "none", "--json", str(json_file)]) == 1
     assert "race" in capsys.readouterr().out

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vkgroup.cli.main import main
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 HEAD = "#version 460\n#extension GL_EXT_ray_tracing : require\n"
 RAYGEN = (
@@ -45,7 +45,7 @@ WALL = np.array([[[0, 0, 0], [2, 0, 0], [0, 2, 0]], [[2, 0, 0], [2, 2, 0], [0, 2
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lavapipe: Driver) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lavapipe: CachedDriver) -> Path:
     """A folder with shaders and scenes, in which the command runs, on lavapipe."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("VKGROUP_DEVICE", lavapipe.name)

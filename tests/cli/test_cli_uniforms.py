@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vkgroup.cli.main import main
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 _SOURCE = """
 #version 430
@@ -44,7 +44,7 @@ def _run(shader: str, *arguments: str, device: str = "reference") -> int:
 
 
 @pytest.mark.parametrize("device", ["swiftshader", "reference"])
-def test_uniforms_by_name(shader: str, device: str, swiftshader: Driver) -> None:
+def test_uniforms_by_name(shader: str, device: str, swiftshader: CachedDriver) -> None:
     uniforms = ("scale=2", "matrix=1,2,3,4", "lights[1].color=0,5,0", "lights[1].on=true")
     arguments = [word for text in uniforms for word in ("--uniform", text)]
     assert _run(shader, *arguments, device=device) == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sources import COMPUTE, diagnostics_of
 
-from vkgroup.compiler import Target, cache, compile_file, compile_source, front, front_ends
+from vkgroup.compiler import TargetEnvironment, cache, compile_file, compile_source, front, front_ends
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.spirv import Module
 
@@ -22,7 +22,7 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     done: list[str] = []
     build = front._build
 
-    def counting(request: front.Request, compiler: str) -> tuple[Module, Dependencies]:
+    def counting(request: front.CompileRequest, compiler: str) -> tuple[Module, Dependencies]:
         done.append(request.name)
         return build(request, compiler)
 
@@ -30,7 +30,7 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     build_program = front.build_program
 
     def counting_programs(
-        requests: Sequence[front.Request], compiler: str
+        requests: Sequence[front.CompileRequest], compiler: str
     ) -> tuple[dict[str, Module], Dependencies]:
         done.extend(request.name for request in requests)
         return build_program(requests, compiler)
@@ -60,7 +60,7 @@ def test_without_cache_nothing_is_read_or_written(builds: list[str], modules: Pa
 @pytest.mark.parametrize(
     "options",
     [
-        {"target": Target.VULKAN_1_3},
+        {"target": TargetEnvironment.VULKAN_1_3},
         {"defines": {"A": 1}},
         {"optimize": "size"},
         {"debug": True},

@@ -11,7 +11,7 @@ from sources import diagnostics_of
 import vkgroup
 from vkgroup.base.errors import CompileError, CompilerUnavailable
 from vkgroup.cli.main import main
-from vkgroup.compiler import Target, compile_file, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
 from vkgroup.compiler.dxc import PATH_VARIABLE, dxc_library
 from vkgroup.compiler.front_ends import compiler_name
 
@@ -50,7 +50,9 @@ void main(uint3 id : SV_DispatchThreadID)
         data[id.x] = (same << 16) + uint64_t(uint16_t(WaveActiveMax(int16_t(id.x))));
 }
 """
-    module = compile_source(source, stage="compute", dialect="hlsl", compiler="dxc", target=Target.VULKAN_1_3)
+    module = compile_source(
+        source, stage="compute", dialect="hlsl", compiler="dxc", target=TargetEnvironment.VULKAN_1_3
+    )
     with vkgroup.open("reference") as device:
         buffers = {"Sizes": np.array([30], np.uint32), "data": np.zeros(32, np.uint64)}
         found = device.run(module, 1, buffers, subgroup_size=32)["data"]

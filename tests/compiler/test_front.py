@@ -8,7 +8,7 @@ import pytest
 from sources import BY_STAGE, COMPUTE, diagnostics_of, places
 
 from vkgroup.base.errors import CompileError
-from vkgroup.compiler import Target, compile_file, compile_source, disassemble, validate
+from vkgroup.compiler import TargetEnvironment, compile_file, compile_source, disassemble, validate
 from vkgroup.spec.stages import STAGES, Stage
 
 EXTENDED_TYPES = ("int8", "int16", "int64", "float16")
@@ -22,30 +22,30 @@ SUBGROUP_CATEGORIES = (
     "clustered",
     "quad",
 )
-SINCE_1_1 = [target for target in Target if target is not Target.VULKAN_1_0]
+SINCE_1_1 = [target for target in TargetEnvironment if target is not TargetEnvironment.VULKAN_1_0]
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
 def test_every_stage_compiles_by_name_and_by_suffix(stage: Stage, tmp_path: Path) -> None:
     source = BY_STAGE[stage.name]
-    module = compile_source(source, stage=stage.name, target=Target.VULKAN_1_2)
+    module = compile_source(source, stage=stage.name, target=TargetEnvironment.VULKAN_1_2)
     assert [entry.stage for entry in module.reflection.entry_points] == [stage.name]
-    assert compile_source(source, stage=stage.suffix, target=Target.VULKAN_1_2) == module
+    assert compile_source(source, stage=stage.suffix, target=TargetEnvironment.VULKAN_1_2) == module
     for name in (f"a.{stage.suffix}", f"a.b.{stage.suffix}.glsl"):
         (tmp_path / name).write_text(source)
-        assert compile_file(tmp_path / name, target=Target.VULKAN_1_2) == module
+        assert compile_file(tmp_path / name, target=TargetEnvironment.VULKAN_1_2) == module
     (tmp_path / "a.txt").write_text(source)
-    assert compile_file(tmp_path / "a.txt", stage=stage.name, target=Target.VULKAN_1_2) == module
+    assert compile_file(tmp_path / "a.txt", stage=stage.name, target=TargetEnvironment.VULKAN_1_2) == module
 
 
 @pytest.mark.parametrize("stage", ["task", "mesh", "raygen"])
 def test_vulkan_1_1_with_spirv_1_4_has_the_newer_stages(stage: str) -> None:
-    module = compile_source(BY_STAGE[stage], stage=stage, target=Target.VULKAN_1_1_SPIRV_1_4)
+    module = compile_source(BY_STAGE[stage], stage=stage, target=TargetEnvironment.VULKAN_1_1_SPIRV_1_4)
     assert module.version == (1, 4)
 
 
-@pytest.mark.parametrize("target", list(Target))
-def test_targets(target: Target) -> None:
+@pytest.mark.parametrize("target", list(TargetEnvironment))
+def test_targets(target: TargetEnvironment) -> None:
     module = compile_source(COMPUTE, stage="compute", target=target)
     assert module.version == target.spirv_version
     validate(module, target)
@@ -54,26 +54,26 @@ def test_targets(target: Target) -> None:
 @pytest.mark.parametrize(
     ("version", "target"),
     [
-        ((1, 0), Target.VULKAN_1_0),
-        ((1, 1), Target.VULKAN_1_1),
-        ((1, 2, 131), Target.VULKAN_1_2),
-        ((1, 3, 0), Target.VULKAN_1_3),
-        ((1, 4), Target.VULKAN_1_4),
-        ((1, 9), Target.VULKAN_1_4),
-        ((2, 0), Target.VULKAN_1_4),
-        ((0, 9), Target.VULKAN_1_0),
-        (1 << 22 | 1 << 12 | 77, Target.VULKAN_1_1),
-        (1 << 22 | 3 << 12 | 255, Target.VULKAN_1_3),
-        (1 << 22 | 4 << 12 | 312, Target.VULKAN_1_4),
+        ((1, 0), TargetEnvironment.VULKAN_1_0),
+        ((1, 1), TargetEnvironment.VULKAN_1_1),
+        ((1, 2, 131), TargetEnvironment.VULKAN_1_2),
+        ((1, 3, 0), TargetEnvironment.VULKAN_1_3),
+        ((1, 4), TargetEnvironment.VULKAN_1_4),
+        ((1, 9), TargetEnvironment.VULKAN_1_4),
+        ((2, 0), TargetEnvironment.VULKAN_1_4),
+        ((0, 9), TargetEnvironment.VULKAN_1_0),
+        (1 << 22 | 1 << 12 | 77, TargetEnvironment.VULKAN_1_1),
+        (1 << 22 | 3 << 12 | 255, TargetEnvironment.VULKAN_1_3),
+        (1 << 22 | 4 << 12 | 312, TargetEnvironment.VULKAN_1_4),
     ],
 )
-def test_target_of_a_device(version: int | tuple[int, ...], target: Target) -> None:
-    assert Target.for_api_version(version) is target
+def test_target_of_a_device(version: int | tuple[int, ...], target: TargetEnvironment) -> None:
+    assert TargetEnvironment.for_api_version(version) is target
 
 
 @pytest.mark.parametrize("target", SINCE_1_1)
 @pytest.mark.parametrize("category", SUBGROUP_CATEGORIES)
-def test_subgroup_categories_compile(category: str, target: Target) -> None:
+def test_subgroup_categories_compile(category: str, target: TargetEnvironment) -> None:
     use = {
         "basic": "subgroupElect()",
         "vote": "subgroupAll(x > 0)",
@@ -95,7 +95,7 @@ def test_subgroup_categories_compile(category: str, target: Target) -> None:
 
 @pytest.mark.parametrize("target", SINCE_1_1)
 @pytest.mark.parametrize("kind", EXTENDED_TYPES)
-def test_subgroup_operations_on_extended_types_compile(kind: str, target: Target) -> None:
+def test_subgroup_operations_on_extended_types_compile(kind: str, target: TargetEnvironment) -> None:
     glsl = "float16_t" if kind == "float16" else f"{kind}_t"
     source = f"""#version 460
         #extension GL_KHR_shader_subgroup_arithmetic : require
@@ -110,7 +110,7 @@ def test_subgroup_operations_on_extended_types_compile(kind: str, target: Target
 
 
 @pytest.mark.parametrize("target", SINCE_1_1)
-def test_instructions_by_spirv_intrinsics_compile(target: Target) -> None:
+def test_instructions_by_spirv_intrinsics_compile(target: TargetEnvironment) -> None:
     source = """#version 460
         #extension GL_EXT_spirv_intrinsics : require
         #extension GL_KHR_shader_subgroup_basic : require

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from vkgroup.base.errors import CompileError, InvalidDispatch
-from vkgroup.compiler import Target, compile_file, compile_source, disassemble, interface_of, validate
+from vkgroup.compiler import (
+    TargetEnvironment,
+    compile_file,
+    compile_source,
+    disassemble,
+    interface_of,
+    validate,
+)
 from vkgroup.compiler.gl.interface import GlInterface, with_interface
 from vkgroup.spirv import Module
 
@@ -156,8 +163,8 @@ def test_record_is_replaced_and_may_be_long(interface: GlInterface) -> None:
     validate(with_interface(module, long))
 
 
-@pytest.mark.parametrize("target", list(Target))
-def test_every_target(target: Target, interface: GlInterface) -> None:
+@pytest.mark.parametrize("target", list(TargetEnvironment))
+def test_every_target(target: TargetEnvironment, interface: GlInterface) -> None:
     module = compile_source(SOURCE, stage="compute", dialect="gl", target=target)
     assert record(module) == interface
     assert module.version == target.spirv_version

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vkgroup.base.errors import CompileError
-from vkgroup.compiler import Target, compile_source, interface_of
+from vkgroup.compiler import TargetEnvironment, compile_source, interface_of
 
 STORAGE = "buffer B { float v[]; };\n"
 
@@ -48,8 +48,8 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("what", SOURCES)
-@pytest.mark.parametrize("target", [Target.VULKAN_1_1, Target.VULKAN_1_3])
-def test_what_opengl_takes_becomes_valid(what: str, target: Target) -> None:
+@pytest.mark.parametrize("target", [TargetEnvironment.VULKAN_1_1, TargetEnvironment.VULKAN_1_3])
+def test_what_opengl_takes_becomes_valid(what: str, target: TargetEnvironment) -> None:
     source = f"#version 430\nlayout(local_size_x = 1) in;\n{STORAGE}{SOURCES[what]}"
     module = compile_source(source, stage="compute", dialect="gl", target=target)
     assert interface_of(module) is not None

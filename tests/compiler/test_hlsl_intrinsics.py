@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vkgroup.base.errors import CompileError
-from vkgroup.compiler import Target, compile_source, validate
+from vkgroup.compiler import TargetEnvironment, compile_source, validate
 from vkgroup.spirv import Instruction, Module
 
 # Binding u0: a word of each lane, read and written.
@@ -31,12 +31,12 @@ uint4 main(Inputs inputs) : SV_Target0 {
 """
 
 
-def compute(expression: str, target: Target = Target.VULKAN_1_1) -> Module:
+def compute(expression: str, target: TargetEnvironment = TargetEnvironment.VULKAN_1_1) -> Module:
     """Compile a compute shader that writes the value of an expression."""
     return compile_source(COMPUTE.replace("@", expression), stage="compute", dialect="hlsl", target=target)
 
 
-def pixel(code: str, target: Target = Target.VULKAN_1_1) -> Module:
+def pixel(code: str, target: TargetEnvironment = TargetEnvironment.VULKAN_1_1) -> Module:
     """Compile a pixel shader of this code."""
     return compile_source(PIXEL.replace("@", code), stage="fragment", dialect="hlsl", target=target)
 
@@ -98,9 +98,9 @@ def test_lines_keep_their_numbers() -> None:
     assert max(found.line for found in caught.value.diagnostics) == 2
 
 
-@pytest.mark.parametrize("target", [Target.VULKAN_1_1, Target.VULKAN_1_3])
+@pytest.mark.parametrize("target", [TargetEnvironment.VULKAN_1_1, TargetEnvironment.VULKAN_1_3])
 @pytest.mark.parametrize("value", ["u", "f3", "i2", "d", "b2"])
-def test_quad_reads_take_any_index(value: str, target: Target) -> None:
+def test_quad_reads_take_any_index(value: str, target: TargetEnvironment) -> None:
     swizzle = "" if value in ("u", "d") else ".y"
     found = group_instructions(compute(f"QuadReadLaneAt({value}, id.x & 3){swizzle}", target))
     assert [entry.name for entry in found] == ["OpGroupNonUniformQuadBroadcast"] * 4
@@ -108,8 +108,8 @@ def test_quad_reads_take_any_index(value: str, target: Target) -> None:
     assert found_at_once.name == "OpGroupNonUniformQuadBroadcast"
 
 
-@pytest.mark.parametrize("target", [Target.VULKAN_1_1, Target.VULKAN_1_3])
-def test_helper_lanes_are_kept_out_of_wave_operations_alone(target: Target) -> None:
+@pytest.mark.parametrize("target", [TargetEnvironment.VULKAN_1_1, TargetEnvironment.VULKAN_1_3])
+def test_helper_lanes_are_kept_out_of_wave_operations_alone(target: TargetEnvironment) -> None:
     module = pixel(
         "uint across = QuadReadAcrossX(u); return uint4(WaveActiveSum(u), across, WaveIsFirstLane(), 1);",
         target,
@@ -125,7 +125,9 @@ def test_helper_lanes_are_kept_out_of_wave_operations_alone(target: Target) -> N
     ]
 
 
-@pytest.mark.parametrize("target", [Target.VULKAN_1_1, Target.VULKAN_1_2, Target.VULKAN_1_3])
+@pytest.mark.parametrize(
+    "target", [TargetEnvironment.VULKAN_1_1, TargetEnvironment.VULKAN_1_2, TargetEnvironment.VULKAN_1_3]
+)
 @pytest.mark.parametrize(
     "code",
     [
@@ -141,7 +143,7 @@ def test_helper_lanes_are_kept_out_of_wave_operations_alone(target: Target) -> N
         " : uint4(WaveActiveAllEqual(u.xx), u, u);",
     ],
 )
-def test_helper_lanes_are_kept_out_in_any_control_flow(code: str, target: Target) -> None:
+def test_helper_lanes_are_kept_out_in_any_control_flow(code: str, target: TargetEnvironment) -> None:
     module = pixel(code, target)
     validate(module, target)
     assert "OpGroupNonUniformAny" in {entry.name for entry in group_instructions(module)}
@@ -152,7 +154,7 @@ def test_helper_lanes_are_kept_out_in_any_control_flow(code: str, target: Target
 
 def test_discard_makes_helper_lanes_where_spirv_can_say_so() -> None:
     code = "if (u == 3) discard; return uint4(QuadReadAcrossX(u), WaveActiveSum(u), 0, 0);"
-    module = pixel(code, Target.VULKAN_1_3)
+    module = pixel(code, TargetEnvironment.VULKAN_1_3)
     assert "OpDemoteToHelperInvocation" in {entry.name for entry in module.instructions}
     # A demoted lane has become a helper, and remembers.
     names = [entry.name for entry in module.instructions]

@@ -15,7 +15,7 @@ from sources import BY_STAGE, COMPUTE, diagnostics_of, places
 
 import vkgroup
 from vkgroup.base.errors import CompileError, NotValidated
-from vkgroup.compiler import Target, compile_file, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
 from vkgroup.compiler.front_ends import compiler_name
 from vkgroup.compiler.installed import METADATA, InstalledGlslang, installed_glslang, load
 
@@ -44,10 +44,10 @@ def _source(extension: str) -> str:
 @pytest.mark.parametrize("extension", NEW)
 def test_it_compiles_what_glslang_13_does_not(current_glslang: InstalledGlslang, extension: str) -> None:
     source = _source(extension)
-    module = compile_source(source, stage="compute", target=Target.VULKAN_1_3)
+    module = compile_source(source, stage="compute", target=TargetEnvironment.VULKAN_1_3)
     assert module.reflection.entry_points[0].local_size is not None
     with pytest.raises(CompileError, match="vkgroup compilers fetch"):
-        compile_source(source, stage="compute", target=Target.VULKAN_1_3, compiler="glslang-13")
+        compile_source(source, stage="compute", target=TargetEnvironment.VULKAN_1_3, compiler="glslang-13")
 
 
 def test_rotations_run(current_glslang: InstalledGlslang) -> None:
@@ -65,7 +65,7 @@ void main() { x[gl_LocalInvocationIndex] = subgroupRotate(gl_LocalInvocationInde
 @pytest.mark.parametrize("stage", BY_STAGE)
 def test_it_has_the_interface_of_glslang_13(current_glslang: InstalledGlslang, stage: str) -> None:
     modules = [
-        compile_source(BY_STAGE[stage], stage=stage, target=Target.VULKAN_1_2, compiler=compiler)
+        compile_source(BY_STAGE[stage], stage=stage, target=TargetEnvironment.VULKAN_1_2, compiler=compiler)
         for compiler in ("glslang", "glslang-13")
     ]
     assert comparable(modules[0]) == comparable(modules[1])
@@ -120,7 +120,7 @@ def test_a_capability_that_only_the_newer_validator_has(current_glslang: Install
     source = _NEWER % ("SPV_VALVE_mixed_float_dot_product", 6912)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        module = compile_source(source, stage="compute", target=Target.VULKAN_1_3)
+        module = compile_source(source, stage="compute", target=TargetEnvironment.VULKAN_1_3)
     assert module.reflection.entry_points
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vkgroup.base.errors import CompileError
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.spec.categories import KHR_CATEGORIES
 from vkgroup.spec.operations import BUILTIN_VARIABLES
 from vkgroup.spirv import Module, grammar
@@ -25,11 +25,15 @@ def shader(
     return "\n".join([*lines, "void main() {", statement, "}"])
 
 
-def compiled(source: str, stage: str = "compute", target: Target = Target.VULKAN_1_1) -> Module:
+def compiled(
+    source: str, stage: str = "compute", target: TargetEnvironment = TargetEnvironment.VULKAN_1_1
+) -> Module:
     return compile_source(source, stage=stage, target=target, cache=False)
 
 
-def refused(source: str, stage: str = "compute", target: Target = Target.VULKAN_1_1) -> str:
+def refused(
+    source: str, stage: str = "compute", target: TargetEnvironment = TargetEnvironment.VULKAN_1_1
+) -> str:
     with pytest.raises(CompileError) as caught:
         compiled(source, stage, target)
     return str(caught.value)
@@ -105,10 +109,10 @@ def test_the_id_of_a_broadcast_is_a_constant_expression(part: str, function: str
     """SPIR-V 1.5 takes a dynamically uniform id, and from there on so does the compiler."""
     constant = shader(part, f"data[0] = {function}(data[1], TWO + 1u);", before="const uint TWO = 2u;")
     dynamic = shader(part, f"data[0] = {function}(data[1], data[2]);")
-    for target in (Target.VULKAN_1_1, Target.VULKAN_1_2):
+    for target in (TargetEnvironment.VULKAN_1_1, TargetEnvironment.VULKAN_1_2):
         compiled(constant, target=target)
     assert "constant" in refused(dynamic)
-    compiled(dynamic, target=Target.VULKAN_1_2)
+    compiled(dynamic, target=TargetEnvironment.VULKAN_1_2)
 
 
 @pytest.mark.parametrize("operator", ["Add", "Mul", "Min", "Max", "And", "Or", "Xor"])

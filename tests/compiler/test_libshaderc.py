@@ -9,7 +9,7 @@ import pytest
 from fronts import RICH, both, comparable
 from sources import BY_STAGE, COMPUTE, diagnostics_of, places
 
-from vkgroup.compiler import Target, compile_file, compile_source, front_ends, isolated
+from vkgroup.compiler import TargetEnvironment, compile_file, compile_source, front_ends, isolated
 from vkgroup.compiler.front_ends import front_end
 from vkgroup.compiler.installed import InstalledGlslang
 from vkgroup.compiler.isolated import has_libshaderc
@@ -32,12 +32,12 @@ def test_the_library_is_loaded_and_has_no_identity_to_cache_by() -> None:
 
 @pytest.mark.parametrize("stage", BY_STAGE)
 def test_same_interface(stage: str) -> None:
-    first, second = both(BY_STAGE[stage], stage=stage, target=Target.VULKAN_1_2)
+    first, second = both(BY_STAGE[stage], stage=stage, target=TargetEnvironment.VULKAN_1_2)
     assert comparable(first) == comparable(second)
 
 
-@pytest.mark.parametrize("target", list(Target)[1:])
-def test_rich_interface(target: Target) -> None:
+@pytest.mark.parametrize("target", list(TargetEnvironment)[1:])
+def test_rich_interface(target: TargetEnvironment) -> None:
     first, second = both(RICH, stage="compute", target=target, optimize="size", defines={"SIZE": 5})
     assert comparable(first) == comparable(second)
     assert second.version == target.spirv_version

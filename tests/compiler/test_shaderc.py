@@ -9,14 +9,14 @@ from fronts import RICH, both, comparable
 from sources import BY_STAGE, COMPUTE
 
 from vkgroup.base.errors import CompilerUnavailable
-from vkgroup.compiler import Target, compile_source, validate
+from vkgroup.compiler import TargetEnvironment, compile_source, validate
 
 pytestmark = pytest.mark.usefixtures("glslc")
 
 
 @pytest.mark.parametrize("optimize", [False, "performance"])
-@pytest.mark.parametrize("target", list(Target)[1:])
-def test_same_interface(target: Target, optimize: str | bool) -> None:
+@pytest.mark.parametrize("target", list(TargetEnvironment)[1:])
+def test_same_interface(target: TargetEnvironment, optimize: str | bool) -> None:
     first, second = both(RICH, stage="compute", target=target, optimize=optimize, defines={"SIZE": 3})
     assert comparable(first) == comparable(second)
     assert first.version == second.version == target.spirv_version
@@ -25,7 +25,7 @@ def test_same_interface(target: Target, optimize: str | bool) -> None:
 
 @pytest.mark.parametrize("stage", BY_STAGE)
 def test_every_stage(stage: str) -> None:
-    first, second = both(BY_STAGE[stage], stage=stage, target=Target.VULKAN_1_2)
+    first, second = both(BY_STAGE[stage], stage=stage, target=TargetEnvironment.VULKAN_1_2)
     assert comparable(first) == comparable(second)
 
 

@@ -13,7 +13,7 @@ from sources import diagnostics_of
 import vkgroup
 from vkgroup.base.errors import CompileError, CompilerUnavailable
 from vkgroup.cli.main import main
-from vkgroup.compiler import Target, compile_file, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
 from vkgroup.compiler.front_ends import compiler_name
 
 SUM = """RWStructuredBuffer<uint> data;
@@ -80,7 +80,7 @@ void main(uint3 id : SV_DispatchThreadID)
 
 def test_match_and_multi_prefix_of_shader_model_6_5() -> None:
     module = compile_source(
-        MODEL_6_5, stage="compute", dialect="hlsl", compiler="slang", target=Target.VULKAN_1_3
+        MODEL_6_5, stage="compute", dialect="hlsl", compiler="slang", target=TargetEnvironment.VULKAN_1_3
     )
     ids = np.arange(32)
     with vkgroup.open("reference") as device:

@@ -10,14 +10,14 @@ from sources import BY_STAGE, COMPUTE, diagnostics_of
 
 from vkgroup.base.errors import CompileError, InvalidModule
 from vkgroup.cli.main import main
-from vkgroup.compiler import Target, assemble, compile_source, disassemble, optimize, validate
+from vkgroup.compiler import TargetEnvironment, assemble, compile_source, disassemble, optimize, validate
 from vkgroup.spirv import Module
 
 
 @pytest.mark.parametrize("stage", BY_STAGE)
 def test_disassembly_assembles_to_the_same_words(stage: str) -> None:
-    module = compile_source(BY_STAGE[stage], stage=stage, target=Target.VULKAN_1_2)
-    again = assemble(disassemble(module, friendly_names=False), Target.VULKAN_1_2)
+    module = compile_source(BY_STAGE[stage], stage=stage, target=TargetEnvironment.VULKAN_1_2)
+    again = assemble(disassemble(module, friendly_names=False), TargetEnvironment.VULKAN_1_2)
     # The header tells another generator, and a bound without ids that nothing uses.
     assert again.version == module.version
     assert np.array_equal(again.words[5:], module.words[5:])
@@ -49,11 +49,11 @@ def test_empty_assembly_is_no_module_to_run() -> None:
 
 
 def test_validation_is_for_a_target() -> None:
-    module = compile_source(BY_STAGE["mesh"], stage="mesh", target=Target.VULKAN_1_3)
-    validate(module, Target.VULKAN_1_3)
-    validate(module, Target.VULKAN_1_4)
+    module = compile_source(BY_STAGE["mesh"], stage="mesh", target=TargetEnvironment.VULKAN_1_3)
+    validate(module, TargetEnvironment.VULKAN_1_3)
+    validate(module, TargetEnvironment.VULKAN_1_4)
     with pytest.raises(InvalidModule, match=r"not valid for vulkan1.1: Invalid SPIR-V binary version 1.6"):
-        validate(module, Target.VULKAN_1_1)
+        validate(module, TargetEnvironment.VULKAN_1_1)
 
 
 def test_scalar_layouts_and_local_size_id_are_valid() -> None:
@@ -64,7 +64,7 @@ def test_scalar_layouts_and_local_size_id_are_valid() -> None:
         layout(binding = 1, std430) uniform U { float a[3]; } u;
         void main() { b.a = b.b * u.a[2]; }
     """
-    module = compile_source(source, stage="compute", target=Target.VULKAN_1_3)
+    module = compile_source(source, stage="compute", target=TargetEnvironment.VULKAN_1_3)
     size = module.reflection.entry_points[0].local_size
     assert size is not None
     assert size.source in ("LocalSizeId", "WorkgroupSize")
@@ -78,7 +78,7 @@ def test_optimize(level: str) -> None:
     validate(optimized)
     assert len(optimized.words) < len(module.words)
     assert optimized.version == module.version
-    assert optimize(module, level, target=Target.VULKAN_1_1) == optimized
+    assert optimize(module, level, target=TargetEnvironment.VULKAN_1_1) == optimized
 
 
 def test_optimize_refuses_what_is_not_valid() -> None:
@@ -98,9 +98,9 @@ def test_optimize_takes_scalar_layouts_and_local_size_id() -> None:
         layout(binding = 1, std430) uniform U { float a[3]; } u;
         void main() { b.a[gl_LocalInvocationIndex] *= u.a[2]; }
     """
-    module = compile_source(source, stage="compute", target=Target.VULKAN_1_3)
-    optimized = optimize(module, target=Target.VULKAN_1_3)
-    validate(optimized, Target.VULKAN_1_3)
+    module = compile_source(source, stage="compute", target=TargetEnvironment.VULKAN_1_3)
+    optimized = optimize(module, target=TargetEnvironment.VULKAN_1_3)
+    validate(optimized, TargetEnvironment.VULKAN_1_3)
     assert [binding.layout for binding in optimized.reflection.bindings] == ["scalar", "std430"]
 
 

@@ -20,8 +20,8 @@ from vkgroup.conformance.diagnosis.masks import SENTENCES
 from vkgroup.conformance.older_ballots import EXAMPLE
 from vkgroup.record.causes import find_causes
 from vkgroup.record.causes.axes import axes_of, complexity
-from vkgroup.record.causes.description import Executed, describe, pattern_of
-from vkgroup.record.causes.findings import DriverVersion, Finding, all_findings, read_finding
+from vkgroup.record.causes.description import ExecutedCases, describe, pattern_of
+from vkgroup.record.causes.findings import DriverVersion, KnownError, all_findings, read_finding
 from vkgroup.record.record import Result, Status
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.workers.opening import select as select_device
@@ -103,7 +103,7 @@ def test_crashes_and_texts_without_lanes_are_grouped_by_their_kind() -> None:
 
 
 def test_known_causes_need_the_known_behaviour_and_come_last() -> None:
-    finding = Finding(
+    finding = KnownError(
         title="known", driver="A driver", seen=("1.0",), description="", id="known", fixed="2.0",
         filter=("vote.*AllEqual*",), hypothesis=("first_component",),
     )  # fmt: skip
@@ -132,7 +132,7 @@ def test_a_sentence_names_the_axes_that_matter() -> None:
         for type_ in ("float", "vec2", "vec3", "int", "ivec2")
         for pattern in ("all", "odd", "loop")
     ]
-    executed = Executed([*every, "vote.compute.subgroupAll.bool.all.exact"])
+    executed = ExecutedCases([*every, "vote.compute.subgroupAll.bool.all.exact"])
     vectors = [name for name in every if "vec" in name]
     text = "`subgroupAllEqual` of vectors, all stages, all patterns: 18 cases"
     assert describe(vectors, executed) == text
@@ -151,11 +151,13 @@ def test_an_axis_is_compared_with_the_cases_that_share_the_others() -> None:
     every += [f"{name}.2d" for name in every if name.endswith(".exact") and ".compute." in name]
     special = [name for name in every if name.endswith(".special")]
     assert (
-        describe(special, Executed(every))
+        describe(special, ExecutedCases(every))
         == "all 4 operations of floating-point types, data special, all stages: 8 cases"
     )
     vertex = [name for name in every if ".vertex." in name and ".partial." in name]
-    assert describe(vertex, Executed(every)) == "all 4 operations, stage vertex, pattern partial: 8 cases"
+    assert (
+        describe(vertex, ExecutedCases(every)) == "all 4 operations, stage vertex, pattern partial: 8 cases"
+    )
 
 
 def test_names_without_an_operation_are_described_by_a_glob() -> None:

@@ -13,7 +13,7 @@ from vkgroup import conformance
 from vkgroup.cli.main import main
 from vkgroup.conformance.expectations import read_expectations
 from vkgroup.conformance.outcomes import RunOutcomes
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.outputs.exports.baseline import save_baseline
 from vkgroup.record.record import Status
 from vkgroup.workers import pool, worker_process
@@ -27,7 +27,7 @@ def run(transform=None, filters=(FILTER,)):
 
 
 @pytest.fixture(scope="module")
-def compiled(turnip: Driver):
+def compiled(turnip: CachedDriver):
     """Return a run in which the driver compiles every case that it declares."""
     return run()
 
@@ -70,7 +70,7 @@ def test_a_shader_that_the_driver_rejects_is_rejected_with_its_error(compiled) -
             assert result.status is before
 
 
-def test_an_assertion_of_the_driver_is_the_evidence_of_a_crash(turnip: Driver) -> None:
+def test_an_assertion_of_the_driver_is_the_evidence_of_a_crash(turnip: CachedDriver) -> None:
     crashed = run(aborted_on_elect, ("basic.compute.subgroupElect.bool.all.exact",))
     assert crashed.counts[Status.CRASH] > 0
     assert not crashed.counts[Status.REJECTED]
@@ -91,7 +91,7 @@ def test_a_crash_does_not_count_if_the_batch_compiles_in_a_new_process(
 
 
 def test_a_batch_that_crashes_is_reported_and_can_be_repeated(
-    turnip: Driver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    turnip: CachedDriver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Turnip 26.1.6 crashes at some shaders with many exclusive scans: finding turnip-exclusive-scans."""
     names = [f"clustered.compute.subgroupClusteredXor.i16vec3.lower_half.exact.c{n}" for n in (1, 16, 64, 8)]
@@ -111,7 +111,7 @@ def test_a_batch_that_crashes_is_reported_and_can_be_repeated(
 
 
 def test_the_command_exits_with_0_and_says_that_nothing_was_executed(
-    turnip: Driver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    turnip: CachedDriver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, junit, report = tmp_path / "out", tmp_path / "junit.xml", tmp_path / "report.html"
     arguments = ["--device", "turnip:740", "--filter", FILTER, "--jobs", "1", "--out", str(out)]
@@ -126,7 +126,7 @@ def test_the_command_exits_with_0_and_says_that_nothing_was_executed(
 
 
 def test_a_baseline_with_a_failure_that_compiles_reports_an_improvement(
-    turnip: Driver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    turnip: CachedDriver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = next(case.name for case in conformance.select(("basic.compute.subgroupElect*",)))
     baseline = tmp_path / "baseline.txt"
@@ -136,7 +136,7 @@ def test_a_baseline_with_a_failure_that_compiles_reports_an_improvement(
     assert "UnexpectedImprovement(Skip)" in capsys.readouterr().out
 
 
-def test_a_baseline_of_rejections_makes_the_next_run_succeed(turnip: Driver, tmp_path: Path) -> None:
+def test_a_baseline_of_rejections_makes_the_next_run_succeed(turnip: CachedDriver, tmp_path: Path) -> None:
     rejected = run(rejected_on_elect, ("basic.compute.subgroupElect.*",))
     assert rejected.counts[Status.REJECTED]
     outcomes = RunOutcomes(rejected, read_expectations())
@@ -146,7 +146,7 @@ def test_a_baseline_of_rejections_makes_the_next_run_succeed(turnip: Driver, tmp
 
 
 def test_a_reproduction_folder_is_repeated_on_the_device_and_on_another(
-    turnip: Driver, swiftshader: Driver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    turnip: CachedDriver, swiftshader: CachedDriver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "repro"
     case = "vote.compute.subgroupAll.bool.all.exact"
@@ -161,7 +161,7 @@ def test_a_reproduction_folder_is_repeated_on_the_device_and_on_another(
 
 
 def test_a_process_that_executes_refuses_the_device(
-    turnip: Driver, capsys: pytest.CaptureFixture[str]
+    turnip: CachedDriver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shader = Path(os.environ["VKGROUP_CACHE"]) / "empty.comp"
     shader.write_text("#version 450\nvoid main() {}\n")
@@ -169,14 +169,16 @@ def test_a_process_that_executes_refuses_the_device(
     assert "compile-only" in capsys.readouterr().err
 
 
-def test_globs_run_each_device(turnip: Driver, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_globs_run_each_device(
+    turnip: CachedDriver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "out"
     arguments = ["--device", "turnip:73*,turnip:618", "--filter", "basic.compute.subgroupElect*"]
     assert main(["conform", *arguments, "--jobs", "2", "--out", str(out)]) == 0
     assert len(list(out.glob("*/summary.json"))) == 2
 
 
-def test_statistics_of_each_case_are_recorded(turnip: Driver, tmp_path: Path) -> None:
+def test_statistics_of_each_case_are_recorded(turnip: CachedDriver, tmp_path: Path) -> None:
     out = tmp_path / "out"
     filters = ["--filter", "arithmetic.compute.subgroupAdd.*int.all.exact"]
     filters += ["--filter", "shuffle.fragment.subgroupShuffle.uint.all.exact.last"]
@@ -191,7 +193,7 @@ def test_statistics_of_each_case_are_recorded(turnip: Driver, tmp_path: Path) ->
 
 
 def test_statistics_need_a_compile_only_device(
-    tmp_path: Path, swiftshader: Driver, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, swiftshader: CachedDriver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--filter", FILTER, "--out", str(tmp_path / "out"), "--statistics"]
     assert main(["conform", "--device", swiftshader.name, *options]) == 2

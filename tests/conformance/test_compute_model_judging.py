@@ -18,7 +18,7 @@ from vkgroup.conformance.compute_model.builtins import (
 )
 from vkgroup.conformance.compute_model.litmus_shader import Writing, cell_of, cells_of_round
 from vkgroup.conformance.compute_model.litmus_table import LITMUS
-from vkgroup.conformance.compute_model.work import Shape
+from vkgroup.conformance.compute_model.work import DispatchShape
 
 CASES = select(("compute_model.*",))
 
@@ -208,7 +208,7 @@ def test_one_wrong_result_or_a_lost_operation_is_found(function, type_) -> None:
 
 
 def test_records_as_the_formulas_have_them_pass_in_any_order() -> None:
-    shape = Shape((3, 5, 7), (2, 3, 4))
+    shape = DispatchShape((3, 5, 7), (2, 3, 4))
     records = np.random.default_rng(0).permutation(expected_records(shape))
     verdicts = judge_records(list(SENTENCES), shape, shape.total, records)
     assert {verdict.status for verdict in verdicts} == {Status.PASS}
@@ -216,14 +216,14 @@ def test_records_as_the_formulas_have_them_pass_in_any_order() -> None:
 
 @pytest.mark.parametrize("test", [name for name in SENTENCES if name in COLUMNS])
 def test_a_wrong_variable_of_one_invocation_is_found(test) -> None:
-    shape = Shape((3, 5, 7), (2, 3, 4))
+    shape = DispatchShape((3, 5, 7), (2, 3, 4))
     records = expected_records(shape)
     records[100, COLUMNS[test].start] += 1
     assert judge_records([test], shape, shape.total, records)[0].status == Status.FAIL
 
 
 def test_an_invocation_too_many_or_twice_is_found() -> None:
-    shape = Shape((4, 1, 1), (3, 1, 1))
+    shape = DispatchShape((4, 1, 1), (3, 1, 1))
     records = expected_records(shape)
     assert judge_records(["every_invocation_once"], shape, 13, records)[0].status == Status.FAIL
     records[3] = records[2]

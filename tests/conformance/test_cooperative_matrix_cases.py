@@ -12,10 +12,10 @@ import pytest
 from mutants.rewriting import assemble, instructions, integer_constants, rewritten
 from suite_runs import results_of
 
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.compiler.tools import validate
 from vkgroup.conformance import Status, select
-from vkgroup.conformance.cooperative_matrix.case import COMBINATIONS, COMPONENTS, Shape, matrices
+from vkgroup.conformance.cooperative_matrix.case import COMBINATIONS, COMPONENTS, MatrixShape, matrices
 from vkgroup.conformance.cooperative_matrix.family import (
     COOPERATIVE_MATRIX,
     TOPICS,
@@ -66,9 +66,9 @@ def test_what_a_device_does_not_list_is_named() -> None:
 
 
 def test_a_matrix_is_listed_once_for_each_of_its_uses() -> None:
-    assert matrices("f16", "a", REFERENCE) == (Shape(16, 16),)
-    assert matrices("f16", "b", REFERENCE) == (Shape(16, 16), Shape(16, 8))
-    assert matrices("f32", "c", REFERENCE) == (Shape(16, 16), Shape(16, 8))
+    assert matrices("f16", "a", REFERENCE) == (MatrixShape(16, 16),)
+    assert matrices("f16", "b", REFERENCE) == (MatrixShape(16, 16), MatrixShape(16, 8))
+    assert matrices("f32", "c", REFERENCE) == (MatrixShape(16, 16), MatrixShape(16, 8))
     assert matrices("u8", "c", REFERENCE) == ()
 
 
@@ -89,7 +89,7 @@ def test_the_list_itself_is_judged() -> None:
 @pytest.mark.parametrize("place", ["tight", "padded", "offset"])
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_placements_are_aligned_as_vulkan_wants_and_have_no_element_twice(layout, place, size) -> None:
-    shape = Shape(12, 8)
+    shape = MatrixShape(12, 8)
     found = placed(shape, size, layout, place)
     minor = (shape.rows if layout == "column" else shape.columns) * size
     least = min(16, minor)
@@ -104,7 +104,7 @@ def test_exact_products_are_exact_in_the_narrowest_of_their_types(name) -> None:
     combination = COMBINATIONS[name]
     digits = min(11, *(COMPONENTS[kind].digits for kind in combination.types))
     for steps, inner in ((1, 8), (4, 16), (4, 128)):
-        a, b, c = exact_product(np.random.default_rng(1), combination, Shape(4, 4, inner), steps)
+        a, b, c = exact_product(np.random.default_rng(1), combination, MatrixShape(4, 4, inner), steps)
         whole = sum(np.abs(a[:, s]) @ np.abs(b[:, s]) for s in range(steps)) + np.abs(c)
         assert whole.max() <= 2**digits
         assert (a != 0).any()
@@ -129,10 +129,10 @@ def test_products_that_must_be_rounded_are_counted_as_undefined_and_measured() -
 def test_modules_of_bfloat16_are_valid() -> None:
     case = next(case for case in HERE if case.axes.topic == "convert" and case.axes.types == ("bf16", "f32"))
     builder = Builder(32, 0)
-    TOPICS["convert"].add(builder, case, Shape(16, 16))
-    module = compile_source(builder.source("test"), stage="compute", target=Target.VULKAN_1_2)
+    TOPICS["convert"].add(builder, case, MatrixShape(16, 16))
+    module = compile_source(builder.source("test"), stage="compute", target=TargetEnvironment.VULKAN_1_2)
     changed = with_bfloat16(module)
-    validate(changed, Target.VULKAN_1_2)
+    validate(changed, TargetEnvironment.VULKAN_1_2)
     assert "Float16" not in changed.reflection.capabilities
     assert {"BFloat16TypeKHR", "BFloat16CooperativeMatrixKHR"} <= changed.reflection.capabilities
 

@@ -9,7 +9,7 @@ import pytest
 from mutants.rewriting import Words, instructions, integer_constants, rewritten
 from property_runs import assert_caught, chosen, judged
 
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.conformance import Status
 from vkgroup.conformance.descriptor_indexing.family import DESCRIPTOR_INDEXING, completed, source_of
 from vkgroup.conformance.descriptor_indexing.kinds import KINDS, WAYS
@@ -75,7 +75,7 @@ def test_what_a_device_lacks_is_named() -> None:
 def test_what_glslang_does_not_mark_is_marked(kind: str) -> None:
     source = source_of("compute", kind, "read", "nonuniform")
     module = completed(
-        compile_source(source, stage="compute", target=Target.VULKAN_1_2, name="x"), KINDS[kind]
+        compile_source(source, stage="compute", target=TargetEnvironment.VULKAN_1_2, name="x"), KINDS[kind]
     )
     assert "SampledImageArrayNonUniformIndexing" in module.reflection.capabilities
     body = instructions(module.to_bytes())

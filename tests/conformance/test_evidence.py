@@ -19,7 +19,7 @@ from vkgroup.conformance.families import family_of
 from vkgroup.conformance.reconvergence.comparison import expect, judge
 from vkgroup.conformance.reconvergence.shader import data_of, salt_of
 from vkgroup.outputs.report.failures import drawing_of
-from vkgroup.programs.nodes import If, IndexFrom, Observe, Program, Promise
+from vkgroup.programs.nodes import If, IndexFrom, Observe, Promise, RandomProgram
 from vkgroup.programs.simulator import linear
 
 MOST_BYTES = 4096
@@ -131,7 +131,7 @@ def test_values_are_those_around_the_first_wrong_one() -> None:
 def test_a_ballot_with_a_stranger_is_drawn_beside_the_others() -> None:
     """Lanes 0 to 3 execute place 1; lane 2 gets a mask that names lane 6 too and lacks lane 0."""
     body = (If(IndexFrom(4), (), (Observe(1),)), Observe(2))
-    program = Program(1, Promise.MAXIMAL, (8, 1, 1), 1, (), body)
+    program = RandomProgram(1, Promise.MAXIMAL, (8, 1, 1), 1, (), body)
     expected = expect(program, linear(8, 8, data_of(program)))
     log = np.zeros((2, 2, 8), np.uint32)
     log[expected.number, 0, expected.invocation] = expected.place + salt_of(program)

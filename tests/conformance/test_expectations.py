@@ -6,8 +6,8 @@ import pytest
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance import caselist
-from vkgroup.conformance.caselist import Expressions
-from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
+from vkgroup.conformance.caselist import CaseExpressions
+from vkgroup.conformance.expectations import ExpectationOutcome, Expectations, read_expectations
 from vkgroup.record.record import Status
 
 
@@ -72,11 +72,11 @@ def test_patterns_are_found_anywhere_in_a_name(tmp_path) -> None:
 
 def test_what_flakes_is_known_where_it_is_unexpected_alone(tmp_path) -> None:
     expectations = read(tmp_path, baselines="vote.a,Fail\n", flakes="vote")
-    assert expectations.outcome("vote.a", Status.FAIL) == Outcome.EXPECTED_FAIL
-    assert expectations.outcome("vote.a", Status.PASS) == Outcome.KNOWN_FLAKE
-    assert expectations.outcome("vote.b", Status.CRASH) == Outcome.KNOWN_FLAKE
-    assert expectations.outcome("vote.b", Status.PASS) == Outcome.PASS
-    assert expectations.outcome("quad.b", Status.CRASH) == Outcome.CRASH
+    assert expectations.outcome("vote.a", Status.FAIL) == ExpectationOutcome.EXPECTED_FAIL
+    assert expectations.outcome("vote.a", Status.PASS) == ExpectationOutcome.KNOWN_FLAKE
+    assert expectations.outcome("vote.b", Status.CRASH) == ExpectationOutcome.KNOWN_FLAKE
+    assert expectations.outcome("vote.b", Status.PASS) == ExpectationOutcome.PASS
+    assert expectations.outcome("quad.b", Status.CRASH) == ExpectationOutcome.CRASH
 
 
 ALL_EQUAL = "dEQP-VK.subgroups.vote.compute.subgroupallequal_ivec2"
@@ -96,15 +96,15 @@ def test_a_name_of_khronos_excuses_what_answers_to_it(tmp_path, expected, excuse
         plain = Expectations().outcome(ANSWERS, status)
         # A rejection is a failure.
         name = "Fail" if status is Status.REJECTED else status.value
-        own = Outcome.EXPECTED_FAIL if name in excused.split() else plain
+        own = ExpectationOutcome.EXPECTED_FAIL if name in excused.split() else plain
         assert expectations.outcome(ANSWERS, status) == own  # never an improvement
         assert expectations.outcome(OTHER, status) == plain
 
 
 def test_a_line_of_ours_counts_more_than_one_of_khronos(tmp_path) -> None:
     expectations = read(tmp_path, baselines=f"{ALL_EQUAL},Fail\n{ANSWERS},Crash\n")
-    assert expectations.outcome(ANSWERS, Status.FAIL) == Outcome.IMPROVED_FAIL
-    assert expectations.outcome(ANSWERS, Status.PASS) == Outcome.IMPROVED_PASS
+    assert expectations.outcome(ANSWERS, Status.FAIL) == ExpectationOutcome.IMPROVED_FAIL
+    assert expectations.outcome(ANSWERS, Status.PASS) == ExpectationOutcome.IMPROVED_PASS
 
 
 def test_expressions_over_khronos_names_find_what_answers(tmp_path) -> None:
@@ -112,8 +112,8 @@ def test_expressions_over_khronos_names_find_what_answers(tmp_path) -> None:
     expectations = read(tmp_path, skips=lines, flakes="dEQP-VK.subgroups.vote.*allequal_ivec3")
     assert expectations.skipped(ANSWERS)
     assert not expectations.skipped(OTHER)
-    assert expectations.outcome(OTHER, Status.CRASH) == Outcome.KNOWN_FLAKE
-    assert expectations.outcome(ANSWERS, Status.CRASH) == Outcome.CRASH
+    assert expectations.outcome(OTHER, Status.CRASH) == ExpectationOutcome.KNOWN_FLAKE
+    assert expectations.outcome(ANSWERS, Status.CRASH) == ExpectationOutcome.CRASH
     spelt = read(tmp_path, skips="(?i)deqp.vk.subgroups.vote.compute.subgroupAllEqual_ivec2$")
     assert spelt.skipped(ANSWERS)
 
@@ -128,8 +128,8 @@ def test_a_name_of_khronos_that_does_not_fail_says_nothing_of_what_answers(tmp_p
     expectations = read(tmp_path, baselines=f"{ALL_EQUAL},{status}\n")
     assert not expectations.khronos
     assert expectations.strangers() == []
-    assert expectations.outcome(ANSWERS, Status.FAIL) == Outcome.FAIL
-    assert expectations.outcome(ANSWERS, Status.PASS) == Outcome.PASS
+    assert expectations.outcome(ANSWERS, Status.FAIL) == ExpectationOutcome.FAIL
+    assert expectations.outcome(ANSWERS, Status.PASS) == ExpectationOutcome.PASS
 
 
 def test_what_may_fail_or_be_left_out_is_what_the_name_is_about() -> None:
@@ -159,14 +159,14 @@ def test_names_that_are_not_listed_or_too_wide_have_no_effect(tmp_path, name) ->
 
 def test_a_result_that_a_name_of_khronos_does_not_excuse_has_its_line(tmp_path) -> None:
     expectations = read(tmp_path, baselines=f"{ALL_EQUAL},Fail\n")
-    assert expectations.outcome(ANSWERS, Status.CRASH) == Outcome.CRASH
+    assert expectations.outcome(ANSWERS, Status.CRASH) == ExpectationOutcome.CRASH
     (line,) = expectations.lines(ANSWERS)
     assert (line.name, line.line) == (ALL_EQUAL, 1)
 
 
 def test_what_is_found_answers_to_one_of_the_names() -> None:
     names = [name for name in caselist.listed() if "subgroups.vote.mesh" in name]
-    wanted = Expressions(["subgroups.vote.mush", r"subgroups\.vote\.mesh", "subgroups.shape.*clustered"])
+    wanted = CaseExpressions(["subgroups.vote.mush", r"subgroups\.vote\.mesh", "subgroups.shape.*clustered"])
     found, useful = caselist.found_by(wanted)
     assert found == set().union(*map(caselist.answering, names))
     assert found

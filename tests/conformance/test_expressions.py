@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vkgroup.conformance import caselist
-from vkgroup.conformance.caselist import Expressions, TooLarge
+from vkgroup.conformance.caselist import CaseExpressions, TooLarge
 from vkgroup.conformance.expectations import read_expectations
 
 #: What RE2 and Python's `re` both have, with the same meaning.
@@ -25,29 +25,29 @@ SHARED = st.lists(
 @given(st.lists(SHARED, max_size=6), st.text("ab.", max_size=8))
 def test_together_they_find_what_each_finds(texts: list[str], name: str) -> None:
     found = [index for index, text in enumerate(texts) if re.search(text, name)]
-    assert list(Expressions(texts).which(name)) == found
+    assert list(CaseExpressions(texts).which(name)) == found
 
 
 def test_more_than_a_set_holds_are_found() -> None:
-    many = Expressions([f"x{number}$" for number in range(250)])
+    many = CaseExpressions([f"x{number}$" for number in range(250)])
     assert [list(many.which(f"x{number}")) for number in (0, 99, 100, 249)] == [[0], [99], [100], [249]]
     assert list(many.which("y")) == []
 
 
 def test_a_quotation_without_end_stays_in_its_line() -> None:
-    assert list(Expressions([r"\Qa.b", "c"]).which("a.b")) == [0]
-    assert list(Expressions([r"\Qa.b", "c"]).which("c")) == [1]
+    assert list(CaseExpressions([r"\Qa.b", "c"]).which("a.b")) == [0]
+    assert list(CaseExpressions([r"\Qa.b", "c"]).which("c")) == [1]
 
 
 def test_none_find_nothing() -> None:
-    assert list(Expressions().which("a")) == []
-    assert len(Expressions()) == 0
+    assert list(CaseExpressions().which("a")) == []
+    assert len(CaseExpressions()) == 0
 
 
 def test_a_search_takes_time_in_proportion_to_the_text() -> None:
     # Python's `re` would need 2^60 steps; pytest's limit of time ends it.
-    assert list(Expressions([r"^(\w+\.?)+!"]).which("a" * 60)) == []
-    assert caselist.found_by(Expressions([r"dEQP(\w+\.?)+!"] * 3)) == (frozenset(), frozenset())
+    assert list(CaseExpressions([r"^(\w+\.?)+!"]).which("a" * 60)) == []
+    assert caselist.found_by(CaseExpressions([r"dEQP(\w+\.?)+!"] * 3)) == (frozenset(), frozenset())
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_too_many_are_refused_rather_than_not_found(tmp_path, monkeypatch: pytes
     texts = [f"subgroup{number}.*(?:ivec2|ivec3)" for number in range(100)]
     assert not any(map(caselist.problem, texts))
     with pytest.raises(TooLarge, match="too large together: use fewer or shorter ones"):
-        Expressions(texts)
+        CaseExpressions(texts)
     (tmp_path / "skips").write_text("\n".join(texts))
     with pytest.raises(TooLarge, match="too large together"):
         read_expectations(skips=[tmp_path / "skips"])
@@ -104,7 +104,7 @@ def _no_memory(text: str) -> None:
 
 @pytest.mark.parametrize("match", [_nothing, _no_memory])
 def test_no_memory_to_search_is_an_error(match, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Expressions(["a"])
+    found = CaseExpressions(["a"])
     monkeypatch.setattr(found, "_sets", [type("Set", (), {"Match": staticmethod(match)})()])
     with pytest.raises(TooLarge, match="memory"):
         list(found.which("a"))

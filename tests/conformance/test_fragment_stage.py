@@ -13,7 +13,7 @@ from test_support import CATEGORIES, EVERYTHING
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, cases_by_name
-from vkgroup.conformance.stages import LANES, FragmentStage
+from vkgroup.conformance.stages import LANES, TriangleStage
 from vkgroup.conformance.stages.base import group_of_block
 from vkgroup.conformance.stages.pixels import quad_of
 from vkgroup.conformance.subgroup import family
@@ -163,7 +163,7 @@ def test_nobody_need_find_what_a_helper_invocation_wrote() -> None:
 @pytest.mark.parametrize("block", [(2, 2), (4, 2), (8, 4), (16, 2)])
 def test_subgroups_of_any_layout_read_every_kind_of_data(size, block) -> None:
     """Blocks of quads, as GPUs form subgroups of them, read all groups of the data and most of its places."""
-    stage = FragmentStage(32, 16)
+    stage = TriangleStage(32, 16)
     width, height = block
     if width * height != size:
         return

@@ -10,7 +10,7 @@ from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.hlsl_intrinsics import GLSL_OF, INTRINSICS
 from vkgroup.conformance.spellings.hlsl import HLSL, bucket, core_case
 from vkgroup.conformance.subgroup.cases import Case
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import Editor, Rewrite, Words
 
@@ -81,7 +81,7 @@ def test_no_program_asks_a_twin_twice() -> None:
 
 
 @pytest.fixture(params=["swiftshader", "reference:8"])
-def device(request: pytest.FixtureRequest, swiftshader: Driver) -> str:
+def device(request: pytest.FixtureRequest, swiftshader: CachedDriver) -> str:
     """The name of a real device, and that of the reference device."""
     return swiftshader.name if request.param == "swiftshader" else str(request.param)
 

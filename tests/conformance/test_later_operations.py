@@ -13,7 +13,7 @@ from suite_runs import matching, results_of
 from test_support import CATEGORIES, EVERYTHING
 
 import vkgroup.conformance as conformance
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.conformance import Status, cases_by_name, family_of, select
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.subgroup import data, family
@@ -45,7 +45,9 @@ SIZES = (2, 4, 8, 32, 128)
 
 def compiled(cases, size=32):
     program = build(list(cases), size=size, seed=1)
-    return program, compile_source(program.source, stage="compute", target=Target.VULKAN_1_2, cache=False)
+    return program, compile_source(
+        program.source, stage="compute", target=TargetEnvironment.VULKAN_1_2, cache=False
+    )
 
 
 def constants_of(module):

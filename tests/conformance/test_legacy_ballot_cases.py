@@ -14,7 +14,7 @@ from vkgroup.conformance.spellings import legacy_ballot as example
 from vkgroup.conformance.spellings.legacy_ballot import LEGACY_BALLOT
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.dispatch.reference.capabilities import capabilities_of
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.spirv import Module, grammar
 from vkgroup.spirv.editor import Editor, Words
 
@@ -86,7 +86,7 @@ def test_the_example_sees_what_the_document_forbids() -> None:
 
 
 @pytest.fixture(params=["swiftshader", "reference:8"])
-def device(request: pytest.FixtureRequest, swiftshader: Driver) -> str:
+def device(request: pytest.FixtureRequest, swiftshader: CachedDriver) -> str:
     """The name of a device that runs only the lowered forms, and of one that runs all."""
     return swiftshader.name if request.param == "swiftshader" else str(request.param)
 

@@ -26,7 +26,7 @@ from mutants.changes import (
 from mutants.rewriting import rewritten
 from suite_runs import matching, results_of
 
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.compiler.tools import validate
 from vkgroup.conformance import Status, intrinsics, select
 from vkgroup.conformance.subgroup.cases import STAGES
@@ -88,7 +88,7 @@ def test_programs_compile_in_every_stage(stage: str) -> None:
     chosen = [case for case in CASES if case.stage == stage and case.pattern == "data_mask"]
     cases = [case for case in chosen if not case.subgroup_size and case.shape == "1d"][::61]
     program = build(cases, size=32, seed=1)
-    module = compile_source(program.source, stage=program.stage.name, target=Target.VULKAN_1_2)
+    module = compile_source(program.source, stage=program.stage.name, target=TargetEnvironment.VULKAN_1_2)
     assert "LongVectorEXT" in module.reflection.capabilities
     assert "SPV_EXT_long_vector" in module.reflection.extensions
     found = Declarations(module).types.values()
@@ -104,8 +104,8 @@ def test_the_same_declarations_are_valid_for_vectors_that_the_tools_know(monkeyp
     chosen = [case for case in CASES if case.stage == "compute" and case.pattern == "all"]
     for start in range(5):
         program = build([case for case in chosen if not case.subgroup_size][start::25], size=32, seed=1)
-        module = compile_source(program.source, stage="compute", target=Target.VULKAN_1_2)
-        validate(module, Target.VULKAN_1_2)
+        module = compile_source(program.source, stage="compute", target=TargetEnvironment.VULKAN_1_2)
+        validate(module, TargetEnvironment.VULKAN_1_2)
         assert "LongVectorEXT" not in module.reflection.capabilities
 
 

@@ -16,7 +16,7 @@ from mutants.operators import OPERATORS
 from test_support import EVERYTHING
 
 import vkgroup
-from vkgroup.compiler import Target, compile_source, validate
+from vkgroup.compiler import TargetEnvironment, compile_source, validate
 from vkgroup.conformance import Result, Status, cases_by_name, support
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.subgroup.cases import STAGES
@@ -105,12 +105,14 @@ def test_a_mutant_is_valid_and_keeps_the_record(name) -> None:
     """A mutant keeps all instructions of the module except those of the operation under test."""
     case = cases_by_name()[name]
     program = build([case], size=32, seed=0)
-    module = compile_source(program.source, stage=case.stage, name="honest", target=Target.VULKAN_1_2)
+    module = compile_source(
+        program.source, stage=case.stage, name="honest", target=TargetEnvironment.VULKAN_1_2
+    )
     honest = Editor(module).instructions
     seen = set()
     for mutant in mutants_of(case, EVERYWHERE):
         wrong = plant(module, mutant, [0, 3, 31], 32)
-        validate(wrong, Target.VULKAN_1_2)
+        validate(wrong, TargetEnvironment.VULKAN_1_2)
         seen.add(wrong.to_bytes())
         kept = [words for words in Editor(wrong).instructions if words in honest]
         assert len(kept) >= len(honest) - 4, mutant.name

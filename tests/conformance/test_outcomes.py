@@ -10,7 +10,7 @@ from mutants.rewriting import instructions, rewritten
 import vkgroup.conformance as conformance
 from vkgroup.base.errors import NoDevice
 from vkgroup.conformance import Result, Run, Status, plan, select
-from vkgroup.conformance.expectations import Outcome, read_expectations
+from vkgroup.conformance.expectations import ExpectationOutcome, read_expectations
 from vkgroup.conformance.outcomes import RunOutcomes, read_again, write_again
 from vkgroup.device import Capabilities, Subgroup
 from vkgroup.workers.opening import select as select_device
@@ -63,7 +63,7 @@ class TestOnADriver:
 
     def test_a_case_that_fails_twice_is_a_failure(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 99)
-        assert judged.unexpected == {GUILTY: Outcome.FAIL}
+        assert judged.unexpected == {GUILTY: ExpectationOutcome.FAIL}
         assert not judged.success
         assert judged.again[GUILTY].status == Status.FAIL
 
@@ -76,26 +76,26 @@ class TestOnADriver:
 
     def test_a_case_that_passes_the_second_time_is_a_flake(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 1)
-        assert judged.by_case[GUILTY] == Outcome.FLAKE
+        assert judged.by_case[GUILTY] == ExpectationOutcome.FLAKE
         assert judged.success
         (result,) = (result for result in judged.results if result.case == GUILTY)
         assert "judged again: Pass" in judged.description(result)
 
     def test_a_known_failure_is_expected_and_not_judged_again(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 1, baseline=f"{GUILTY},Fail\n")
-        assert judged.by_case[GUILTY] == Outcome.EXPECTED_FAIL
+        assert judged.by_case[GUILTY] == ExpectationOutcome.EXPECTED_FAIL
         assert judged.success
         assert not judged.again
 
     def test_a_known_flake_is_not_judged_again(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 1, flakes="subgroupAll\\.")
-        assert judged.by_case[GUILTY] == Outcome.KNOWN_FLAKE
+        assert judged.by_case[GUILTY] == ExpectationOutcome.KNOWN_FLAKE
         assert judged.success
         assert not judged.again
 
     def test_a_pass_of_an_expected_failure_is_an_improvement(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 0, baseline=f"# one\n{GUILTY},Crash\n")
-        assert judged.unexpected == {GUILTY: Outcome.IMPROVED_PASS}
+        assert judged.unexpected == {GUILTY: ExpectationOutcome.IMPROVED_PASS}
         (result,) = (result for result in judged.results if result.case == GUILTY)
         assert "fails.txt:2 expects Crash: remove the line" in judged.description(result)
 
@@ -122,7 +122,7 @@ def test_only_batches_with_unexpected_results_are_judged_again() -> None:
     asked = []
     judged.judge_again(lambda cases, take: asked.extend(cases))
     assert asked == next(batch.cases for batch in batches if CASES[0] in batch.cases)
-    assert judged.by_case[CASES[0].name] == Outcome.FAIL
+    assert judged.by_case[CASES[0].name] == ExpectationOutcome.FAIL
 
 
 def test_a_case_that_fails_only_the_second_time_is_a_flake() -> None:
@@ -134,7 +134,7 @@ def test_a_case_that_fails_only_the_second_time_is_a_flake() -> None:
         take([Result(CASES[0].name, Status.FAIL), Result(mates[0], Status.FAIL, detail="wrong this time")])
 
     judged.judge_again(repeat)
-    assert judged.by_case[mates[0]] == Outcome.FLAKE
+    assert judged.by_case[mates[0]] == ExpectationOutcome.FLAKE
     (result,) = (result for result in judged.results if result.case == mates[0])
     assert "wrong this time" in judged.description(result)
 
@@ -142,7 +142,7 @@ def test_a_case_that_fails_only_the_second_time_is_a_flake() -> None:
 def test_a_failure_and_a_crash_are_no_flake() -> None:
     judged = RunOutcomes(run({CASES[0].name: Status.FAIL}))
     judged.judge_again(lambda cases, take: take([Result(CASES[0].name, Status.CRASH)]))
-    assert judged.unexpected == {CASES[0].name: Outcome.FAIL}
+    assert judged.unexpected == {CASES[0].name: ExpectationOutcome.FAIL}
 
 
 def test_second_results_are_stored_and_not_repeated(tmp_path) -> None:
@@ -165,7 +165,10 @@ def test_second_results_before_an_error_count() -> None:
 
     with pytest.raises(NoDevice):
         judged.judge_again(repeat)
-    assert (judged.by_case[first], judged.by_case[other]) == (Outcome.FLAKE, Outcome.FAIL)
+    assert (judged.by_case[first], judged.by_case[other]) == (
+        ExpectationOutcome.FLAKE,
+        ExpectationOutcome.FAIL,
+    )
     asked = []
     judged.judge_again(lambda cases, take: asked.extend(case.name for case in cases))
     assert other in asked
@@ -184,7 +187,7 @@ def test_an_expected_khronos_failure_is_idle_if_all_of_its_cases_pass(tmp_path) 
     assert RunOutcomes(found, known).idle() == [listed]
     found.results[0] = Result(cases[0].name, Status.FAIL)
     assert RunOutcomes(found, known).idle() == []
-    assert RunOutcomes(found, known).by_case[cases[0].name] == Outcome.EXPECTED_FAIL
+    assert RunOutcomes(found, known).by_case[cases[0].name] == ExpectationOutcome.EXPECTED_FAIL
     found.results[0] = Result(cases[0].name, Status.PASS)
     again = {cases[0].name: Result(cases[0].name, Status.CRASH)}
     assert RunOutcomes(found, known, again=again).idle() == []
@@ -196,8 +199,8 @@ def test_excluded_cases_are_skipped_and_cases_not_reached_are_missing() -> None:
     found = run({})
     found.missing = ["vote.z"]
     judged = RunOutcomes(found, left_out=["vote.a"])
-    assert judged.by_case["vote.a"] == Outcome.SKIP
-    assert judged.unexpected == {"vote.z": Outcome.MISSING}
+    assert judged.by_case["vote.a"] == ExpectationOutcome.SKIP
+    assert judged.unexpected == {"vote.z": ExpectationOutcome.MISSING}
     assert judged.judge_again(lambda cases, take: pytest.fail("nothing has failed")) == 0
 
 
@@ -206,7 +209,7 @@ def test_a_failed_minimum_promise_can_be_expected(tmp_path) -> None:
     broken.capabilities = replace(WHOLE, subgroup=replace(WHOLE.subgroup, size=3))
     name = "device.minimum_promises"
     known = expectations(tmp_path, f"{name},Fail\n")
-    assert RunOutcomes(broken).unexpected == {name: Outcome.FAIL}
+    assert RunOutcomes(broken).unexpected == {name: ExpectationOutcome.FAIL}
     assert RunOutcomes(broken, known).success
     assert RunOutcomes(kept).success
-    assert RunOutcomes(kept, known).unexpected == {name: Outcome.IMPROVED_PASS}
+    assert RunOutcomes(kept, known).unexpected == {name: ExpectationOutcome.IMPROVED_PASS}

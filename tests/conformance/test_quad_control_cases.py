@@ -11,7 +11,7 @@ from mutants.changes import QUAD_SWAP, another_constant
 from mutants.rewriting import Words, boolean_constant, instructions, rewritten
 from property_runs import assert_caught, chosen, judged
 
-from vkgroup.compiler import Target, compile_source, validate
+from vkgroup.compiler import TargetEnvironment, compile_source, validate
 from vkgroup.conformance import Status
 from vkgroup.conformance.fragment.derivatives import derivatives_of
 from vkgroup.conformance.fragment.scenes import SCENES
@@ -64,8 +64,8 @@ def test_derivatives_are_differences() -> None:
 def test_the_shaders_of_scenes_are_valid(after: str) -> None:
     tests = [test for test in TESTS.values() if test.leaves == after]
     source = source_of(replace(SCENES["triangle"], leaves=after), tests)
-    module = compile_source(source, stage="fragment", target=Target.VULKAN_1_2, name="x")
-    validate(module, Target.VULKAN_1_2)
+    module = compile_source(source, stage="fragment", target=TargetEnvironment.VULKAN_1_2, name="x")
+    validate(module, TargetEnvironment.VULKAN_1_2)
     assert "QuadControlKHR" in module.reflection.capabilities
     modes = module.reflection.entry_point(None).execution_modes
     assert {"QuadDerivativesKHR", "RequireFullQuadsKHR", "MaximallyReconvergesKHR"} <= set(modes)

@@ -23,11 +23,9 @@ from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, s
 from vkgroup.conformance.reconvergence.termination_family import TERMINATED_FRAGMENTS
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import (
-    Call,
-    Case,
     Elect,
     Fixed,
-    Function,
+    FunctionCall,
     If,
     IndexFrom,
     Jump,
@@ -35,15 +33,25 @@ from vkgroup.programs.nodes import (
     Loop,
     Observe,
     OfLane,
-    Program,
+    ProgramFunction,
     Promise,
+    RandomProgram,
     Statement,
     Switch,
+    SwitchCase,
     nodes_of,
     walk,
 )
 from vkgroup.programs.observations import LOCAL_SIZES, Observations
-from vkgroup.programs.simulator import Event, Fields, Layout, Simulator, linear, to_flags, to_set
+from vkgroup.programs.simulator import (
+    Fields,
+    LaneLayout,
+    ObservationEvent,
+    Simulator,
+    linear,
+    to_flags,
+    to_set,
+)
 
 CASES = tuple(all_cases())
 SEED = 5
@@ -53,23 +61,23 @@ DEMOTE, TERMINATE, KILL, RETURN = 5380, 4416, 252, 253
 PROGRAMS = {2: 50, 3: 50, 4: 50, 5: 20, 6: 10}
 
 
-def random_programs(promise: Promise, count: int, *, elect: bool = False) -> list[Program]:
+def random_programs(promise: Promise, count: int, *, elect: bool = False) -> list[RandomProgram]:
     return [
         generate(101 * number, Observations(promise, elect, 2 + number % 4, LOCAL_SIZES[number % 8]))
         for number in range(count)
     ]
 
 
-def program_of(*body: Statement, promise: Promise = Promise.MAXIMAL, functions=()) -> Program:
-    numbered = tuple(Function(number, body) for number, body in enumerate(functions))
-    return Program(1, promise, (8, 1, 1), 1, numbered, body)
+def program_of(*body: Statement, promise: Promise = Promise.MAXIMAL, functions=()) -> RandomProgram:
+    numbered = tuple(ProgramFunction(number, body) for number, body in enumerate(functions))
+    return RandomProgram(1, promise, (8, 1, 1), 1, numbered, body)
 
 
-def events_of(program: Program, size: int = 8) -> list[Event]:
+def events_of(program: RandomProgram, size: int = 8) -> list[ObservationEvent]:
     return Simulator(program, linear(size, program.local_invocations, data_of(program))).run()
 
 
-def seen(program: Program) -> list[tuple[int, int]]:
+def seen(program: RandomProgram) -> list[tuple[int, int]]:
     return [(event.place, event.members) for event in events_of(program)]
 
 
@@ -124,7 +132,17 @@ def test_programs_use_every_statement_and_record_known_masks() -> None:
         programs = random_programs(promise, 60)
         nodes = [node for program in programs for node in nodes_of(program)]
         kinds = {type(node).__name__ for node in nodes}
-        assert kinds >= {"If", "Loop", "Switch", "Call", "Jump", "Effect", "Elect", "Counter", "SubgroupOdd"}
+        assert kinds >= {
+            "If",
+            "Loop",
+            "Switch",
+            "FunctionCall",
+            "Jump",
+            "Effect",
+            "Elect",
+            "Counter",
+            "SubgroupOdd",
+        }
         assert {node.form for node in nodes if isinstance(node, Loop)} == {
             "for", "while", "do", "endless", "elect",
         }  # fmt: skip
@@ -193,7 +211,7 @@ def test_elected_invocations_leave_a_loop_one_by_one() -> None:
 
 def test_a_call_reconverges_only_under_maximal_reconvergence() -> None:
     function = (If(LaneIn(1), (Jump("return"),)), Observe(1))
-    body = (If(LaneIn(0xFF), (Call(0), Observe(2))), Observe(3))
+    body = (If(LaneIn(0xFF), (FunctionCall(0), Observe(2))), Observe(3))
     for promise, certain in ((Promise.MAXIMAL, [0xFE, 0xFF, 0xFF]), (Promise.SUBGROUP, [0, 0, 0xFF])):
         events = events_of(program_of(*body, promise=promise, functions=(function,)))
         assert [event.members for event in events] == [0xFE, 0xFF, 0xFF]
@@ -201,10 +219,10 @@ def test_a_call_reconverges_only_under_maximal_reconvergence() -> None:
 
 
 def test_invocations_with_different_selectors_may_be_apart_in_a_case() -> None:
-    merged = Case((0, 1), (Observe(1),))
-    falling = Case((2,), (Observe(2),), falls=True)
+    merged = SwitchCase((0, 1), (Observe(1),))
+    falling = SwitchCase((2,), (Observe(2),), falls=True)
     events = events_of(
-        program_of(Switch(OfLane(4), (merged, falling, Case((3,), (Observe(3),)))), Observe(4))
+        program_of(Switch(OfLane(4), (merged, falling, SwitchCase((3,), (Observe(3),)))), Observe(4))
     )
     assert [(event.place, event.members) for event in events] == [(1, 0x33), (2, 0x44), (3, 0xCC), (4, 0xFF)]
     assert [event.parts for event in events] == [(0x11, 0x22), (), (0x44, 0x88), ()]
@@ -221,7 +239,7 @@ def test_invocations_with_different_selectors_may_be_apart_in_a_case() -> None:
     ],
 )
 def test_invocations_that_may_be_apart_may_each_be_elected(elected, status) -> None:
-    cases = (Case((0, 1), (Observe(1),)), Case((2, 3), (Observe(2),)))
+    cases = (SwitchCase((0, 1), (Observe(1),)), SwitchCase((2, 3), (Observe(2),)))
     program = replace(program_of(Switch(OfLane(4), cases)), elect=True)
     layout = linear(8, program.local_invocations, data_of(program))
     expected = expect(program, layout)
@@ -257,7 +275,7 @@ def test_the_reference_device_agrees_with_the_simulator(size) -> None:
 
 
 def test_subgroups_may_be_formed_in_any_way(monkeypatch) -> None:
-    def reversed_(size: int, local: int, data) -> Layout:
+    def reversed_(size: int, local: int, data) -> LaneLayout:
         found = linear(size, local, data)
         return replace(found, subgroup=found.subgroup[::-1].copy(), lane=found.lane[::-1].copy())
 
@@ -272,7 +290,7 @@ def test_subgroups_may_be_formed_in_any_way(monkeypatch) -> None:
 # Planted errors
 
 
-def _visible(program: Program, mutant: Program) -> bool:
+def _visible(program: RandomProgram, mutant: RandomProgram) -> bool:
     """Return whether, by the simulator, a mutant records something that the program must not record."""
     layout = linear(8, program.local_invocations, data_of(program))
     first, second = expect(program, layout), expect(mutant, layout)
@@ -295,7 +313,7 @@ def test_a_wrong_program_is_caught(change, monkeypatch) -> None:
             if mutant is None:
                 continue
 
-            def rendered(_: Program, mutant: Program = mutant, **options):
+            def rendered(_: RandomProgram, mutant: RandomProgram = mutant, **options):
                 return render(mutant, **options)
 
             with monkeypatch.context() as patch:

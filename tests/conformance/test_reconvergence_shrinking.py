@@ -12,23 +12,23 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.reconvergence.family import ReconvergenceCase, all_cases, run
 from vkgroup.programs import shrinker
 from vkgroup.programs.nodes import (
-    Call,
-    Case,
     Counter,
     Effect,
     Elect,
     Fixed,
-    Function,
+    FunctionCall,
     If,
     Jump,
     LaneIn,
     Loop,
     Observe,
-    Program,
+    ProgramFunction,
     Promise,
+    RandomProgram,
     Switch,
+    SwitchCase,
     TripIs,
-    Uniform,
+    UniformValue,
     Vote,
     called_functions,
     count_statements,
@@ -51,16 +51,16 @@ SEE, SECRETLY, ODD = Observe(1), Observe(2, unpredictable=True), LaneIn(0xAAAA)
 BREAK, CONTINUE, RETURN = Jump("break"), Jump("continue"), Jump("return")
 
 
-def program(*body, promise=Promise.MAXIMAL, functions=()) -> Program:
-    numbered = tuple(Function(number, body) for number, body in enumerate(functions))
-    return Program(1, promise, (16, 1, 1), 1, numbered, body)
+def program(*body, promise=Promise.MAXIMAL, functions=()) -> RandomProgram:
+    numbered = tuple(ProgramFunction(number, body) for number, body in enumerate(functions))
+    return RandomProgram(1, promise, (16, 1, 1), 1, numbered, body)
 
 
-def well_formed(candidate: Program) -> bool:
+def well_formed(candidate: RandomProgram) -> bool:
     return not observation_faults(candidate)
 
 
-def smaller_ones(candidate: Program) -> list[Program]:
+def smaller_ones(candidate: RandomProgram) -> list[RandomProgram]:
     """Return the variants of a program that are smaller and keep the rules, sorted by weight."""
     variants = [*structural(candidate), *expressional(candidate)]
     smaller = [
@@ -75,7 +75,7 @@ def loop(*body, form="for", rest=(), **more) -> Loop:
 
 
 def switch(*body, falls=False) -> Switch:
-    return Switch(Fixed(0), (Case((0,), body, falls=falls),))
+    return Switch(Fixed(0), (SwitchCase((0,), body, falls=falls),))
 
 
 def test_generated_programs_keep_the_rules() -> None:
@@ -87,12 +87,12 @@ KEPT = [
     ((SEE, loop(BREAK), switch(BREAK), RETURN), {}),
     ((loop(switch(CONTINUE)),), {}),
     ((loop(form="endless", rest=(CONTINUE,)),), {}),
-    ((loop(If(TripIs(1), (SEE,)), Switch(Counter(1), (Case((0,), (SEE,)),))),), {}),
+    ((loop(If(TripIs(1), (SEE,)), Switch(Counter(1), (SwitchCase((0,), (SEE,)),))),), {}),
     ((If(Elect(), (SEE,)), loop(SEE, form="elect")), {}),
     ((If(Elect(), (SECRETLY,), unpredictable=True),), {"promise": Promise.SUBGROUP}),
     ((loop(SECRETLY, form="elect", unpredictable=True),), {"promise": Promise.SUBGROUP}),
     ((If(Elect(), (loop(BREAK),), unpredictable=True),), {"promise": Promise.SUBGROUP}),
-    ((Call(0),), {"functions": ((SEE, RETURN),)}),
+    ((FunctionCall(0),), {"functions": ((SEE, RETURN),)}),
     ((switch(SEE, falls=True),), {}),
 ]  # fmt: skip
 
@@ -116,17 +116,17 @@ def test_programs_with_a_known_outcome_are_allowed_and_pass(body, more) -> None:
         ((loop(CONTINUE, form="endless"),), {}),
         ((loop(CONTINUE, form="elect"),), {}),
         ((If(TripIs(1), (SEE,)),), {}),
-        ((Switch(Counter(1), (Case((0,), (SEE,)),)),), {}),
+        ((Switch(Counter(1), (SwitchCase((0,), (SEE,)),)),), {}),
         ((If(Elect(), (SECRETLY,)),), {"promise": Promise.SUBGROUP}),
         ((If(Elect(), (SEE,), unpredictable=True),), {"promise": Promise.SUBGROUP}),
         ((If(Elect(), (RETURN,), unpredictable=True),), {"promise": Promise.SUBGROUP}),
         ((loop(If(Elect(), (BREAK,), unpredictable=True)),), {"promise": Promise.SUBGROUP}),
         ((loop(SECRETLY, form="elect"),), {"promise": Promise.WORKGROUP}),
         (
-            (If(Elect(), (Call(0),), unpredictable=True),),
+            (If(Elect(), (FunctionCall(0),), unpredictable=True),),
             {"promise": Promise.SUBGROUP, "functions": ((RETURN,),)},
         ),
-        ((Call(0),), {"functions": ((BREAK,),)}),
+        ((FunctionCall(0),), {"functions": ((BREAK,),)}),
         ((loop(farewell=(BREAK,), form="elect"),), {}),
         ((switch(falls=True),), {}),
         ((loop(SEE), loop(SEE)), {}),
@@ -155,7 +155,7 @@ def test_smaller_programs_pass_on_the_reference_device() -> None:
     assert found[Status.PASS] > 20
 
 
-def _continues_in_a_switch(candidate: Program) -> bool:
+def _continues_in_a_switch(candidate: RandomProgram) -> bool:
     """Return whether a switch contains a `continue` of the enclosing loop, which some drivers get wrong."""
     return any(
         inside == CONTINUE
@@ -174,7 +174,7 @@ def _failing() -> ReconvergenceCase:
 def test_the_smallest_failing_program_is_found_and_replayed() -> None:
     whole, asked = _failing().program(0), []
 
-    def fails(candidate: Program) -> bool:
+    def fails(candidate: RandomProgram) -> bool:
         asked.append(candidate)
         return _continues_in_a_switch(candidate)
 
@@ -194,7 +194,7 @@ def test_the_smallest_program_so_far_is_returned_after_the_time_limit(monkeypatc
     whole, clock = _failing().program(0), [0.0]
     monkeypatch.setattr(shrinker.time, "monotonic", lambda: clock[0])
 
-    def fails(candidate: Program) -> bool:
+    def fails(candidate: RandomProgram) -> bool:
         clock[0] += 1.0
         return _continues_in_a_switch(candidate)
 
@@ -219,7 +219,9 @@ def test_a_path_of_another_program_is_rejected(path) -> None:
 
 def test_functions_are_removed_with_their_last_call() -> None:
     three = program(
-        Call(2), If(Uniform(True), (Call(0),)), functions=((SEE,), (Effect("store"),), (Call(1),))
+        FunctionCall(2),
+        If(UniformValue(True), (FunctionCall(0),)),
+        functions=((SEE,), (Effect("store"),), (FunctionCall(1),)),
     )
     through_another, direct = (replace(three, body=(statement,)) for statement in three.body)
     assert called_functions(through_another) == three.functions[1:]
@@ -229,7 +231,7 @@ def test_functions_are_removed_with_their_last_call() -> None:
 
 def test_votes_are_simplified_as_a_whole_and_inside() -> None:
     simpler = set(simpler_conditions(Vote(True, ODD)))
-    assert {ODD, Uniform(True), Vote(True, Uniform(False))} <= simpler
+    assert {ODD, UniformValue(True), Vote(True, UniformValue(False))} <= simpler
 
 
 def test_a_program_that_records_nothing_has_no_verdict() -> None:

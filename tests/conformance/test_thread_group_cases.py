@@ -15,12 +15,12 @@ from suite_runs import matching, results_of
 import vkgroup.conformance as conformance
 from vkgroup.conformance import AGAINST_THE_DEVICE, Status, select
 from vkgroup.conformance.arrays import POISON
-from vkgroup.conformance.thread_group.cases import FLOWS, OBSERVATIONS, STAGES, Flow, all_cases
+from vkgroup.conformance.thread_group.cases import FLOWS, OBSERVATIONS, STAGES, WarpFlow, all_cases
 from vkgroup.conformance.thread_group.family import THREAD_GROUP
 from vkgroup.conformance.thread_group.program import (
     GROUPS,
     LOCAL_SIZE,
-    Program,
+    ThreadGroupProgram,
     activity_fault,
     build,
     executions,
@@ -80,7 +80,7 @@ def test_flows_have_whole_and_divergent_quads() -> None:
     assert {3, 4} <= quads["some_divergent"]
 
 
-def _threads_of_quads(flow: Flow) -> set[int]:
+def _threads_of_quads(flow: WarpFlow) -> set[int]:
     """Return how many threads of a quad execute a slot together, of every quad and slot."""
     slots = (flow.executing(slot, 32) for slot in range(len(flow.executes)))
     return {int(count) for threads in slots for count in threads.reshape(8, 4).sum(axis=1)}
@@ -208,11 +208,11 @@ def test_a_planted_error_is_caught(what, name, mutate) -> None:
     assert "InvalidModule" not in failure.detail
 
 
-def _program(flow: str) -> Program:
+def _program(flow: str) -> ThreadGroupProgram:
     return build([BY_NAME[f"thread_group.compute.activeThreadsNV.{flow}"].axes], seed=0)
 
 
-def _outputs(program: Program, size: int) -> np.ndarray:
+def _outputs(program: ThreadGroupProgram, size: int) -> np.ndarray:
     """Return what a device with full warps of `size` records in a dispatch, the results left out."""
     outputs = np.full((program.recorder.planes, program.recorder.invocations), POISON, np.uint32)
     index = np.arange(GROUPS * LOCAL_SIZE)
@@ -225,7 +225,7 @@ def _outputs(program: Program, size: int) -> np.ndarray:
     return outputs
 
 
-def _faults(program: Program, outputs: np.ndarray, size: int) -> list[str]:
+def _faults(program: ThreadGroupProgram, outputs: np.ndarray, size: int) -> list[str]:
     if faults := layout_faults(program, outputs, size):
         return faults
     fault = activity_fault(program, executions(program, outputs, 0, size))

@@ -10,7 +10,7 @@ import pytest
 from gpu_process import run_code
 
 from vkgroup.cli.main import main
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 _SUBGROUP = """#version 450
 #extension GL_KHR_shader_subgroup_arithmetic : require
@@ -53,7 +53,7 @@ GPU = "turnip:740"
 
 
 @pytest.fixture
-def shaders(tmp_path: Path, turnip: Driver) -> Path:
+def shaders(tmp_path: Path, turnip: CachedDriver) -> Path:
     """Return a folder with a shader of subgroup operations and one of shared memory."""
     (tmp_path / "subgroup.comp").write_text(_SUBGROUP)
     (tmp_path / "shared.comp").write_text(_SHARED)
@@ -67,7 +67,7 @@ def cost(folder: Path, *arguments: str, code: int = 0) -> Any:
     return json.loads(file.read_text())
 
 
-def test_every_allowed_size_has_its_cost(shaders: Path, turnip: Driver) -> None:
+def test_every_allowed_size_has_its_cost(shaders: Path, turnip: CachedDriver) -> None:
     (found,) = cost(shaders, str(shaders / "subgroup.comp"), "--device", f"{GPU},turnip:830")
     costs = {(entry["device"], entry["subgroup_size"]): entry for entry in found["costs"]}
     assert set(costs) == {(f"{turnip.name}:740", 64), (f"{turnip.name}:740", 128), (f"{turnip.name}:830", 64)}
@@ -134,7 +134,7 @@ def test_a_size_that_the_device_lacks_is_no_verdict(shaders: Path) -> None:
     assert "16" in entry["detail"]
 
 
-def test_a_device_without_the_extension_says_so(shaders: Path, swiftshader: Driver) -> None:
+def test_a_device_without_the_extension_says_so(shaders: Path, swiftshader: CachedDriver) -> None:
     (found,) = cost(shaders, str(shaders / "shared.comp"), "--device", swiftshader.name)
     assert "VK_KHR_pipeline_executable_properties" in found["costs"][0]["detail"]
 
@@ -193,7 +193,7 @@ def test_without_drivers_the_command_to_fetch_them_is_named(
 
 
 @pytest.mark.slow
-def test_radv_s_numbers_are_those_of_its_own_dump(shaders: Path, radv: Driver) -> None:
+def test_radv_s_numbers_are_those_of_its_own_dump(shaders: Path, radv: CachedDriver) -> None:
     import re
 
     shader = shaders / "subgroup.comp"
@@ -215,7 +215,7 @@ def test_radv_s_numbers_are_those_of_its_own_dump(shaders: Path, radv: Driver) -
 
 @pytest.mark.slow
 def test_instructions_of_subgroup_operations_are_counted_in_radv_s_assembly(
-    shaders: Path, radv: Driver, capsys: pytest.CaptureFixture[str]
+    shaders: Path, radv: CachedDriver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--device", "radv:navi31", "--subgroup-size", "64"]
     (found,) = cost(shaders, str(shaders / "subgroup.comp"), *options, "--isa")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vkgroup.cost import Cost, Job, Status, costs_of_jobs, measuring
+from vkgroup.cost import CompileJob, CompileStatus, Cost, costs_of_jobs, measuring
 from vkgroup.device import Capabilities
 from vkgroup.workers.opening import select
 from vkgroup.workers.worker_process import WorkerDied
@@ -29,7 +29,7 @@ class Process:
         self.left -= 1
         if self.left < 0 or request.job.code == b"bad":
             raise WorkerDied("killed by signal 11")
-        return Cost("0", "GPU", request.size, Status.COMPILED)
+        return Cost("0", "GPU", request.size, CompileStatus.COMPILED)
 
     def kill(self) -> None:
         """End."""
@@ -42,7 +42,7 @@ def test_a_crash_counts_if_it_occurs_in_a_new_process(monkeypatch: pytest.Monkey
     monkeypatch.setattr(measuring, "WorkerProcess", Process)
     Process.started = 0
     codes = [b"good", b"good", b"bad", b"good", b"good", b"good", b"good"]
-    costs = costs_of_jobs(select("reference"), [Job(code, sizes=(32,)) for code in codes])
+    costs = costs_of_jobs(select("reference"), [CompileJob(code, sizes=(32,)) for code in codes])
     statuses = ["Crash" if code == b"bad" else "Compiled" for code in codes]
     assert [cost.status for (cost,) in costs] == statuses
     # The first process, a new one for the crash, one after it, and one when its memory was used up.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vkgroup.cli.main import main
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 _FRAGMENT = """#version 450
 #extension GL_KHR_shader_subgroup_arithmetic : require
@@ -50,7 +50,7 @@ def cost(shader: Path, *options: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def fragment(tmp_path: Path, turnip: Driver) -> Path:
+def fragment(tmp_path: Path, turnip: CachedDriver) -> Path:
     """A fragment shader with attachments of two types and an input attachment."""
     path = tmp_path / "shader.frag"
     path.write_text(_FRAGMENT)
@@ -81,7 +81,7 @@ def test_specialization_constants_of_a_fragment_shader_change_its_code(fragment:
     assert changed["quantities"]["instructions"] < plain["quantities"]["instructions"]
 
 
-def test_no_output_of_a_vertex_shader_is_removed(tmp_path: Path, turnip: Driver) -> None:
+def test_no_output_of_a_vertex_shader_is_removed(tmp_path: Path, turnip: CachedDriver) -> None:
     shader = tmp_path / "shader.vert"
     counts = []
     for passed in ("vec4(0.0)", "vec4(position, 1.0)", "sqrt(vec4(position.zyx, float(id.x)))"):

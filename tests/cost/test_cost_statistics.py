@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.cost import FIELDS, Cost, Status, labels, regressions
+from vkgroup.cost import FIELDS, CompileStatus, Cost, labels, regressions
 from vkgroup.cost.comparing import paired
 from vkgroup.dispatch.statistics import DRIVERS, quantities, statistics_of
 
 
-def cost(status: Status = Status.COMPILED, device: str = "radv-26.1.6:navi31", **values: float) -> Cost:
+def cost(
+    status: CompileStatus = CompileStatus.COMPILED, device: str = "radv-26.1.6:navi31", **values: float
+) -> Cost:
     return Cost(device, "RADV NAVI31", 64, status, quantities=values)
 
 
@@ -48,9 +50,9 @@ def test_the_driver_s_version_does_not_matter_for_a_baseline() -> None:
 
 
 def test_a_shader_that_compiles_no_longer_is_a_regression() -> None:
-    (change,) = regressions([cost(Status.CRASH)], [cost(instructions=1)], 0.05)
+    (change,) = regressions([cost(CompileStatus.CRASH)], [cost(instructions=1)], 0.05)
     assert (change.name, change.old, change.new) == ("status", "Compiled", "Crash")
-    assert regressions([cost(instructions=1)], [cost(Status.REJECTED)], 0.05) == []
+    assert regressions([cost(instructions=1)], [cost(CompileStatus.REJECTED)], 0.05) == []
 
 
 def test_costs_survive_json() -> None:
@@ -74,14 +76,14 @@ def test_a_statistic_that_nvidia_reports_wrongly_is_left_out() -> None:
 
 
 def test_labels_of_devices() -> None:
-    absent = Cost("radv-26.1.6:navi31", "AMD Radeon Graphics (RADV NAVI31)", 64, Status.COMPILED)
-    present = Cost("/usr/share/vulkan/icd.d/nvidia_icd.json", "NVIDIA H200", 32, Status.COMPILED)
+    absent = Cost("radv-26.1.6:navi31", "AMD Radeon Graphics (RADV NAVI31)", 64, CompileStatus.COMPILED)
+    present = Cost("/usr/share/vulkan/icd.d/nvidia_icd.json", "NVIDIA H200", 32, CompileStatus.COMPILED)
     assert (absent.label, present.label) == ("radv:navi31", "NVIDIA H200")
 
 
 def test_labels_have_the_version_where_a_driver_has_several() -> None:
     costs = [
-        Cost(device, "A GPU", size, Status.COMPILED)
+        Cost(device, "A GPU", size, CompileStatus.COMPILED)
         for device in (
             "radv-25.0.7:navi31",
             "radv-26.1.6:navi31",
@@ -101,7 +103,7 @@ def test_labels_have_the_version_where_a_driver_has_several() -> None:
 
 
 def test_labels_have_the_version_of_a_driver_that_is_not_the_newest() -> None:
-    old = [Cost("radv-25.0.7:navi31", "A GPU", 32, Status.COMPILED)]
+    old = [Cost("radv-25.0.7:navi31", "A GPU", 32, CompileStatus.COMPILED)]
     assert labels(old, ["radv-26.1.6"]) == {"radv-25.0.7:navi31": "radv-25.0.7:navi31"}
     assert labels(old, ["radv-25.0.7"]) == {"radv-25.0.7:navi31": "radv:navi31"}
 
@@ -110,7 +112,11 @@ def versions(**registers: float) -> list[Cost]:
     """Return costs with several versions of RADV: ``v25=10.0`` is 10 registers with 25.0.0."""
     return [
         Cost(
-            f"radv-{name[1:]}.0.0:navi31", "A GPU", 32, Status.COMPILED, quantities={"vector_registers": many}
+            f"radv-{name[1:]}.0.0:navi31",
+            "A GPU",
+            32,
+            CompileStatus.COMPILED,
+            quantities={"vector_registers": many},
         )
         for name, many in registers.items()
     ]

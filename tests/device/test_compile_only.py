@@ -16,7 +16,7 @@ from vkgroup.device import vk
 from vkgroup.device.discovery import Discovery, IcdReport, choose, discover, inspect_in_own_process
 from vkgroup.device.fetched import driver_of, expand
 from vkgroup.dispatch.vulkan import execution
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.drivers.cache import FORMAT_WITH_START, read_metadata
 from vkgroup.drivers.gpus import GPUS
 from vkgroup.errors import InvalidInput, NoDevice
@@ -66,7 +66,7 @@ def _use(name: str) -> None:
 
 @pytest.mark.usefixtures("nothing_tried")
 def test_a_device_that_drops_dispatches_is_refused(
-    swiftshader: Driver, monkeypatch: pytest.MonkeyPatch
+    swiftshader: CachedDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create: Callable[..., Any] = vk.device_functions
     with monkeypatch.context() as patch:
@@ -78,7 +78,7 @@ def test_a_device_that_drops_dispatches_is_refused(
 
 
 @pytest.mark.usefixtures("nothing_tried")
-def test_a_device_is_tried_once(swiftshader: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_is_tried_once(swiftshader: CachedDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
     executes = execution.executes
     monkeypatch.setattr(
@@ -89,25 +89,25 @@ def test_a_device_is_tried_once(swiftshader: Driver, monkeypatch: pytest.MonkeyP
     assert len(tried) == 1
 
 
-def test_a_driver_without_its_gpu_is_refused_under_any_name(turnip: Driver) -> None:
+def test_a_driver_without_its_gpu_is_refused_under_any_name(turnip: CachedDriver) -> None:
     done = run_code("turnip:740", _OPEN, str(turnip.icd), _SHADER)
     assert done.stdout.startswith("NoDevice Turnip Adreno (TM) 740")
     assert "executes nothing" in done.stdout
     assert "fill pattern" in done.stdout
 
 
-def test_a_compile_only_device_is_not_opened_in_this_process(turnip: Driver) -> None:
+def test_a_compile_only_device_is_not_opened_in_this_process(turnip: CachedDriver) -> None:
     with pytest.raises(NoDevice, match=r"turnip-.*:740 is compile-only"):
         vkgroup.open("turnip:740")
 
 
-def test_compile_only_devices_are_not_discovered(turnip: Driver) -> None:
+def test_compile_only_devices_are_not_discovered(turnip: CachedDriver) -> None:
     found = discover()
     assert not any(device.is_compile_only for device in found.devices)
     assert not any(turnip.name in icd.manifest for icd in found.icds)
 
 
-def test_a_device_without_memory_is_never_the_default(swiftshader: Driver) -> None:
+def test_a_device_without_memory_is_never_the_default(swiftshader: CachedDriver) -> None:
     real = select(swiftshader.name)
     # As RADV 25.0.7 reports with RADV_FORCE_FAMILY=navi31.
     null = replace(
@@ -121,7 +121,7 @@ def test_a_device_without_memory_is_never_the_default(swiftshader: Driver) -> No
     assert choose(found, "null hardware") == null
 
 
-def test_the_declarations_are_those_of_the_gpu(turnip: Driver) -> None:
+def test_the_declarations_are_those_of_the_gpu(turnip: CachedDriver) -> None:
     device, declared = inspect_in_own_process("turnip:740")
     assert (device.gpu, device.icd, device.choice) == ("740", turnip.name, f"{turnip.name}:740")
     assert device.is_compile_only
@@ -133,7 +133,7 @@ def test_the_declarations_are_those_of_the_gpu(turnip: Driver) -> None:
     assert "quad" not in older.subgroup.supported_operations
 
 
-def test_the_gpus_that_a_driver_compiles_for_are_listed_in_errors(turnip: Driver) -> None:
+def test_the_gpus_that_a_driver_compiles_for_are_listed_in_errors(turnip: CachedDriver) -> None:
     with pytest.raises(NoDevice, match=r"turnip has no GPU '999'. It compiles for 618, 630"):
         select("turnip:999")
 
@@ -150,7 +150,7 @@ def test_a_driver_that_was_not_fetched_is_named_with_the_command(
         expand("*:navi31")
 
 
-def test_globs_choose_gpus_in_the_order_of_the_table(turnip: Driver) -> None:
+def test_globs_choose_gpus_in_the_order_of_the_table(turnip: CachedDriver) -> None:
     assert expand("turnip:7[34]0") == [f"{turnip.name}:730", f"{turnip.name}:740"]
     assert select(f"{turnip.name}:740".upper()) == select("turnip:740")
     assert expand("turn*:8*") == [f"{turnip.name}:810", f"{turnip.name}:830"]
@@ -160,7 +160,7 @@ def test_globs_choose_gpus_in_the_order_of_the_table(turnip: Driver) -> None:
     assert [device.gpu for device in chosen] == ["730", "618"]
 
 
-def test_globs_with_a_version_choose_that_version(turnip: Driver) -> None:
+def test_globs_with_a_version_choose_that_version(turnip: CachedDriver) -> None:
     assert expand(f"{turnip.name}:7[34]0") == [f"{turnip.name}:730", f"{turnip.name}:740"]
     assert f"{turnip.name}:740" in expand("turnip-*:740")
     with pytest.raises(NoDevice, match=rf"'turnip-1\.2\.3:\*'\. In the cache are .*{turnip.name}"):
@@ -171,7 +171,7 @@ def test_globs_with_a_version_choose_that_version(turnip: Driver) -> None:
 
 
 def test_an_old_driver_has_only_the_gpus_that_it_knows(
-    turnip: Driver, monkeypatch: pytest.MonkeyPatch
+    turnip: CachedDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = replace(turnip, name="radv-25.0.7", family="radv", version="25.0.7")
     new = replace(old, name="radv-26.1.6", version="26.1.6")
@@ -187,7 +187,7 @@ def test_an_old_driver_has_only_the_gpus_that_it_knows(
 
 
 @pytest.mark.parametrize("choice", ["turnip:740", "turnip-1.2.3:740"])
-def test_a_version_in_a_choice_is_the_driver_s(turnip: Driver, choice: str) -> None:
+def test_a_version_in_a_choice_is_the_driver_s(turnip: CachedDriver, choice: str) -> None:
     if choice == "turnip:740":
         assert select(f"{turnip.name}:740") == select(choice)
     else:
@@ -206,7 +206,9 @@ def test_names_of_gpus_are_unique_and_choices_parse() -> None:
         drivers.parse_name("nosuch")
 
 
-def test_versions_of_vkgroup_without_such_drivers_ignore_them(turnip: Driver, swiftshader: Driver) -> None:
+def test_versions_of_vkgroup_without_such_drivers_ignore_them(
+    turnip: CachedDriver, swiftshader: CachedDriver
+) -> None:
     # They would offer a driver that their processes cannot load.
     assert read_metadata(turnip.folder).format == FORMAT_WITH_START
     assert read_metadata(swiftshader.folder).format != FORMAT_WITH_START

@@ -10,7 +10,7 @@ from test_requirements import ALL
 
 import vkgroup
 from vkgroup.base.errors import Unsupported
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import Capabilities, SizeControl, SmBuiltins, Subgroup
 from vkgroup.device.requirements import missing, missing_for_thread_group, thread_group_state
 from vkgroup.dispatch import Device
@@ -19,7 +19,7 @@ from vkgroup.spirv import Module
 WIDE = replace(ALL, subgroup=replace(ALL.subgroup, size=64))
 
 
-def module_of(value: str, target: Target = Target.VULKAN_1_1) -> Module:
+def module_of(value: str, target: TargetEnvironment = TargetEnvironment.VULKAN_1_1) -> Module:
     source = (
         "#version 430\n#extension GL_NV_shader_thread_group : require\nlayout(local_size_x = 8) in;\n"
         f"layout(binding = 0) buffer Found {{ uint found[]; }};\nvoid main() {{ found[0] = {value}; }}\n"
@@ -59,7 +59,7 @@ def test_a_module_without_the_extension_may_have_any_size() -> None:
 def test_sizes_that_may_vary_count_with_their_largest() -> None:
     varying = replace(ALL, size_control=SizeControl(True, 32, 64))
     assert missing_for_thread_group(PLAIN, varying) == []
-    newer = module_of("gl_WarpSizeNV", Target.VULKAN_1_3)
+    newer = module_of("gl_WarpSizeNV", TargetEnvironment.VULKAN_1_3)
     assert missing_for_thread_group(newer, varying) != []
     assert missing_for_thread_group(newer, varying, subgroup_size=32) == []
 

@@ -18,7 +18,7 @@ from vkgroup.base.errors import NoDevice
 from vkgroup.device import Discovery, IcdReport, discover, discovery, select
 from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.manifests import read_manifest
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 
 def manifest_of(folder: Path, name: str, library: str, **more: str) -> Path:
@@ -29,7 +29,9 @@ def manifest_of(folder: Path, name: str, library: str, **more: str) -> Path:
 
 
 @pytest.fixture
-def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swiftshader: Driver, lavapipe: Driver) -> Path:
+def broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swiftshader: CachedDriver, lavapipe: CachedDriver
+) -> Path:
     """Drivers that fail in every way, before the ones that work."""
     library = read_manifest(swiftshader.icd).library
     (tmp_path / "json.json").write_text("{ this is no JSON")
@@ -90,7 +92,7 @@ exec {sys.executable} "$@" """
 
 
 def test_files_of_the_users_folder_are_not_imported(
-    swiftshader: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    swiftshader: CachedDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("json", "random", "numpy"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('not meant')")
@@ -162,7 +164,7 @@ def test_a_fetched_software_driver_is_preferred_to_the_system_s() -> None:
 
 
 def test_only_the_environment_goes_before_the_fetched_lavapipe(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lavapipe: Driver
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lavapipe: CachedDriver
 ) -> None:
     folder = tmp_path / "vulkan" / "icd.d"
     folder.mkdir(parents=True)
@@ -211,17 +213,19 @@ def test_each_of_several_equal_devices_can_be_chosen() -> None:
     assert twins[0].choice == twins[0].manifest
 
 
-def test_the_environment_names_the_default(monkeypatch: pytest.MonkeyPatch, swiftshader: Driver) -> None:
+def test_the_environment_names_the_default(
+    monkeypatch: pytest.MonkeyPatch, swiftshader: CachedDriver
+) -> None:
     monkeypatch.setenv("VKGROUP_DEVICE", "swiftshader")
     assert "SwiftShader" in select().name
 
 
-def test_fetched_drivers_are_chosen_by_their_names(swiftshader: Driver, lavapipe: Driver) -> None:
+def test_fetched_drivers_are_chosen_by_their_names(swiftshader: CachedDriver, lavapipe: CachedDriver) -> None:
     for driver in (swiftshader, lavapipe):
         assert select(driver.name).icd == driver.name
 
 
-def test_a_device_info_travels_between_processes(swiftshader: Driver) -> None:
+def test_a_device_info_travels_between_processes(swiftshader: CachedDriver) -> None:
     found = select("swiftshader")
     assert pickle.loads(pickle.dumps(found)) == found
     assert DeviceInfo.from_json(json.loads(json.dumps(vars(found)))) == found
@@ -277,7 +281,7 @@ def test_the_version_is_in_the_driver_s_text_or_in_its_name(driver_info: str, ic
     ("api_version", "chosen"), [("1.1.1", "fetched"), ("1.9.1", "system"), ("", "fetched")]
 )
 def test_the_word_lavapipe_names_the_newest_driver_by_its_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lavapipe: Driver, api_version: str, chosen: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lavapipe: CachedDriver, api_version: str, chosen: str
 ) -> None:
     folder = tmp_path / "vulkan" / "icd.d"
     folder.mkdir(parents=True)
@@ -291,7 +295,7 @@ def test_the_word_lavapipe_names_the_newest_driver_by_its_file(
 
 
 def test_files_with_one_version_of_vulkan_do_not_decide(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lavapipe: Driver
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lavapipe: CachedDriver
 ) -> None:
     folder = tmp_path / "vulkan" / "icd.d"
     folder.mkdir(parents=True)

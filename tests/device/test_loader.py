@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from vkgroup.device import manifests
-from vkgroup.device.manifests import Candidate, candidates, find_loader
-from vkgroup.drivers import Driver, installed
+from vkgroup.device.manifests import LoaderCandidate, candidates, find_loader
+from vkgroup.drivers import CachedDriver, installed
 from vkgroup.errors import NoDevice
 
 CHILD = "import vkgroup, sys\n"
@@ -26,7 +26,7 @@ def child(code: str, monkeypatch: pytest.MonkeyPatch, **environment: str) -> sub
 
 def test_the_environment_alone_names_the_loader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VKGROUP_LOADER", "/somewhere/libvulkan.so.1")
-    assert candidates() == [Candidate("/somewhere/libvulkan.so.1", "VKGROUP_LOADER")]
+    assert candidates() == [LoaderCandidate("/somewhere/libvulkan.so.1", "VKGROUP_LOADER")]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_system_loader_goes_by_its_platform_name(
 
 
 def test_the_loaders_of_fetched_drivers_come_last(
-    monkeypatch: pytest.MonkeyPatch, swiftshader: Driver
+    monkeypatch: pytest.MonkeyPatch, swiftshader: CachedDriver
 ) -> None:
     monkeypatch.delenv("VKGROUP_LOADER", raising=False)
     # Those with their own C library are for processes of their own.
@@ -52,7 +52,7 @@ def test_the_loaders_of_fetched_drivers_come_last(
 
 
 def test_without_any_loader_the_message_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifests, "candidates", lambda: [Candidate("libnone.so", "a test")])
+    monkeypatch.setattr(manifests, "candidates", lambda: [LoaderCandidate("libnone.so", "a test")])
     with pytest.raises(NoDevice) as caught:
         find_loader()
     message = str(caught.value)
@@ -87,7 +87,7 @@ except vkgroup.errors.NoDevice as error:
 
 
 def test_validation_without_its_layer_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, swiftshader: Driver
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, swiftshader: CachedDriver
 ) -> None:
     code = f"""
 try:

@@ -13,11 +13,11 @@ from vkgroup.base.errors import DriverError, OutOfMemory, Unsupported
 from vkgroup.device import memory
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 
 @pytest.fixture(scope="module")
-def staged(swiftshader: Driver) -> Iterator[Device]:
+def staged(swiftshader: CachedDriver) -> Iterator[Device]:
     """A software device that is treated as a GPU with separate memory."""
     with vkgroup.open(swiftshader.name) as opened:
         opened.logical.capabilities = replace(opened.capabilities, type="discrete_gpu")
@@ -62,7 +62,7 @@ def test_memory_closed_while_work_used_it_is_free_when_the_work_has_finished(sta
     assert staged.memory().cached == 0
 
 
-def test_without_such_memory_small_arrays_are_staged(swiftshader: Driver) -> None:
+def test_without_such_memory_small_arrays_are_staged(swiftshader: CachedDriver) -> None:
     """Small windows to a part of the GPU's memory are not used."""
     with vkgroup.open(swiftshader.name) as device:
         device.logical.capabilities = replace(device.capabilities, type="discrete_gpu")

@@ -12,7 +12,7 @@ import pytest
 import vkgroup
 from vkgroup.base.errors import InvalidInput, NoDevice, Unsupported
 from vkgroup.dispatch.vulkan import VulkanDevice
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.workers.opening import devices, open_device, select
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -28,14 +28,14 @@ def no_loader(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def no_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, swiftshader: Driver) -> None:
+def no_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, swiftshader: CachedDriver) -> None:
     """A machine with a Vulkan loader, and no driver."""
     monkeypatch.setenv("VKGROUP_LOADER", str(swiftshader.loader))
     monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path))
     monkeypatch.setenv("VK_DRIVER_FILES", str(tmp_path / "none.json"))
 
 
-def test_the_reference_device_is_listed_last(swiftshader: Driver, lavapipe: Driver) -> None:
+def test_the_reference_device_is_listed_last(swiftshader: CachedDriver, lavapipe: CachedDriver) -> None:
     found = devices()
     assert found.devices[-1].is_reference
     assert not any(device.is_reference for device in found.devices[:-1])
@@ -112,7 +112,9 @@ def test_two_sizes_contradict() -> None:
         open_device("reference:8", subgroup_size=16)
 
 
-def test_a_vulkan_device_requires_the_size_or_says_what_it_has(swiftshader: Driver, lavapipe: Driver) -> None:
+def test_a_vulkan_device_requires_the_size_or_says_what_it_has(
+    swiftshader: CachedDriver, lavapipe: CachedDriver
+) -> None:
     source = """#version 450
 #extension GL_KHR_shader_subgroup_basic : require
 layout(local_size_x = 8) in;
@@ -128,7 +130,7 @@ void main() { sizes.size[gl_LocalInvocationIndex] = gl_SubgroupSize; }"""
         open_device(swiftshader.name, subgroup_size=64)
 
 
-def test_part_of_the_name_chooses_it(swiftshader: Driver) -> None:
+def test_part_of_the_name_chooses_it(swiftshader: CachedDriver) -> None:
     assert select("vkgroup ref").is_reference
     assert select(len(devices().devices) - 1).is_reference
 

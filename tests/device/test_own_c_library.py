@@ -16,7 +16,7 @@ import vkgroup
 from vkgroup import drivers
 from vkgroup.base.errors import NoDevice
 from vkgroup.cli.main import main
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.workers.opening import select
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,7 @@ NAME = "lavapipe-26.1.6"
 
 
 @pytest.fixture(scope="module")
-def newer() -> Driver:
+def newer() -> CachedDriver:
     return software_drivers.fetch_compile_only(NAME)
 
 
@@ -41,7 +41,7 @@ def command(*words: str) -> str:
     return subprocess.run(program, capture_output=True, text=True, check=True).stdout
 
 
-def test_it_executes_in_workers(newer: Driver, tmp_path: Path) -> None:
+def test_it_executes_in_workers(newer: CachedDriver, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ["--device", NAME, "--filter", "vote.compute.subgroupAll.*", "--jobs", "1"]
     assert main(["conform", *arguments, "--out", str(out)]) == 0
@@ -50,7 +50,7 @@ def test_it_executes_in_workers(newer: Driver, tmp_path: Path) -> None:
     assert "Mesa 26.1.6" in summary["driver"]["info"]
 
 
-def test_it_executes_in_a_command_s_own_process(newer: Driver, tmp_path: Path) -> None:
+def test_it_executes_in_a_command_s_own_process(newer: CachedDriver, tmp_path: Path) -> None:
     shader = tmp_path / "shader.comp"
     shader.write_text(_SHADER)
     text = command("run", str(shader), "--groups", "1", "--out", "Data=uint[64]", "--device", NAME)
@@ -58,7 +58,7 @@ def test_it_executes_in_a_command_s_own_process(newer: Driver, tmp_path: Path) -
     assert "llvmpipe" in command("probe", "--device", NAME)
 
 
-def test_this_process_does_not_load_it(newer: Driver) -> None:
+def test_this_process_does_not_load_it(newer: CachedDriver) -> None:
     device = select(NAME)
     assert device.can_execute
     assert device.choice == NAME
@@ -67,7 +67,7 @@ def test_this_process_does_not_load_it(newer: Driver) -> None:
     assert NAME not in [found.icd for found in vkgroup.devices().devices]
 
 
-def test_an_isolated_device_executes_in_python(newer: Driver) -> None:
+def test_an_isolated_device_executes_in_python(newer: CachedDriver) -> None:
     with vkgroup.open(NAME, isolated=True) as device:
         assert "Mesa 26.1.6" in device.capabilities.driver_info
         result = device.run(_SHADER, 2, {"Data": np.zeros(128, np.uint32)})
@@ -75,7 +75,7 @@ def test_an_isolated_device_executes_in_python(newer: Driver) -> None:
 
 
 def test_a_bundle_has_the_whole_driver(
-    turnip: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    turnip: CachedDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The session's cache has a link to the folder.
     drivers.pack(replace(turnip, folder=turnip.folder.resolve()), tmp_path)
@@ -98,7 +98,7 @@ def test_a_driver_is_fetched_into_an_empty_cache(tmp_path: Path, monkeypatch: py
     assert drivers.fetch("nvk") == driver
 
 
-def test_the_list_of_devices_names_it(newer: Driver, tmp_path: Path) -> None:
+def test_the_list_of_devices_names_it(newer: CachedDriver, tmp_path: Path) -> None:
     file = tmp_path / "devices.json"
     assert main(["devices", "--json", str(file)]) == 0
     assert json.loads(file.read_text())["own_c_library"] == [NAME]

@@ -14,11 +14,11 @@ import vkgroup
 from vkgroup.base.errors import DriverError, OutOfMemory
 from vkgroup.device.pool import LARGE
 from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 
 @pytest.fixture
-def fresh(swiftshader: Driver) -> Iterator[Device]:
+def fresh(swiftshader: CachedDriver) -> Iterator[Device]:
     """A device whose pool is empty."""
     with vkgroup.open(swiftshader.name) as opened:
         yield opened
@@ -209,7 +209,7 @@ def test_a_finalizer_that_runs_during_an_allocation_does_not_wait_for_itself(
         assert fresh.memory().in_use == 2 * LARGE
 
 
-def test_memory_viewed_by_arrays_outlives_the_device(swiftshader: Driver) -> None:
+def test_memory_viewed_by_arrays_outlives_the_device(swiftshader: CachedDriver) -> None:
     device = vkgroup.open(swiftshader.name)
     data = np.arange(1000.0)
     view, other = (np.from_dlpack(device.buffer(data)) for _ in range(2))
@@ -219,7 +219,7 @@ def test_memory_viewed_by_arrays_outlives_the_device(swiftshader: Driver) -> Non
     assert np.array_equal(view, data)
 
 
-def test_statistics_of_a_closed_device_are_refused(swiftshader: Driver) -> None:
+def test_statistics_of_a_closed_device_are_refused(swiftshader: CachedDriver) -> None:
     device = vkgroup.open(swiftshader.name)
     device.close()
     with pytest.raises(DriverError, match="closed"):

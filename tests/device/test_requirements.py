@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import Capabilities, Subgroup, limits, query, vk
 from vkgroup.device.requirements import missing
 from vkgroup.spec.capabilities import CAPABILITIES, EXTENSIONS
@@ -41,7 +41,10 @@ KERNEL = 6
 
 
 def module_of(
-    body: str, declarations: str = "", *extensions: str, target: Target = Target.VULKAN_1_1
+    body: str,
+    declarations: str = "",
+    *extensions: str,
+    target: TargetEnvironment = TargetEnvironment.VULKAN_1_1,
 ) -> Module:
     lines = "\n".join(f"#extension {name} : require" for name in extensions)
     source = COMPUTE.format(extensions=lines, declarations=declarations, body=body)
@@ -77,7 +80,7 @@ def test_atomics_need_the_feature_of_their_memory(body: str, feature: str) -> No
         shared int64_t inside_long;"""
     names = ("shader_atomic_float", "shader_atomic_float2", "shader_explicit_arithmetic_types_int64")
     extensions = [f"GL_EXT_{name}" for name in names] + ["GL_EXT_shader_atomic_int64"]
-    module = module_of(body, declarations, *extensions, target=Target.VULKAN_1_2)
+    module = module_of(body, declarations, *extensions, target=TargetEnvironment.VULKAN_1_2)
     kinds = [
         kind for width in ("16", "32", "64") for kind in (f"Float{width}Atomics", f"Float{width}AtomicAdd")
     ]
@@ -205,14 +208,14 @@ def test_a_broadcast_from_a_variable_needs_its_feature() -> None:
         "d[0] = subgroupBroadcast(d[1], d[2]);",
         "layout(binding = 0) buffer B { uint d[]; };",
         "GL_KHR_shader_subgroup_ballot",
-        target=Target.VULKAN_1_2,
+        target=TargetEnvironment.VULKAN_1_2,
     )
     without = replace(ALL, features=ALL.features - {"subgroupBroadcastDynamicId"})
     assert missing(module, without) == ["subgroupBroadcastDynamicId"]
 
 
 def test_a_module_newer_than_the_device_takes_is_named() -> None:
-    module = module_of("", target=Target.VULKAN_1_3)
+    module = module_of("", target=TargetEnvironment.VULKAN_1_3)
     found = missing(module, replace(ALL, api_version=(1, 1, 0), extensions={}))
     assert found == ["SPIR-V 1.6 (the device's Vulkan 1.1 takes up to 1.3)"]
 

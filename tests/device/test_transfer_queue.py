@@ -18,7 +18,7 @@ from vkgroup.device import logical, transfers
 from vkgroup.device.transfer_queue import TransferQueue
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.pipeline import Work
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 PIECE_BYTES = 1 << 20
 
@@ -65,7 +65,7 @@ def two_queues(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, copies: list[int]
 ) -> Iterator[Device]:
     """A device treated as a GPU with memory of its own and a family for copies."""
-    driver: Driver = request.getfixturevalue(request.param)
+    driver: CachedDriver = request.getfixturevalue(request.param)
     monkeypatch.setattr(logical, "transfer_family", lambda functions, physical: 0)
     with vkgroup.open(driver.name) as device:
         device.logical.capabilities = replace(device.capabilities, type="discrete_gpu")
@@ -162,7 +162,7 @@ def test_buffers_are_not_recycled_while_a_copy_uses_them(two_queues: Device, bus
 
 
 def test_closing_the_device_waits_for_copies(
-    swiftshader: Driver, monkeypatch: pytest.MonkeyPatch, copies: list[int]
+    swiftshader: CachedDriver, monkeypatch: pytest.MonkeyPatch, copies: list[int]
 ) -> None:
     monkeypatch.setattr(logical, "transfer_family", lambda functions, physical: 0)
     for _ in range(5):

@@ -15,7 +15,7 @@ from vkgroup.base.errors import DeviceLost, InvalidDispatch
 from vkgroup.device import transfers
 from vkgroup.device.transfers import STAGING_BUFFERS
 from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 PIECE_BYTES = 1 << 20
 """Smaller pieces than usual, so that the arrays of the tests can be small."""
@@ -32,7 +32,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def staged(swiftshader: Driver) -> Iterator[Device]:
+def staged(swiftshader: CachedDriver) -> Iterator[Device]:
     """A software device that is treated as a GPU with separate memory."""
     with vkgroup.open(swiftshader.name) as opened:
         opened.logical.capabilities = replace(opened.capabilities, type="discrete_gpu")
@@ -107,7 +107,7 @@ def test_pinned_arrays_are_copied_without_staging(staged: Device) -> None:
     assert staged.logical.transfers._made == 1, "for the last read alone"
 
 
-def test_pinned_arrays_are_plain_arrays_that_outlive_their_device(swiftshader: Driver) -> None:
+def test_pinned_arrays_are_plain_arrays_that_outlive_their_device(swiftshader: CachedDriver) -> None:
     device = vkgroup.open(swiftshader.name)
     device.logical.capabilities = replace(device.capabilities, type="discrete_gpu")
     array = device.host_array(1000, np.float64)

@@ -11,14 +11,14 @@ import pytest
 import vkgroup
 from vkgroup.base.errors import DispatchTimeout
 from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.spirv import Module
 
 _LIMIT = 0.2
 
 
 @pytest.fixture
-def lavapipe_device(lavapipe: Driver) -> Iterator[Device]:
+def lavapipe_device(lavapipe: CachedDriver) -> Iterator[Device]:
     with vkgroup.open(lavapipe.name) as device:
         yield device
 
@@ -61,7 +61,7 @@ def test_prepare_compiles_without_running(lavapipe_device: Device) -> None:
     assert time.monotonic() - compiled < (compiled - start) / 2
 
 
-def test_a_dispatch_that_does_not_end_still_has_its_limit(lavapipe: Driver) -> None:
+def test_a_dispatch_that_does_not_end_still_has_its_limit(lavapipe: CachedDriver) -> None:
     """The device is opened for this test alone, because it is lost."""
     device = vkgroup.open(lavapipe.name)
     module = _slow("    for (uint k = 0u; k < 300000000u; ++k) b[k & 255u] += k;\n")

@@ -12,7 +12,7 @@ from draw_arguments import with_state
 import vkgroup
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 SIZE = (8, 4)
 
@@ -77,7 +77,7 @@ SUMS = np.zeros(2, np.uint32)
 
 
 @pytest.fixture(scope="module")
-def lavapipe_device(lavapipe: Driver) -> Iterator[Device]:
+def lavapipe_device(lavapipe: CachedDriver) -> Iterator[Device]:
     with vkgroup.open(lavapipe.name) as device:
         yield device
 
@@ -163,7 +163,7 @@ def test_limits_are_kept(lavapipe_device: Device) -> None:
         _draw(lavapipe_device, mesh=wide, specialization={9: invocations})
 
 
-def test_devices_without_mesh_shaders_say_so(swiftshader: Driver) -> None:
+def test_devices_without_mesh_shaders_say_so(swiftshader: CachedDriver) -> None:
     for name in (swiftshader.name, "reference"):
         with vkgroup.open(name) as device, pytest.raises(Unsupported, match="mesh"):
             _draw(device)

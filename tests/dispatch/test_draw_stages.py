@@ -12,7 +12,7 @@ from draw_arguments import with_state
 import vkgroup
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Device, DrawState
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 SIZE = (16, 8)
 
@@ -74,7 +74,7 @@ TRIANGLES = np.array([[-1, -1], [0, -1], [-1, 1], [-1, 1], [0, -1], [0, 1]], np.
 
 
 @pytest.fixture(scope="module")
-def lavapipe_device(lavapipe: Driver) -> Iterator[Device]:
+def lavapipe_device(lavapipe: CachedDriver) -> Iterator[Device]:
     with vkgroup.open(lavapipe.name) as device:
         yield device
 
@@ -261,7 +261,7 @@ def test_limits_are_kept(lavapipe_device: Device) -> None:
         )
 
 
-def test_devices_without_these_stages_say_so(swiftshader: Driver) -> None:
+def test_devices_without_these_stages_say_so(swiftshader: CachedDriver) -> None:
     for name in (swiftshader.name, "reference"):
         with (
             vkgroup.open(name) as device,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vkgroup.base.errors import InvalidDispatch, Unsupported
-from vkgroup.base.formats import FORMATS, Format
+from vkgroup.base.formats import FORMATS, TexelFormat
 from vkgroup.device import vk
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.vulkan import VulkanDevice
@@ -89,7 +89,7 @@ def test_every_format_is_made_or_named_as_missing(vulkan_device: VulkanDevice, n
             device.image(texels, format=name)
 
 
-def _has(device: VulkanDevice, format_: Format) -> bool:
+def _has(device: VulkanDevice, format_: TexelFormat) -> bool:
     """Ask the driver whether it has storage images of a format."""
     properties = vk.ffi.new("VkFormatProperties *")
     number = getattr(vk, format_.vulkan)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import vkgroup
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 SOURCE = """#version 460
 layout(local_size_x = 4) in;
@@ -18,7 +18,7 @@ void main() { values[gl_GlobalInvocationID.x] += 1u; }
 """
 
 
-def test_descriptors_are_destroyed_once(swiftshader: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_descriptors_are_destroyed_once(swiftshader: CachedDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     """The interrupt comes right after the pool is destroyed; the second close() is that of the collector."""
     with vkgroup.open(swiftshader.name) as device, device.buffer(np.zeros(4, np.uint32)) as buffer:
         bound: Any = device.pipeline(device.compile(SOURCE)).bind({"values": buffer})

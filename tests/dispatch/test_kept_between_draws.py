@@ -13,7 +13,7 @@ from vkgroup.base.formats import FORMATS
 from vkgroup.device.commands import Commands
 from vkgroup.dispatch import DrawState
 from vkgroup.dispatch.vulkan.image import LARGEST_IDLE, MOST_IDLE, PooledImages, VulkanImage
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 HALF = """#version 450
 layout(location = 0) out vec4 first;
@@ -38,7 +38,7 @@ void main() { numbers[gl_GlobalInvocationID.x] += 1u; }"""
 
 @pytest.fixture(params=["swiftshader", "lavapipe"])
 def device(request: pytest.FixtureRequest) -> Any:
-    driver: Driver = request.getfixturevalue(request.param)
+    driver: CachedDriver = request.getfixturevalue(request.param)
     with vkgroup.open(driver.name) as opened:
         yield opened
 

@@ -12,7 +12,7 @@ import pytest
 import vkgroup
 from vkgroup.base.errors import Unsupported
 from vkgroup.cli.main import main
-from vkgroup.compiler import Target, disassemble
+from vkgroup.compiler import TargetEnvironment, disassemble
 from vkgroup.dispatch import Device
 from vkgroup.drivers import fetch
 
@@ -142,7 +142,7 @@ def test_swiftshader_runs_the_lowered_alone(swiftshader: object) -> None:
 
 def test_assembly_runs_from_text_and_from_a_file(swiftshader: object, tmp_path: Path) -> None:
     with vkgroup.open("swiftshader") as device:
-        text = disassemble(device.compile(WORDS, target=Target.VULKAN_1_1))
+        text = disassemble(device.compile(WORDS, target=TargetEnvironment.VULKAN_1_1))
         file = tmp_path / "words.spvasm"
         file.write_text(text)
         for module in (

@@ -13,7 +13,7 @@ import vkgroup
 from vkgroup.base.errors import DriverError, InvalidDispatch, OutOfMemory
 from vkgroup.dispatch import Device
 from vkgroup.dispatch import pipeline as pipeline_module
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 SOURCE = """#version 450
 layout(local_size_x = 64) in;
@@ -37,7 +37,7 @@ void main() { numbers[gl_GlobalInvocationID.x] = VALUE; }
 
 
 @pytest.fixture(params=["mapped", "window", "staged"])
-def fresh(request: pytest.FixtureRequest, swiftshader: Driver) -> Iterator[Device]:
+def fresh(request: pytest.FixtureRequest, swiftshader: CachedDriver) -> Iterator[Device]:
     """A software device; or one treated as a GPU with its own memory, to which the host can write, or not."""
     with vkgroup.open(swiftshader.name) as opened:
         if request.param != "mapped":
@@ -107,7 +107,7 @@ def test_arrays_that_are_not_contiguous_are_copied_in_order(fresh: Device) -> No
         assert result.shape == (8, 8)
 
 
-def test_a_closed_device_is_refused(swiftshader: Driver) -> None:
+def test_a_closed_device_is_refused(swiftshader: CachedDriver) -> None:
     device = vkgroup.open(swiftshader.name)
     ones = np.ones(64, np.uint32)
     for _ in range(3):
@@ -190,7 +190,7 @@ def test_the_reference_device_submits_too() -> None:
         assert run.result().defined is not None
 
 
-def test_results_of_a_closed_device_are_refused(swiftshader: Driver) -> None:
+def test_results_of_a_closed_device_are_refused(swiftshader: CachedDriver) -> None:
     ones, large = np.ones(64, np.uint32), np.ones(300_000, np.uint32)
     with vkgroup.open(swiftshader.name) as device:
         known, *pending = start(device, ones, 1), start(device, ones, 1), start(device, large, 1)
@@ -202,7 +202,7 @@ def test_results_of_a_closed_device_are_refused(swiftshader: Driver) -> None:
 
 
 def test_runs_that_ctrl_c_interrupts_leave_the_next_ones_right(
-    swiftshader: Driver, monkeypatch: pytest.MonkeyPatch
+    swiftshader: CachedDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At many places: each time the alarm comes a little later.
 

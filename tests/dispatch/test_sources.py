@@ -13,7 +13,7 @@ from vkgroup.base.errors import DriverError, InvalidDispatch
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.commands import Condition
 from vkgroup.dispatch.pipeline import Work
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 # Counts its workgroups, and writes down how many it was told that there are.
 _SHADER = """
@@ -143,7 +143,7 @@ def test_wrong_conditions_are_refused(device: Device, run: Run, offset: int) -> 
         run(lambda bound: bound.dispatch(1, condition=condition))
 
 
-def test_who_reads_conditions(swiftshader: Driver, lavapipe: Driver) -> None:
+def test_who_reads_conditions(swiftshader: CachedDriver, lavapipe: CachedDriver) -> None:
     """A device with VK_EXT_conditional_rendering reads them itself, elsewhere they are read here."""
     began = {}
     for driver in (swiftshader, lavapipe):

@@ -11,11 +11,11 @@ import pytest
 
 import vkgroup
 from vkgroup.base.errors import InvalidDispatch, Unsupported
-from vkgroup.compiler import Target
+from vkgroup.compiler import TargetEnvironment
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.reference.capabilities import capabilities_of
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 SIZES = """#version 450
 #extension GL_KHR_shader_subgroup_basic : require
@@ -42,12 +42,12 @@ BLANK = np.zeros(128, np.uint32)
 
 
 @pytest.fixture(scope="module")
-def lavapipe_device(lavapipe: Driver) -> Iterator[Device]:
+def lavapipe_device(lavapipe: CachedDriver) -> Iterator[Device]:
     with vkgroup.open(lavapipe.name) as device:
         yield device
 
 
-@pytest.mark.parametrize("target", [Target.VULKAN_1_2, Target.VULKAN_1_3])
+@pytest.mark.parametrize("target", [TargetEnvironment.VULKAN_1_2, TargetEnvironment.VULKAN_1_3])
 @pytest.mark.parametrize(
     "control",
     [
@@ -57,7 +57,9 @@ def lavapipe_device(lavapipe: Driver) -> Iterator[Device]:
         {"varying_subgroup_size": True, "full_subgroups": True},
     ],
 )
-def test_compute_pipelines_take_the_flags(device: Device, target: Target, control: dict[str, Any]) -> None:
+def test_compute_pipelines_take_the_flags(
+    device: Device, target: TargetEnvironment, control: dict[str, Any]
+) -> None:
     sizes = device.run(device.compile(SIZES, target=target), 1, {"Sizes": BLANK}, **control)["Sizes"]
     least, most = device.capabilities.size_control.min_size, device.capabilities.size_control.max_size
     assert len(set(sizes.tolist())) == 1
@@ -85,7 +87,7 @@ def test_a_size_that_varies_is_not_required(device: Device) -> None:
             run()
 
 
-def test_varying_sizes_overrule_the_size_of_the_device(swiftshader: Driver) -> None:
+def test_varying_sizes_overrule_the_size_of_the_device(swiftshader: CachedDriver) -> None:
     with vkgroup.open(swiftshader.name, subgroup_size=4) as device:
         pipeline = device.pipeline(device.compile(SIZES), varying_subgroup_size=True)
         assert pipeline.subgroup_size is None

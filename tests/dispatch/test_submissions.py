@@ -16,7 +16,7 @@ from vkgroup.device import vk
 from vkgroup.dispatch import Buffer, Device, Dispatch, DrawFormats, Fill, Work
 from vkgroup.dispatch.attachments import Attachment
 from vkgroup.dispatch.vertices import Vertices
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 ADD = """#version 450
 layout(local_size_x = 64) in;
@@ -148,7 +148,7 @@ def test_an_invalid_timeout_submits_nothing(device: Device) -> None:
 
 
 def test_a_lost_device_names_the_work_that_was_in_flight(
-    swiftshader: Driver, monkeypatch: pytest.MonkeyPatch
+    swiftshader: CachedDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (
         vkgroup.open(swiftshader.name) as device,
@@ -169,7 +169,7 @@ def test_a_lost_device_names_the_work_that_was_in_flight(
                 work.dispatch(1, {"amount": 2}, wait=False)
 
 
-def test_closing_a_device_waits_for_its_work(swiftshader: Driver) -> None:
+def test_closing_a_device_waits_for_its_work(swiftshader: CachedDriver) -> None:
     device = vkgroup.open(swiftshader.name)
     held = Held(device)
     threading.Timer(0.3, held.release).start()
@@ -203,7 +203,7 @@ def test_draws_are_submitted_without_waiting(device: Device) -> None:
     assert all(submission.done for submission in submissions)
 
 
-def test_threads_and_devices_work_side_by_side(device: Device, swiftshader: Driver) -> None:
+def test_threads_and_devices_work_side_by_side(device: Device, swiftshader: CachedDriver) -> None:
     failures: list[BaseException] = []
 
     def run(opened: Device, seed: int) -> None:

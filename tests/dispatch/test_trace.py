@@ -13,14 +13,14 @@ from ray_shaders import ANY_HIT, CALLABLE, CLOSEST_HIT, INTERSECTION, MISS, RAYG
 import vkgroup
 from vkgroup import Boxes, HitGroup, Instance, Triangles
 from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 WALL = np.array([[[-1, -1, 0], [3, -1, 0], [-1, 3, 0]]], np.float32)
 BOXES = np.array([[[0, 0, 2], [1, 1, 3]], [[0, 0, 1], [1, 1, 2]]], np.float32)
 
 
 @pytest.fixture(scope="module")
-def lavapipe_device(lavapipe: Driver) -> Iterator[Device]:
+def lavapipe_device(lavapipe: CachedDriver) -> Iterator[Device]:
     with vkgroup.open(lavapipe.name) as device:
         yield device
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.spec.stages import RAY_STAGES
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -15,7 +15,7 @@ DOCUMENT, REPEATED = DOCS / "ray-tracing.md", DOCS / "ray-tracing-scenes.md"
 
 
 def test_the_examples_print_what_they_say(
-    lavapipe: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    lavapipe: CachedDriver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("VKGROUP_DEVICE", lavapipe.name)
     text = DOCUMENT.read_text("utf-8")

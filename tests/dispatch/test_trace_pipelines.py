@@ -13,14 +13,14 @@ import vkgroup
 from vkgroup import HitGroup, Instance, Triangles
 from vkgroup.base.errors import DriverError
 from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 SQUARE = np.array([[[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[1, 0, 0], [1, 1, 0], [0, 1, 0]]], np.float32)
 BOXES = np.array([[[0, 0, 2], [1, 1, 3]], [[0, 0, 1], [1, 1, 2]]], np.float32)
 
 
 @pytest.fixture(scope="module")
-def lavapipe_device(lavapipe: Driver) -> Iterator[Device]:
+def lavapipe_device(lavapipe: CachedDriver) -> Iterator[Device]:
     with vkgroup.open(lavapipe.name) as device:
         yield device
 
@@ -97,7 +97,7 @@ void main() {
     assert (found == inside).all()
 
 
-def test_closing_frees_everything(lavapipe: Driver) -> None:
+def test_closing_frees_everything(lavapipe: CachedDriver) -> None:
     """The validation layer tells of what is left when a device is closed."""
     device = vkgroup.open(lavapipe.name)
     bottom = device.acceleration_structure(Triangles(SQUARE))

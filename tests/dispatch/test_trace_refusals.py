@@ -14,14 +14,14 @@ import vkgroup
 from vkgroup import AccelerationStructure, Boxes, HitGroup, Instance, Triangles
 from vkgroup.base.errors import DriverError, InvalidDispatch, Unsupported
 from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 WALL = np.array([[[-1, -1, 0], [3, -1, 0], [-1, 3, 0]]], np.float32)
 BOX = np.array([[[0, 0, 1], [1, 1, 2]]], np.float32)
 
 
 @pytest.fixture(scope="module")
-def lavapipe_device(lavapipe: Driver) -> Iterator[Device]:
+def lavapipe_device(lavapipe: CachedDriver) -> Iterator[Device]:
     with vkgroup.open(lavapipe.name) as device:
         yield device
 
@@ -214,7 +214,7 @@ def test_structures_that_make_no_sense(lavapipe_device: Device, bottom: Accelera
 
 
 def test_structures_are_bound_where_they_belong(
-    lavapipe: Driver, lavapipe_device: Device, bottom: AccelerationStructure
+    lavapipe: CachedDriver, lavapipe_device: Device, bottom: AccelerationStructure
 ) -> None:
     make = lavapipe_device.acceleration_structure
     with pytest.raises(InvalidDispatch, match="takes a top level"):
@@ -265,7 +265,7 @@ def test_limits_of_structures(lavapipe_device: Device, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("name", ["swiftshader", "reference"])
-def test_devices_without_ray_tracing_say_so(name: str, swiftshader: Driver) -> None:
+def test_devices_without_ray_tracing_say_so(name: str, swiftshader: CachedDriver) -> None:
     with vkgroup.open(swiftshader.name if name == "swiftshader" else name) as device:
         with pytest.raises(Unsupported, match="rayTracingPipeline") as caught:
             _trace(device)

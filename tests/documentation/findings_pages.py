@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vkgroup.record.causes.findings import Finding, all_findings
+from vkgroup.record.causes.findings import KnownError, all_findings
 from vkgroup.spec.strength import STRENGTHS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -100,7 +100,7 @@ compute cases on SwiftShader, samples on lavapipe.
 """
 
 
-def findings_of(driver: Driver) -> list[Finding]:
+def findings_of(driver: Driver) -> list[KnownError]:
     """Return the findings in a driver: those in all its versions first, then by version."""
     found = [finding for finding in all_findings() if finding.driver == driver.driver]
     return sorted(found, key=lambda finding: (-len(finding.seen), finding.seen, finding.id))

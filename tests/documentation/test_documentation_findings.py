@@ -8,7 +8,7 @@ import pytest
 from findings_pages import DRIVERS, findings_of, pages
 
 from vkgroup.conformance.families import select
-from vkgroup.record.causes.findings import Finding, all_findings
+from vkgroup.record.causes.findings import KnownError, all_findings
 from vkgroup.spec.rules import SENTENCES
 from vkgroup.spec.sentences import SENTENCES as BUILT_INS
 from vkgroup.spec.strength import STRENGTHS
@@ -27,7 +27,7 @@ def test_every_finding_is_on_a_page() -> None:
 
 
 @pytest.mark.parametrize("finding", FINDINGS.values(), ids=list(FINDINGS))
-def test_a_finding_names_existing_things(finding: Finding) -> None:
+def test_a_finding_names_existing_things(finding: KnownError) -> None:
     if finding.shader:
         assert (ROOT / "shaders" / "findings" / finding.shader).exists()
     for pattern in finding.filter:

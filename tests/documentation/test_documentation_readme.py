@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from vkgroup.cli.main import main
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -31,7 +31,7 @@ def test_it_is_short() -> None:
 
 
 def test_the_python_example_prints_what_it_says(
-    swiftshader: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    swiftshader: CachedDriver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("VKGROUP_DEVICE", swiftshader.name)
@@ -55,7 +55,7 @@ def test_a_command_prints_what_the_page_shows(
     page: str,
     name: str,
     code: int,
-    swiftshader: Driver,
+    swiftshader: CachedDriver,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -77,7 +77,10 @@ def test_a_command_prints_what_the_page_shows(
 
 
 def test_the_conform_example_gives_the_verdicts_in_the_picture(
-    swiftshader: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    swiftshader: CachedDriver,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The picture docs/images/conform.png shows 13 passes and the failure of one case."""
     monkeypatch.setenv("VKGROUP_DEVICE", swiftshader.name)

@@ -72,7 +72,7 @@ def test_a_damaged_file_is_refused(packed: Path, elsewhere: Path, keep: float) -
     assert drivers.installed() == []
 
 
-def test_a_loader_alone_is_kept(swiftshader: drivers.Driver, cache: Path) -> None:
+def test_a_loader_alone_is_kept(swiftshader: drivers.CachedDriver, cache: Path) -> None:
     assert drivers.kept_loader() is None
     kept = drivers.keep_library(swiftshader.loader)
     assert kept == drivers.kept_loader()

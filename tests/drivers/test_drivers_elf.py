@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from elf_files import write_library
 
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.drivers.build import Dynamic, load_order, read_dynamic
 
 
@@ -18,7 +18,7 @@ def test_reads_soname_and_needed_libraries(tmp_path: Path) -> None:
     assert read_dynamic(library) == Dynamic("libx.so.3", ("liby.so.1", "libc.so.6"))
 
 
-def test_reads_a_real_library(swiftshader: Driver) -> None:
+def test_reads_a_real_library(swiftshader: CachedDriver) -> None:
     loader = read_dynamic(swiftshader.loader)
     assert loader is not None
     assert loader.soname == "libvulkan.so.1"

@@ -11,7 +11,7 @@ from execution_corpus import TARGET, Base, base_of
 from fuzz_corpora import ROOT
 
 from vkgroup.compiler import compile_file
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.workers.opening import select
 
 
@@ -29,7 +29,7 @@ def test_mutated_modules_are_compiled(tmp_path: Path) -> None:
     assert (tmp_path / "findings.jsonl").read_text() == ""
 
 
-def test_a_crash_of_the_compiler_is_found(turnip: Driver, tmp_path: Path) -> None:
+def test_a_crash_of_the_compiler_is_found(turnip: CachedDriver, tmp_path: Path) -> None:
     """A known error of the compiler, which most mutations leave in the shader."""
     shader = "shaders/findings/xor_of_constant.comp"
     record = campaign(select("turnip:740"), [base(shader)], 0, 5, tmp_path)

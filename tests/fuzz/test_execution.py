@@ -23,7 +23,7 @@ from fuzz_corpora import ROOT
 
 import vkgroup
 from vkgroup.compiler import compile_file, compile_source, validate
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 SEED = 5
 """With this one, the first ten modules have every planted failure."""
@@ -79,7 +79,7 @@ def expected(bases: list[Base], modules: int, failures: tuple[str, ...]) -> dict
     return {number: failure for number, failure in found.items() if failure}
 
 
-def test_mutated_modules_agree_on_a_driver(bases: list[Base], swiftshader: Driver) -> None:
+def test_mutated_modules_agree_on_a_driver(bases: list[Base], swiftshader: CachedDriver) -> None:
     numbers: Counter[str] = Counter()
     with vkgroup.open(swiftshader.name, isolated=True, validation=False) as device:
         trial = Trial({"swiftshader": device})
@@ -104,7 +104,7 @@ def test_a_fixed_budget_finds_no_error_of_vkgroup(tmp_path: Path) -> None:
 
 
 def test_planted_failures_of_a_driver_are_found(
-    small: Path, bases: list[Base], swiftshader: Driver, tmp_path: Path
+    small: Path, bases: list[Base], swiftshader: CachedDriver, tmp_path: Path
 ) -> None:
     modules = 10
     planted = expected(bases, modules, OF_DRIVER)
@@ -123,7 +123,7 @@ def test_planted_failures_of_a_driver_are_found(
 
 
 def test_a_repetition_replaces_failures(
-    small: Path, bases: list[Base], swiftshader: Driver, tmp_path: Path
+    small: Path, bases: list[Base], swiftshader: CachedDriver, tmp_path: Path
 ) -> None:
     """The failures are those of a driver that is corrected before the repetition."""
     modules = 10
@@ -162,7 +162,7 @@ def test_an_interrupted_repetition_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_planted_failures_of_vkgroup_are_found(
-    small: Path, bases: list[Base], swiftshader: Driver, tmp_path: Path
+    small: Path, bases: list[Base], swiftshader: CachedDriver, tmp_path: Path
 ) -> None:
     modules = 10
     planted = expected(bases, modules, OF_VKGROUP)
@@ -185,7 +185,7 @@ def test_planted_failures_of_vkgroup_are_found(
 
 
 def test_only_the_failure_of_the_base_is_that_of_the_known_error(
-    bases: list[Base], swiftshader: Driver, monkeypatch: pytest.MonkeyPatch
+    bases: list[Base], swiftshader: CachedDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shader = "shaders/findings/all_equal_vector.comp"
     known = base_of(shader, compile_file(ROOT / shader, target=TARGET))

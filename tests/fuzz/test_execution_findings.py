@@ -12,14 +12,14 @@ from execution_mutations import MUTATIONS
 import vkgroup
 from vkgroup.base.errors import OutOfMemory
 from vkgroup.base.sampler import Sampler
-from vkgroup.compiler import Target, assemble, compile_source, disassemble, validate
-from vkgroup.reference.interpreter.execution.program import Program
-from vkgroup.reference.interpreter.operations.spans import Format, Span
+from vkgroup.compiler import TargetEnvironment, assemble, compile_source, disassemble, validate
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
+from vkgroup.reference.interpreter.operations.spans import FloatFormat, Span
 from vkgroup.spirv import Module
 
 
 def compiled(source: str) -> Module:
-    return compile_source(source, stage="compute", target=Target.VULKAN_1_2)
+    return compile_source(source, stage="compute", target=TargetEnvironment.VULKAN_1_2)
 
 
 def flipped(module: Module) -> Module:
@@ -27,7 +27,7 @@ def flipped(module: Module) -> Module:
     mutant = Mutant(module)
     assert MUTATIONS["scalar type"](mutant, random.Random(0))
     result = mutant.module()
-    validate(result, Target.VULKAN_1_2)
+    validate(result, TargetEnvironment.VULKAN_1_2)
     return result
 
 
@@ -136,8 +136,8 @@ def test_a_constant_index_outside_of_an_array_of_descriptors_is_reported() -> No
     assert changed != text
     arrays = {"tables": [np.full(1, n, np.uint32) for n in range(4)], "Data": np.zeros(8, np.uint32)}
     with vkgroup.open("reference") as device:
-        assert (device.run(assemble(text, Target.VULKAN_1_2), 1, arrays)["Data"] == 3).all()
-        result = device.run(assemble(changed, Target.VULKAN_1_2), 1, arrays)
+        assert (device.run(assemble(text, TargetEnvironment.VULKAN_1_2), 1, arrays)["Data"] == 3).all()
+        result = device.run(assemble(changed, TargetEnvironment.VULKAN_1_2), 1, arrays)
     (event,) = result.events
     assert event.message == "the index 7 lies outside of an array of 4 descriptors"
     assert result.defined is not None
@@ -165,7 +165,7 @@ def test_repeated_images_far_away_are_undefined(address: str, is_defined: bool) 
 
 def test_a_sum_of_ranges_broadcasts_its_terms() -> None:
     one, many = Span(np.ones(1), np.ones(1)), Span(np.zeros((3, 4)), np.ones((3, 4)))
-    total = Format(24, 2.0**-126, 3.4e38, half=False).sum([one, many, one])
+    total = FloatFormat(24, 2.0**-126, 3.4e38, half=False).sum([one, many, one])
     assert total.low.shape == total.high.shape == (3, 4)
     assert (total.low <= 2).all()
     assert (total.high >= 3).all()
@@ -175,6 +175,6 @@ def test_memory_for_variables_that_the_host_lacks_is_out_of_memory(monkeypatch: 
     def exhausted(*_: object) -> None:
         raise MemoryError("no 8 GiB")
 
-    monkeypatch.setattr(Program, "_code", exhausted)
+    monkeypatch.setattr(ExecutableShader, "_code", exhausted)
     with pytest.raises(OutOfMemory, match="The variables need more memory than the host has: no 8 GiB"):
-        Program(compiled("#version 450\nlayout(local_size_x = 1) in; void main() {}"))
+        ExecutableShader(compiled("#version 450\nlayout(local_size_x = 1) in; void main() {}"))

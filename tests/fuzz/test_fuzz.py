@@ -24,7 +24,7 @@ INPUTS = 25
 
 
 @pytest.mark.slow
-def test_a_fixed_budget_finds_nothing(tmp_path: Path, swiftshader: drivers.Driver) -> None:
+def test_a_fixed_budget_finds_nothing(tmp_path: Path, swiftshader: drivers.CachedDriver) -> None:
     jobs = [job for name in TARGETS if name not in SLOW for job in jobs_of(name, INPUTS, seed=0)]
     reports = campaign(jobs, folder=tmp_path)
     assert [finding for report in reports.values() for finding in report.findings] == []
@@ -35,7 +35,7 @@ def test_a_fixed_budget_finds_nothing(tmp_path: Path, swiftshader: drivers.Drive
 
 
 def test_planted_failures_are_found_and_made_small(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swiftshader: drivers.Driver
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swiftshader: drivers.CachedDriver
 ) -> None:
     kinds = ("planted_exception", "planted_crash", "planted_hang")
     reports = campaign([Job(kind, 1, 60) for kind in kinds], limit=2.0, folder=tmp_path)

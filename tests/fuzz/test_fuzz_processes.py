@@ -88,7 +88,7 @@ def test_a_seed_makes_the_same_lines_of_all_commands() -> None:
 
 
 def test_random_command_lines_end_in_order(
-    tmp_path: Path, swiftshader: drivers.Driver, turnip: drivers.Driver
+    tmp_path: Path, swiftshader: drivers.CachedDriver, turnip: drivers.CachedDriver
 ) -> None:
     for parent in (tmp_path, *tmp_path.parents[:2]):
         parent.chmod(0o755)

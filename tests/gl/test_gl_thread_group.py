@@ -9,7 +9,7 @@ import pytest
 
 from vkgroup import gl
 from vkgroup.base.errors import Unsupported
-from vkgroup.compiler import Target
+from vkgroup.compiler import TargetEnvironment
 from vkgroup.device import SmBuiltins
 from vkgroup.dispatch import Device
 from vkgroup.gl.tokens import THREAD_GROUP_TOKENS
@@ -35,7 +35,7 @@ def test_tokens_of_the_document() -> None:
 def test_the_size_of_a_warp_is_what_shaders_see(device: Device) -> None:
     context = gl.Context(device)
     # Before SPIR-V 1.6 subgroups have the size that the device tells, and no other.
-    context.use(context.program(compute=_SIZE, target=Target.VULKAN_1_1))
+    context.use(context.program(compute=_SIZE, target=TargetEnvironment.VULKAN_1_1))
     found = context.bind("shader_storage", 0, np.zeros(1, np.uint32))
     context.dispatch_compute(1)
     size = context.get("GL_WARP_SIZE_NV")

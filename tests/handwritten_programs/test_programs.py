@@ -19,7 +19,7 @@ from vkgroup import drivers
 from vkgroup.base.errors import Unsupported
 from vkgroup.base.resources import shader
 from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 _PLACES = ("lanes", "places", "subgroups")
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -32,7 +32,7 @@ def any_device(request: pytest.FixtureRequest) -> Iterator[Device]:
         yield opened
 
 
-def _driver(name: str) -> Driver:
+def _driver(name: str) -> CachedDriver:
     """Return a driver; the oldest lavapipe is fetched if necessary."""
     if name == "oldest lavapipe":
         return software_drivers.fetch_oldest_lavapipe()

@@ -7,7 +7,7 @@ import pytest
 from definitions import PROGRAMS
 from program import Program
 
-from vkgroup.check import Kind, check
+from vkgroup.check import FindingKind, check
 
 #: A shader whose workgroup is specialized for each subgroup size cannot be checked at several in one go.
 _CHECKED = tuple(program for program in PROGRAMS if program.at_size is None)
@@ -34,7 +34,7 @@ def test_nothing_is_found(program: Program) -> None:
     )
     found = {finding.kind for finding in report.findings}
     if program.per_subgroup:
-        assert Kind.DIFFERS in found
-        assert found <= {Kind.DIFFERS, Kind.ASSUMES}
+        assert FindingKind.DIFFERS in found
+        assert found <= {FindingKind.DIFFERS, FindingKind.ASSUMES}
     else:
         assert not report.findings

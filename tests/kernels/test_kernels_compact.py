@@ -15,7 +15,7 @@ import vkgroup
 import vkgroup.kernels
 from vkgroup.base.errors import DriverError, InvalidDispatch
 from vkgroup.dispatch import Buffer, Device, Fill
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.kernels.compact import plan_compact
 from vkgroup.kernels.plan import Pass
 
@@ -312,7 +312,7 @@ def test_lengths_are_awaited_when_they_are_used(vulkan_device: Device) -> None:
         assert device.memory().allocations <= before.allocations
 
 
-def test_lengths_of_a_closed_device_are_refused(swiftshader: Driver) -> None:
+def test_lengths_of_a_closed_device_are_refused(swiftshader: CachedDriver) -> None:
     with vkgroup.open(swiftshader.name) as device:
         buffer = device.buffer(np.arange(4000, dtype=np.uint32))
         read, unread = (kernels.compact(buffer, "<", 7) for _ in range(2))
@@ -335,7 +335,7 @@ def test_a_length_is_read_once_by_many_threads(vulkan_device: Device) -> None:
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_an_unread_length_of_a_closed_device_is_an_error(swiftshader: Driver, lost: bool) -> None:
+def test_an_unread_length_of_a_closed_device_is_an_error(swiftshader: CachedDriver, lost: bool) -> None:
     with vkgroup.open(swiftshader.name) as device, device.buffer(np.arange(100, dtype=np.uint32)) as buffer:
         result = kernels.compact(buffer, "<", 5)
         if lost:

@@ -13,8 +13,8 @@ from vkgroup import kernels
 from vkgroup.base import resources
 from vkgroup.cli.main import main
 from vkgroup.compiler import compile_file
-from vkgroup.compiler.request import Target
-from vkgroup.drivers import Driver
+from vkgroup.compiler.request import TargetEnvironment
+from vkgroup.drivers import CachedDriver
 
 _ROOT = Path(__file__).resolve().parents[2]
 _FOLDER = resources.kernels()
@@ -24,9 +24,11 @@ _SHADERS = sorted(
 _DOCUMENTS = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
 
 
-@pytest.mark.parametrize("target", [Target.VULKAN_1_1, Target.VULKAN_1_2, Target.VULKAN_1_3])
+@pytest.mark.parametrize(
+    "target", [TargetEnvironment.VULKAN_1_1, TargetEnvironment.VULKAN_1_2, TargetEnvironment.VULKAN_1_3]
+)
 @pytest.mark.parametrize("path", _SHADERS)
-def test_each_compiles_as_it_stands(path: str, target: Target) -> None:
+def test_each_compiles_as_it_stands(path: str, target: TargetEnvironment) -> None:
     """Compiling validates, too."""
     module = compile_file(_FOLDER / path, target=target)
     assert [point.name for point in module.reflection.entry_points] == ["main"]
@@ -87,7 +89,7 @@ def test_the_index_names_every_function_and_every_page() -> None:
     assert pages <= set(re.findall(r"\((\S+?\.md)", text))
 
 
-def test_examples_run(swiftshader: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_run(swiftshader: CachedDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     """All Python blocks of docs/kernels.md run one after the other."""
     monkeypatch.setenv("VKGROUP_DEVICE", swiftshader.name)
     text = (_ROOT / "docs" / "kernels.md").read_text("utf-8")

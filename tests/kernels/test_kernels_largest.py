@@ -16,7 +16,7 @@ import pytest
 import vkgroup
 from vkgroup.base.errors import OutOfMemory
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 
 kernels: Any = vkgroup.kernels
 
@@ -260,13 +260,13 @@ def test_the_largest_buffer(
 
 @each_implementation
 @each_check
-def test_a_small_buffer(swiftshader: Driver, check: Callable[..., None], implementation: str) -> None:
+def test_a_small_buffer(swiftshader: CachedDriver, check: Callable[..., None], implementation: str) -> None:
     with vkgroup.open(swiftshader.name) as device:
         check(device, _SMALL, implementation)
 
 
 @pytest.mark.parametrize("count", [2, 3, 1000, 4097, 65_535])
-def test_shuffled_numbers_come_once_each(count: int, swiftshader: Driver) -> None:
+def test_shuffled_numbers_come_once_each(count: int, swiftshader: CachedDriver) -> None:
     numbers = Shuffled(count)
     with vkgroup.open(swiftshader.name) as device:
         given = _make(device, count, numbers.formula).read()
@@ -275,7 +275,7 @@ def test_shuffled_numbers_come_once_each(count: int, swiftshader: Driver) -> Non
     assert [numbers.place(number) for number in range(count)] == places.tolist()
 
 
-def test_a_comparison_finds_one_wrong_number(swiftshader: Driver) -> None:
+def test_a_comparison_finds_one_wrong_number(swiftshader: CachedDriver) -> None:
     with vkgroup.open(swiftshader.name) as device:
         values = _make(device, 1000, "i")
         values.write(np.array([5], np.uint32), offset=4 * 777)
@@ -284,7 +284,7 @@ def test_a_comparison_finds_one_wrong_number(swiftshader: Driver) -> None:
 
 
 def test_the_largest_buffer_is_what_can_be_allocated(
-    swiftshader: Driver, monkeypatch: pytest.MonkeyPatch
+    swiftshader: CachedDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with vkgroup.open(swiftshader.name) as device:
         limits = device.capabilities.limits

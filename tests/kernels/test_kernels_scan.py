@@ -13,7 +13,7 @@ import vkgroup
 import vkgroup.kernels
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.kernels.scan import plan_scan
 from vkgroup.kernels.types import NUMBERS
 
@@ -136,7 +136,9 @@ def test_reference_scans_at_every_subgroup_size(reference: Device, implementatio
 
 @pytest.mark.mostly_slow(every=2, start=1)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-def test_scans_in_every_way(references: dict[int, Device], swiftshader: Driver, implementation: str) -> None:
+def test_scans_in_every_way(
+    references: dict[int, Device], swiftshader: CachedDriver, implementation: str
+) -> None:
     with vkgroup.open(swiftshader.name) as opened:
         for device in (references[16], opened):
             for case in FURTHER.values():

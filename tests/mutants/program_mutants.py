@@ -8,7 +8,6 @@ from typing import Any
 
 from vkgroup.programs.nodes import (
     Block,
-    Case,
     Condition,
     Elect,
     Fixed,
@@ -18,9 +17,10 @@ from vkgroup.programs.nodes import (
     Not,
     Observe,
     OfLane,
-    Program,
+    RandomProgram,
     Switch,
-    Uniform,
+    SwitchCase,
+    UniformValue,
 )
 
 Change = Callable[[Block, int], Block | None]
@@ -83,7 +83,7 @@ def unelected(block: Block, at: int) -> Block | None:
     old = block[at]
     if not isinstance(old, If) or not isinstance(old.condition, Elect):
         return None
-    return (*block[:at], replace(old, condition=Uniform(value=True)), *block[at + 1 :])
+    return (*block[:at], replace(old, condition=UniformValue(value=True)), *block[at + 1 :])
 
 
 def never_together(block: Block, at: int) -> Block | None:
@@ -117,13 +117,13 @@ def _mutants_of(block: Block, change: Change) -> Iterator[Block]:
                 yield (*block[:at], replace(statement, **parts), *block[at + 1 :])
 
 
-def _cases(cases: tuple[Case, ...], change: Change) -> Iterator[tuple[Case, ...]]:
+def _cases(cases: tuple[SwitchCase, ...], change: Change) -> Iterator[tuple[SwitchCase, ...]]:
     for at, case in enumerate(cases):
         for body in _mutants_of(case.body, change):
             yield (*cases[:at], replace(case, body=body), *cases[at + 1 :])
 
 
-def mutants(program: Program, change: Change) -> Iterator[Program]:
+def mutants(program: RandomProgram, change: Change) -> Iterator[RandomProgram]:
     """Yield the program with one place changed, for every place where the change applies."""
     for body in _mutants_of(program.body, change):
         yield replace(program, body=body)

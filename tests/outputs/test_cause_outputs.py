@@ -12,7 +12,7 @@ import pytest
 from vkgroup.outputs import diff, history
 from vkgroup.outputs.report.causes import causes_shown
 from vkgroup.outputs.report.failures import Failures
-from vkgroup.outputs.report.inputs import Inputs
+from vkgroup.outputs.report.inputs import ReportInputs
 from vkgroup.record.causes import causes_of
 
 CASE = "vote.compute.subgroupAllEqual.uvec2.all.exact"
@@ -76,7 +76,7 @@ def test_the_report_has_causes_rules_and_results(runs) -> None:
     assert cause["command"].startswith("vkgroup conform ")
     assert not any("Rule (" in line for line in cause["words"].splitlines())
     failures = Failures()
-    failure = failures.of(run, list(run.results), Inputs(runs=[run]))[CASE]
+    failure = failures.of(run, list(run.results), ReportInputs(runs=[run]))[CASE]
     failures.close()
     assert "active lanes are wrong" in failure["words"].splitlines()[0], "the computed result, not the case"
     assert failures.texts()["rules"][failure["rule"]]["quote"].startswith(

@@ -14,7 +14,7 @@ from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.console import Console
 from vkgroup.cli.last_lines import finish
 from vkgroup.conformance import Result, Run, Status
-from vkgroup.conformance.expectations import Outcome, read_expectations
+from vkgroup.conformance.expectations import ExpectationOutcome, read_expectations
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import Capabilities, Subgroup
 from vkgroup.outputs.exports.annotations import github, write_gitlab
@@ -181,7 +181,7 @@ def test_a_baseline_of_a_run_makes_the_next_one_succeed(tmp_path, judged) -> Non
         "vote.compute.d.known,Fail\n"
     )
     again = RunOutcomes(judged.run, read_expectations([path]), judged.left_out, judged.again)
-    assert set(again.unexpected.values()) == {Outcome.MISSING, Outcome.TIMEOUT}
+    assert set(again.unexpected.values()) == {ExpectationOutcome.MISSING, ExpectationOutcome.TIMEOUT}
 
 
 def test_a_baseline_is_updated(tmp_path, judged) -> None:

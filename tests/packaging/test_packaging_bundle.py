@@ -36,13 +36,15 @@ def _make_wheel(root: Path, wheels: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def small_driver(swiftshader: drivers.Driver, tmp_path_factory: pytest.TempPathFactory) -> drivers.Driver:
+def small_driver(
+    swiftshader: drivers.CachedDriver, tmp_path_factory: pytest.TempPathFactory
+) -> drivers.CachedDriver:
     """A whole driver that packs quickly: for a library it has a copy of the loader."""
     folder = tmp_path_factory.mktemp("drivers") / "swiftshader-1.0"
     folder.mkdir()
     shutil.copyfile(swiftshader.loader, folder / "libvulkan.so.1")
     (folder / "icd.json").write_text(json.dumps({"ICD": {"library_path": "./libvulkan.so.1"}}))
-    metadata = cache.Metadata(
+    metadata = cache.DriverMetadata(
         family="swiftshader",
         version="1.0",
         package="",
@@ -59,7 +61,7 @@ def small_driver(swiftshader: drivers.Driver, tmp_path_factory: pytest.TempPathF
 
 
 @pytest.fixture(scope="module")
-def original(small_driver: drivers.Driver, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def original(small_driver: drivers.CachedDriver, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle with one small wheel and one driver."""
     folder = tmp_path_factory.mktemp("original") / "the bundle"
     with pytest.MonkeyPatch.context() as patch:
@@ -73,7 +75,7 @@ def original(small_driver: drivers.Driver, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def made(
-    original: Path, small_driver: drivers.Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    original: Path, small_driver: drivers.CachedDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """A copy of that bundle to change; another one can be made without network."""
     monkeypatch.setattr(making, "_collect_wheels", _make_wheel)

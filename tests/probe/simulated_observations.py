@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vkgroup.probe.layout import ORDERS, Extent, Layout
+from vkgroup.probe.layout import ORDERS, Extent, RecordedLayout
 from vkgroup.probe.outcome import Observation
 
 
@@ -15,13 +15,13 @@ def told(observation: Observation) -> str:
 
 def laid_out(
     extent: Extent, size: int, subgroup: np.ndarray, lane: np.ndarray, ballot: bool = True
-) -> Layout:
+) -> RecordedLayout:
     """A consistent layout from the subgroup and lane of each invocation."""
     subgroup = np.asarray(subgroup, dtype=np.uint32)
     ids, first, inverse, counts = np.unique(
         subgroup, return_index=True, return_inverse=True, return_counts=True
     )
-    return Layout(
+    return RecordedLayout(
         extent,
         subgroup_size=np.full(subgroup.shape, size, dtype=np.uint32),
         subgroup_id=subgroup,
@@ -32,13 +32,13 @@ def laid_out(
     )
 
 
-def in_order(extent: Extent, size: int, order: str) -> Layout:
+def in_order(extent: Extent, size: int, order: str) -> RecordedLayout:
     """The whole workgroup in an order, cut into subgroups."""
     place = ORDERS[order](extent)
     return laid_out(extent, size, place // size, place % size)
 
 
-def in_tiles(extent: Extent, tile: Extent, lane_of: str) -> Layout:
+def in_tiles(extent: Extent, tile: Extent, lane_of: str) -> RecordedLayout:
     """Each subgroup a box; lanes within it in an order."""
     z, y, x = np.unravel_index(np.arange(np.prod(extent)), extent[::-1])
     across = [-(-side // box) for side, box in zip(extent, tile, strict=True)]
@@ -47,7 +47,7 @@ def in_tiles(extent: Extent, tile: Extent, lane_of: str) -> Layout:
     return laid_out(extent, int(np.prod(tile)), subgroup, ORDERS[lane_of](tile)[inside])
 
 
-def rows_of_x(extent: Extent, size: int) -> Layout:
+def rows_of_x(extent: Extent, size: int) -> RecordedLayout:
     """A device that begins a new subgroup with each row of x."""
     z, y, x = np.unravel_index(np.arange(np.prod(extent)), extent[::-1])
     each = -(-extent[0] // size)

@@ -10,7 +10,7 @@ import pytest
 from simulated_observations import in_order, in_tiles, laid_out, rows_of_x, told
 
 from vkgroup.probe.layout import (
-    Layout,
+    RecordedLayout,
     classify,
     contradictions,
     dimensions,
@@ -98,7 +98,7 @@ def test_the_sentence_names_each_kind_with_its_extents() -> None:
     )
 
 
-def _changed(layout: Layout, **arrays: object) -> tuple[str, ...]:
+def _changed(layout: RecordedLayout, **arrays: object) -> tuple[str, ...]:
     return contradictions(dataclasses.replace(layout, **arrays))
 
 

@@ -12,7 +12,15 @@ import pytest
 
 from vkgroup.base.errors import CompileError, DeviceLost, DispatchTimeout, DriverError, Unsupported, describe
 from vkgroup.device import Capabilities, SizeControl, Subgroup
-from vkgroup.probe import EXPERIMENTS, Failed, InternalFailure, NotRun, NotSupported, Observed, probe
+from vkgroup.probe import (
+    EXPERIMENTS,
+    Failed,
+    InternalFailure,
+    NotSupported,
+    Observed,
+    SkippedExperiment,
+    probe,
+)
 
 ALL_OPERATIONS = ("basic", "vote", "arithmetic", "ballot", "shuffle", "shuffle_relative", "clustered", "quad")
 
@@ -168,7 +176,7 @@ def test_a_lost_device_leaves_what_was_known(error: Exception) -> None:
     assert isinstance(found.outcomes["subgroup_size"], Observed)
     assert found.outcomes["reconvergence"].lines() == [f"failed: the device was lost: {error}"]
     rest = list(found.outcomes.values())[5:]
-    assert all(isinstance(each, NotRun) for each in rest)
+    assert all(isinstance(each, SkippedExperiment) for each in rest)
     assert "addition" not in device.ran
     assert found.to_json()["device"]["lost"] is True
 
@@ -209,7 +217,7 @@ def test_without_a_full_subgroup_nothing_misleading_is_run() -> None:
     device = Halves(PLAYED)
     found = probe(device)  # type: ignore[arg-type]
     outcome = found.outcomes["addition_order"]
-    assert isinstance(outcome, NotRun)
+    assert isinstance(outcome, SkippedExperiment)
     assert outcome.reason == "a workgroup of 8 invocations is not one full subgroup on this device"
     assert set(device.ran) == {"layout"}
 

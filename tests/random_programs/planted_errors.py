@@ -8,7 +8,7 @@ from campaigns.random_programs.run import compiled
 from campaigns.random_programs.targets import Driver, Observation
 from mutants.rewriting import Words, rewritten
 
-from vkgroup.programs.nodes import Block, If, Loop, Program, Statement, Switch
+from vkgroup.programs.nodes import Block, If, Loop, RandomProgram, Statement, Switch
 from vkgroup.spirv import Module, grammar
 from vkgroup.workers.messages import Failure
 
@@ -58,6 +58,6 @@ def _inside(statement: Statement) -> Statement:
 class TailDuplicating(Driver):
     """A driver whose compiler duplicates the statements after the first selection of each block."""
 
-    def observe(self, program: Program, module: Module) -> Observation | Failure:
+    def observe(self, program: RandomProgram, module: Module) -> Observation | Failure:
         """Run the program that the compiler produces."""
         return super().observe(program, compiled(replace(program, body=tail_duplicated(program.body))))

@@ -12,14 +12,13 @@ from campaigns.random_programs.run import compiled
 from campaigns.random_programs.shader import capacity, inputs, render
 from campaigns.random_programs.targets import observe_reference
 
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.programs.expressions import of_device
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import (
     Apply,
     Builtin,
-    Case,
     Communicate,
     Compare,
     If,
@@ -27,12 +26,13 @@ from vkgroup.programs.nodes import (
     Literal,
     Loop,
     Operate,
-    Program,
+    PrivateVariable,
     Promise,
-    Read,
+    RandomProgram,
     Set,
     Switch,
-    Variable,
+    SwitchCase,
+    VariableRead,
     nodes_of,
     walk,
 )
@@ -46,8 +46,8 @@ LANE = Builtin("gl_SubgroupInvocationID")
 FEW = Compare("<", LANE, Literal("uint", (3,)))
 
 
-def _program(promise: Promise, *body) -> Program:
-    return Program(0, promise, (32, 1, 1), 1, (), body)
+def _program(promise: Promise, *body) -> RandomProgram:
+    return RandomProgram(0, promise, (32, 1, 1), 1, (), body)
 
 
 @pytest.mark.parametrize("promise", Promise)
@@ -55,7 +55,7 @@ def test_every_program_keeps_the_rules_compiles_and_validates(promise) -> None:
     for seed in range(100):
         program = generate(seed, Values(EVERYTHING, promise))
         assert value_faults(program, SIZE) == []
-        compile_source(render(program), stage="compute", target=Target.VULKAN_1_2, cache=False)
+        compile_source(render(program), stage="compute", target=TargetEnvironment.VULKAN_1_2, cache=False)
 
 
 def test_a_seed_gives_the_same_program_and_data() -> None:
@@ -71,7 +71,7 @@ def test_programs_use_every_operation_and_every_kind_of_statement() -> None:
     assert {node.operation for node in nodes if isinstance(node, Communicate)} == set(EVERYTHING.uses)
     assert {node.form for node in nodes if isinstance(node, Loop)} == {"for", "while", "do", "endless"}
     assert {node.kind for node in nodes if isinstance(node, Jump)} == {"break", "continue", "return"}
-    assert any(case.falls for case in nodes if isinstance(case, Case))
+    assert any(case.falls for case in nodes if isinstance(case, SwitchCase))
     assert {program.local_size[1] > 1 for program in programs} == {True, False}
 
 
@@ -119,37 +119,40 @@ def test_positions_of_operations_and_jumps(promise, body, allowed) -> None:
 
 def test_short_circuit_operators_have_defined_operands() -> None:
     """The second operand of && and || is evaluated in a branch that the first one decides."""
-    soft, firm = Variable("soft", "bool", undefined=True), Variable("firm", "bool")
+    soft, firm = PrivateVariable("soft", "bool", undefined=True), PrivateVariable("firm", "bool")
     for operator, allowed in (("&&", False), ("||", False), ("^^", True)):
-        statement = Set(soft, Apply(operator, "bool", (Read(soft), Read(firm))))
+        statement = Set(soft, Apply(operator, "bool", (VariableRead(soft), VariableRead(firm))))
         assert (value_faults(_program(Promise.MAXIMAL, statement), SIZE) == []) is allowed
 
 
-def _switch(*cases: Case, selector=LANE) -> Program:
+def _switch(*cases: SwitchCase, selector=LANE) -> RandomProgram:
     return _program(Promise.MAXIMAL, Switch(selector, cases, 3))
 
 
 def test_a_case_with_unknown_active_invocations_has_no_operation() -> None:
     """SPV_KHR_maximal_reconvergence does not define the active invocations there."""
-    sharp = Case((0,), (OPERATE,))
+    sharp = SwitchCase((0,), (OPERATE,))
     assert value_faults(_switch(sharp), SIZE) == []
-    assert value_faults(_switch(Case((0, 1), (OPERATE,))), SIZE)
-    assert value_faults(_switch(replace(sharp, body=(), falls=True), Case((1,), (OPERATE,))), SIZE)
-    assert value_faults(_switch(sharp, Case((), (OPERATE,), default=True)), SIZE)
-    assert value_faults(_switch(sharp, Case((1,), ()), Case((), (OPERATE,), default=True)), SIZE) == []
+    assert value_faults(_switch(SwitchCase((0, 1), (OPERATE,))), SIZE)
+    assert value_faults(_switch(replace(sharp, body=(), falls=True), SwitchCase((1,), (OPERATE,))), SIZE)
+    assert value_faults(_switch(sharp, SwitchCase((), (OPERATE,), default=True)), SIZE)
+    assert (
+        value_faults(_switch(sharp, SwitchCase((1,), ()), SwitchCase((), (OPERATE,), default=True)), SIZE)
+        == []
+    )
     together = Builtin("gl_SubgroupID")
-    assert value_faults(_switch(Case((0, 1), (OPERATE,)), selector=together), SIZE) == []
+    assert value_faults(_switch(SwitchCase((0, 1), (OPERATE,)), selector=together), SIZE) == []
 
 
 def test_a_shrunk_program_fails_and_keeps_the_rules() -> None:
     """Uses an artificial failure: an exclusive scan inside a loop."""
 
-    def fails(program: Program) -> bool:
+    def fails(program: RandomProgram) -> bool:
         loops = [node for node in nodes_of(program) if isinstance(node, Loop)]
         calls = [node for loop in loops for node in walk(loop) if isinstance(node, Communicate)]
         return any(call.operation.startswith("subgroupExclusive") for call in calls)
 
-    def allowed(program: Program) -> bool:
+    def allowed(program: RandomProgram) -> bool:
         return not value_faults(program, SIZE)
 
     programs = (generate(seed, Values(EVERYTHING, Promise.MAXIMAL)) for seed in range(200))

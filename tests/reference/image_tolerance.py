@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.formats import Format
+from vkgroup.base.formats import TexelFormat
 from vkgroup.base.sampler import Sampler
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory, decode
 
@@ -58,7 +58,7 @@ def filtered_tolerance(
     return np.asarray(bound)
 
 
-def stored_tolerance(format: Format, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def stored_tolerance(format: TexelFormat, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return a bound on the difference of the images of two devices that wrote the same numbers.
 
     Fixed-point numbers are rounded to one of the two neighbours, and so are floats, whose rounding mode is

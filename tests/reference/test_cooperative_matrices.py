@@ -9,9 +9,9 @@ import pytest
 
 import vkgroup
 from vkgroup.base.errors import Unsupported
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.reference import bfloat16
-from vkgroup.reference.interpreter import Memory, Program, execute
+from vkgroup.reference.interpreter import ExecutableShader, Memory, execute
 from vkgroup.reference.semantics.cooperative import multiply_add
 
 HEADER = """#version 460
@@ -28,10 +28,10 @@ layout(std430, binding = 0) buffer Data { float data[]; };
 
 
 def interpret(body: str, size: int = 32, groups: int = 1):
-    module = compile_source(HEADER + body, stage="compute", target=Target.VULKAN_1_2)
+    module = compile_source(HEADER + body, stage="compute", target=TargetEnvironment.VULKAN_1_2)
     data = np.arange(4 * 256, dtype=np.float32)
     memory = Memory(data.view(np.uint8), "data")
-    outcome = execute(Program(module), (groups, 1, 1), {(0, 0): [memory]}, subgroup_size=size)
+    outcome = execute(ExecutableShader(module), (groups, 1, 1), {(0, 0): [memory]}, subgroup_size=size)
     return data, outcome, memory
 
 

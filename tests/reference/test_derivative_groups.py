@@ -8,8 +8,8 @@ import pytest
 
 import vkgroup
 from vkgroup.base.errors import Unsupported
-from vkgroup.compiler import Target, compile_source
-from vkgroup.reference.interpreter import Program, execute
+from vkgroup.compiler import TargetEnvironment, compile_source
+from vkgroup.reference.interpreter import ExecutableShader, execute
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.arrangement import in_quads, shuffled
 from vkgroup.spirv import Module
@@ -35,7 +35,9 @@ MODES = {"quads": (5288, 5289), "linear": (5350, 5290)}
 
 
 def module(mode: str) -> Module:
-    return compile_source(SOURCE % MODES[mode], stage="compute", target=Target.VULKAN_1_2, name="x")
+    return compile_source(
+        SOURCE % MODES[mode], stage="compute", target=TargetEnvironment.VULKAN_1_2, name="x"
+    )
 
 
 def expected(mode: str) -> npt.NDArray[np.float32]:
@@ -63,7 +65,7 @@ def test_values_differ_between_the_invocations_of_a_quad(mode: str, size: int) -
 @pytest.mark.parametrize("mode", MODES)
 def test_shuffled_lanes_keep_their_quads(mode: str) -> None:
     memory = Memory(np.zeros(48 * 16, np.uint8), "found")
-    program = Program(module(mode))
+    program = ExecutableShader(module(mode))
     execute(program, (1, 1, 1), {(0, 0): [memory]}, subgroup_size=16, shuffle=3)
     assert np.array_equal(memory.data.view(np.float32).reshape(48, 4), expected(mode))
 

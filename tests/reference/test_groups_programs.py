@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from inputs import SIZES, values_of
 
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.reference.interpreter.execution.execute import execute
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.registry import reference_of
 from vkgroup.spec.categories import ExtendedCategory
@@ -233,7 +233,7 @@ def program_of(name, types, flow):
         observations="\n".join(lines),
         main=flow.main,
     )
-    return Program(compile_source(source, stage="compute", target=Target.VULKAN_1_2))
+    return ExecutableShader(compile_source(source, stage="compute", target=TargetEnvironment.VULKAN_1_2))
 
 
 def operands_of(rng, row, size):

@@ -7,7 +7,7 @@ import pytest
 
 from vkgroup.compiler import compile_source
 from vkgroup.reference.interpreter.execution.execute import execute
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.value import HARD
 
@@ -23,7 +23,7 @@ void main() {{
     uint i = gl_GlobalInvocationID.x;
     {body}
 }}"""
-    program = Program(compile_source(source, stage="compute"))
+    program = ExecutableShader(compile_source(source, stage="compute"))
     memory = Memory(result.view(np.uint8), "found")
     outcome = execute(program, (result.size // invocations, 1, 1), {(0, 0): [memory]}, **options)
     return memory, program, outcome

@@ -11,7 +11,7 @@ from image_tolerance import filtered_tolerance, stored_tolerance
 
 import vkgroup
 from vkgroup.base.errors import Unsupported
-from vkgroup.base.formats import FORMATS, Format
+from vkgroup.base.formats import FORMATS, TexelFormat
 from vkgroup.base.sampler import ADDRESS_MODES, Sampler
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.vulkan import VulkanDevice
@@ -180,7 +180,7 @@ GLSL_NAMES = {"R11fG11fB10f": "r11f_g11f_b10f", "Rgb10A2": "rgb10_a2", "Rgb10a2u
 STORAGE = [name for name, entry in FORMATS.items() if not entry.depth]
 
 
-def copying(format: Format) -> str:
+def copying(format: TexelFormat) -> str:
     name = GLSL_NAMES.get(format.name) or format.name.lower().replace("snorm", "_snorm")
     prefix = {"uint": "u", "int": "i", "float": ""}[format.kind]
     prefix = (

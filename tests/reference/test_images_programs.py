@@ -11,7 +11,7 @@ from vkgroup.base.formats import FORMATS
 from vkgroup.base.sampler import Sampler
 from vkgroup.compiler import compile_source
 from vkgroup.dispatch import Device
-from vkgroup.reference.interpreter import Event, Memory, Program, execute
+from vkgroup.reference.interpreter import Event, ExecutableShader, Memory, execute
 from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
 from vkgroup.reference.interpreter.values.value import HARD
 
@@ -26,7 +26,7 @@ layout(binding = 2, r32ui) uniform uimageBuffer cells;
 
 def run(body: str, image: ImageMemory, *, races: bool = False) -> tuple[Memory, tuple[Event, ...]]:
     """Run one workgroup of 32; gives the memory of what it found, and what happened."""
-    program = Program(compile_source(f"{HEAD}void main() {{\n{body}\n}}", stage="compute"))
+    program = ExecutableShader(compile_source(f"{HEAD}void main() {{\n{body}\n}}", stage="compute"))
     result = Memory(np.zeros(32 * 4, np.uint8), "found")
     cells = ImageMemory(
         np.zeros(8 * 4, np.uint8), "cells", FORMATS["R32ui"], dimension="Buffer", extent=(8, 1, 1)
@@ -105,7 +105,7 @@ void main() {
     found[i] = textureLod(pictures[nonuniformEXT(i % 3)], vec2(0.5), 0.0).x;
     found[i] += texelFetch(pictures[1], ivec2(0), 0).x;
 }"""
-    program = Program(compile_source(source, stage="compute"))
+    program = ExecutableShader(compile_source(source, stage="compute"))
     pictures = [image_of([np.full((1, 1), n, np.float32)], "picture", FORMATS["R32f"]) for n in range(3)]
     result = Memory(np.zeros(32 * 4, np.uint8), "found")
     places = {(0, 0): [(image, Sampler()) for image in pictures], (0, 1): [result]}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from image_frames import IMAGE, INT, LOD, SAMPLE, SAMPLED, UINT, VEC4, frame_of, ivec, number, run, vec
 
-from vkgroup.base.formats import FORMATS, Format
+from vkgroup.base.formats import FORMATS, TexelFormat
 from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of, texel_offset
 from vkgroup.reference.interpreter.values.value import HARD, single
 from vkgroup.spirv import ScalarType, VectorType
@@ -17,7 +17,7 @@ from vkgroup.spirv import ScalarType, VectorType
 SHAPES = {"1D": (5,), "2D": (3, 4), "3D": (2, 3, 4), "Cube": (6, 3, 3), "Buffer": (7,)}
 
 
-def vec4_of(format: Format) -> VectorType:
+def vec4_of(format: TexelFormat) -> VectorType:
     bits = 64 if format.dtype.itemsize == 8 else 32
     return VectorType(ScalarType(format.kind, bits), 4)
 
@@ -32,7 +32,7 @@ def small_float(bits: int, mantissa: int) -> float:
     return 2.0 ** (exponent - 15) * (1 + fraction / 2**mantissa)
 
 
-def expected_channels(format: Format, raw: bytes) -> list[float]:
+def expected_channels(format: TexelFormat, raw: bytes) -> list[float]:
     """Decode one texel with Python's integers."""
     word = int.from_bytes(raw, "little")
     widths = format.packed or (format.dtype.itemsize * 8,) * format.components

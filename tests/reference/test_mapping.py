@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vkgroup.base.errors import CompileError
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.spec.categories import KHR_CATEGORIES, Category
 from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS, OperandKind
 from vkgroup.spec.types import SCALARS, TYPES
@@ -36,7 +36,7 @@ def compiled(extensions, statements, stage="compute"):
     if stage in layouts:
         head, rest = source.split("layout", 1)
         source = f"{head}#extension GL_EXT_mesh_shader : require\n{layouts[stage]}\nlayout{rest}"
-    target = Target.VULKAN_1_2 if stage in layouts else Target.VULKAN_1_1
+    target = TargetEnvironment.VULKAN_1_2 if stage in layouts else TargetEnvironment.VULKAN_1_1
     return compile_source(source, stage=stage, target=target, cache=False)
 
 

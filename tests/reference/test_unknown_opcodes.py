@@ -7,7 +7,7 @@ import pytest
 
 from vkgroup.base.errors import InvalidModule, Unsupported
 from vkgroup.compiler import compile_source
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.values.value import leaves_of
 from vkgroup.spirv import Module, OpaqueType
 
@@ -26,7 +26,7 @@ def test_an_unknown_opcode_is_unsupported(opcode: int) -> None:
     words = np.array(module.words, np.uint32)
     words[addition.position] = words[addition.position] & np.uint32(0xFFFF0000) | np.uint32(opcode)
     with pytest.raises(Unsupported, match=f"opcode {opcode}"):
-        Program(Module.from_bytes(words.tobytes()))
+        ExecutableShader(Module.from_bytes(words.tobytes()))
 
 
 def test_a_terminator_outside_of_a_block_is_invalid() -> None:
@@ -36,7 +36,7 @@ def test_a_terminator_outside_of_a_block_is_invalid() -> None:
     words = np.array(module.words, np.uint32)
     words[label.position] = words[label.position] & np.uint32(0xFFFF0000) | np.uint32(65000)
     with pytest.raises(InvalidModule, match=r"OpReturn at word \d+ is outside of a block"):
-        Program(Module.from_bytes(words.tobytes()))
+        ExecutableShader(Module.from_bytes(words.tobytes()))
 
 
 def test_a_type_without_a_reference_is_unsupported() -> None:
@@ -53,7 +53,7 @@ def test_a_function_as_operand_is_unsupported() -> None:
     words = np.array(module.words, np.uint32)
     words[addition.position + 4] = call.operands[0]
     with pytest.raises(Unsupported, match="OpIAdd"):
-        Program(Module.from_bytes(words.tobytes()))
+        ExecutableShader(Module.from_bytes(words.tobytes()))
 
 
 def test_floats_of_four_bits_are_unsupported() -> None:

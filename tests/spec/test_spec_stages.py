@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import vk
 from vkgroup.spec.features import STRUCTS
 from vkgroup.spec.stages import STAGES
@@ -61,5 +61,5 @@ def test_the_features_of_the_stages_are_features_of_vulkan() -> None:
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
 def test_glslang_takes_its_number_for_the_stage(stage) -> None:
-    module = compile_source(source(stage), stage=stage.name, target=Target.VULKAN_1_2, cache=False)
+    module = compile_source(source(stage), stage=stage.name, target=TargetEnvironment.VULKAN_1_2, cache=False)
     assert module.reflection.entry_points[0].stage == stage.name

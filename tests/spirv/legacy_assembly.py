@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkgroup.compiler import Target, assemble
+from vkgroup.compiler import TargetEnvironment, assemble
 from vkgroup.spirv import Module
 
 _TEXT = """
@@ -51,7 +51,7 @@ def module(
     interface: str = "",
     decorations: str = "",
     declarations: str = "",
-    target: Target = Target.VULKAN_1_0,
+    target: TargetEnvironment = TargetEnvironment.VULKAN_1_0,
 ) -> Module:
     """Assemble a compute shader whose body is `code`."""
     text = _TEXT.format(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vkgroup.base.errors import InvalidModule
-from vkgroup.compiler import Target, assemble, compile_source, validate
+from vkgroup.compiler import TargetEnvironment, assemble, compile_source, validate
 from vkgroup.dispatch.specialization import pack_specialization
 from vkgroup.spirv import Module, ScalarType
 from vkgroup.spirv.editor import Editor
@@ -67,8 +67,8 @@ def test_literal_local_size() -> None:
     assert size.resolve({0: 99}) == (8, 4, 2)
 
 
-@pytest.mark.parametrize("target", list(Target))
-def test_specialized_local_size(target: Target) -> None:
+@pytest.mark.parametrize("target", list(TargetEnvironment))
+def test_specialized_local_size(target: TargetEnvironment) -> None:
     size = local_size(
         glsl(
             "layout(local_size_x_id = 0, local_size_y = 3, local_size_z_id = 5) in;\nvoid main() {}",
@@ -104,8 +104,8 @@ LOCAL_SIZE_ID = """
 
 
 def test_local_size_id() -> None:
-    module = assemble(LOCAL_SIZE_ID, Target.VULKAN_1_3)
-    validate(module, Target.VULKAN_1_3)
+    module = assemble(LOCAL_SIZE_ID, TargetEnvironment.VULKAN_1_3)
+    validate(module, TargetEnvironment.VULKAN_1_3)
     size = local_size(module)
     assert size.source == "LocalSizeId"
     assert size.resolve() == (16, 30, 2)
@@ -132,8 +132,8 @@ def test_workgroup_size_built_in_overrides_the_mode() -> None:
         "%z = OpConstant %uint 2\n%vector = OpTypeVector %uint 3\n"
         "%size = OpSpecConstantComposite %vector %x %y %z",
     )
-    module = assemble(text, Target.VULKAN_1_3)
-    validate(module, Target.VULKAN_1_3)
+    module = assemble(text, TargetEnvironment.VULKAN_1_3)
+    validate(module, TargetEnvironment.VULKAN_1_3)
     size = local_size(module)
     assert (size.source, size.resolve({4: 1})) == ("WorkgroupSize", (16, 3, 2))
 
@@ -146,12 +146,14 @@ def test_stages_without_workgroups_have_no_local_size() -> None:
 def test_task_and_mesh_have_a_local_size() -> None:
     source = "#version 460\n#extension GL_EXT_mesh_shader : require\nlayout(local_size_x = 5) in;\n"
     task = compile_source(
-        source + "void main() { EmitMeshTasksEXT(1, 1, 1); }", stage="task", target=Target.VULKAN_1_2
+        source + "void main() { EmitMeshTasksEXT(1, 1, 1); }",
+        stage="task",
+        target=TargetEnvironment.VULKAN_1_2,
     )
     mesh = compile_source(
         source + "layout(triangles, max_vertices = 3, max_primitives = 1) out;\nvoid main() {}",
         stage="mesh",
-        target=Target.VULKAN_1_2,
+        target=TargetEnvironment.VULKAN_1_2,
     )
     assert local_size(task).resolve() == local_size(mesh).resolve() == (5, 1, 1)
     assert mesh.reflection.entry_points[0].execution_modes["OutputVertices"] == (3,)
@@ -184,7 +186,7 @@ def expression(operation: str, *values: int, signed: bool, bits: int) -> int:
     text = text.replace(
         "%y = OpSpecConstantOp %uint IMul %n %three", f"%y = OpSpecConstantOp {kind} {operation} {names}"
     )
-    return local_size(assemble(text, Target.VULKAN_1_3)).resolve()[1]
+    return local_size(assemble(text, TargetEnvironment.VULKAN_1_3)).resolve()[1]
 
 
 SIGNED = st.integers(-(2**31), 2**31 - 1)
@@ -232,7 +234,7 @@ def test_selection_and_comparison() -> None:
         "%y = OpSpecConstantOp %uint IMul %n %three",
         "%less = OpSpecConstantOp %bool ULessThan %n %x\n%y = OpSpecConstantOp %uint Select %less %n %three",
     )
-    size = local_size(assemble(text, Target.VULKAN_1_3))
+    size = local_size(assemble(text, TargetEnvironment.VULKAN_1_3))
     assert size.resolve() == (16, 10, 2)
     assert size.resolve({4: 17}) == (16, 3, 2)
 
@@ -242,7 +244,7 @@ def test_float_expression_is_no_size() -> None:
         "%y = OpSpecConstantOp %uint IMul %n %three", "%f = OpTypeFloat 32\n%y = OpConstant %f 1.0"
     )
     with pytest.raises(InvalidModule, match="not three integers"):
-        _ = assemble(text, Target.VULKAN_1_3).reflection
+        _ = assemble(text, TargetEnvironment.VULKAN_1_3).reflection
 
 
 def test_deep_expressions_are_refused() -> None:
@@ -252,7 +254,7 @@ def test_deep_expressions_are_refused() -> None:
     )
     text = text.replace("%c0 = OpCopyObject\n", "%c0 = OpConstant %uint 1\n")
     with pytest.raises(InvalidModule, match="nested deeper"):
-        _ = assemble(text, Target.VULKAN_1_3).reflection
+        _ = assemble(text, TargetEnvironment.VULKAN_1_3).reflection
 
 
 def test_shared_operands_are_evaluated_once() -> None:
@@ -262,7 +264,7 @@ def test_shared_operands_are_evaluated_once() -> None:
         "%y = OpSpecConstantOp %uint IMul %n %three", f"%c0 = OpConstant %uint 1\n{chain}"
     )
     text = text.replace("LocalSizeId %x %y %z", "LocalSizeId %x %c30 %z")
-    assert local_size(assemble(text, Target.VULKAN_1_3)).resolve()[1] == 2**30
+    assert local_size(assemble(text, TargetEnvironment.VULKAN_1_3)).resolve()[1] == 2**30
 
 
 def test_scalar_types() -> None:
@@ -285,9 +287,9 @@ def _without_names(module: Module) -> Module:
     return Editor(module).rewrite({"OpName": lambda editor, words: []})
 
 
-@pytest.mark.parametrize("target", [Target.VULKAN_1_1, Target.VULKAN_1_3])
+@pytest.mark.parametrize("target", [TargetEnvironment.VULKAN_1_1, TargetEnvironment.VULKAN_1_3])
 @pytest.mark.parametrize("named", [True, False])
-def test_constants_with_one_id_have_one_default(target: Target, named: bool) -> None:
+def test_constants_with_one_id_have_one_default(target: TargetEnvironment, named: bool) -> None:
     source = _SHARED.format(type="uint", value="32u")
     module = compile_source("#version 460\n" + source, stage="compute", target=target)
     module = module if named else _without_names(module)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vkgroup.base.errors import InvalidModule
-from vkgroup.compiler import Target, assemble, compile_source, disassemble, validate
+from vkgroup.compiler import TargetEnvironment, assemble, compile_source, disassemble, validate
 from vkgroup.spirv import Module
 
 SOURCES = (
@@ -44,8 +44,8 @@ MODULES = tuple(
     compile_source(source, stage="compute", debug=debug, target=target)
     for source in SOURCES
     for debug in (False, True)
-    for target in (Target.VULKAN_1_0, Target.VULKAN_1_3)
-    if "subgroup" not in source or target is not Target.VULKAN_1_0
+    for target in (TargetEnvironment.VULKAN_1_0, TargetEnvironment.VULKAN_1_3)
+    if "subgroup" not in source or target is not TargetEnvironment.VULKAN_1_0
 )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from vkgroup.base.errors import InvalidModule
-from vkgroup.compiler import Target, assemble, compile_source, validate
+from vkgroup.compiler import TargetEnvironment, assemble, compile_source, validate
 from vkgroup.spirv import Binding, ImageType, OpaqueType, SampledImageType, StructType
 
 
 def bindings(
-    source: str, *, stage: str = "compute", target: Target = Target.VULKAN_1_1
+    source: str, *, stage: str = "compute", target: TargetEnvironment = TargetEnvironment.VULKAN_1_1
 ) -> dict[str, Binding]:
     module = compile_source(f"#version 460\n{source}", stage=stage, target=target)
     return {binding.name: binding for binding in module.reflection.bindings}
@@ -32,8 +32,10 @@ def bindings(
         ("uniform textureBuffer x", "uniform_texel_buffer", "textureBuffer"),
     ],
 )
-@pytest.mark.parametrize("target", [Target.VULKAN_1_0, Target.VULKAN_1_1, Target.VULKAN_1_3])
-def test_kinds(declaration: str, kind: str, glsl: str, target: Target) -> None:
+@pytest.mark.parametrize(
+    "target", [TargetEnvironment.VULKAN_1_0, TargetEnvironment.VULKAN_1_1, TargetEnvironment.VULKAN_1_3]
+)
+def test_kinds(declaration: str, kind: str, glsl: str, target: TargetEnvironment) -> None:
     result = bindings(f"layout(set = 3, binding = 7) {declaration};\nvoid main() {{}}", target=target)
     binding = result["x"]
     assert (binding.set, binding.binding, binding.kind, binding.count) == (3, 7, kind, 1)
@@ -251,7 +253,7 @@ def test_buffer_block_of_spirv_1_0_is_a_storage_buffer() -> None:
     result = bindings(
         "layout(binding = 0) buffer B { uint a; } x;\nlayout(binding = 1) uniform U { uint a; } y;\n"
         "void main() { x.a = y.a; }",
-        target=Target.VULKAN_1_0,
+        target=TargetEnvironment.VULKAN_1_0,
     )
     assert (result["x"].kind, result["y"].kind) == ("storage_buffer", "uniform_buffer")
     assert (result["x"].written, result["x"].writable, result["y"].writable) == (True, True, False)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.compiler import Target, assemble, compile_source, disassemble, validate
+from vkgroup.compiler import TargetEnvironment, assemble, compile_source, disassemble, validate
 from vkgroup.spirv import Module, set_local_size
 
 _EMPTY = "layout(binding = 0) buffer B { uint b[]; }; void main() { b[gl_LocalInvocationIndex] = 1u; }"
 
 
-def _glsl(text: str, target: Target = Target.VULKAN_1_1) -> Module:
+def _glsl(text: str, target: TargetEnvironment = TargetEnvironment.VULKAN_1_1) -> Module:
     return compile_source(f"#version 450\n{text}", stage="compute", target=target)
 
 
@@ -21,12 +21,12 @@ def _size(module: Module) -> tuple[int, int, int]:
     return size.resolve()
 
 
-@pytest.mark.parametrize("target", [Target.VULKAN_1_1, Target.VULKAN_1_4])
+@pytest.mark.parametrize("target", [TargetEnvironment.VULKAN_1_1, TargetEnvironment.VULKAN_1_4])
 @pytest.mark.parametrize(
     ("given", "size"), [((64,), (64, 1, 1)), ((8, 4), (8, 4, 1)), ([1, 2, 3], (1, 2, 3)), ((1,), (1, 1, 1))]
 )
 def test_a_shader_without_a_local_size_gets_one(
-    target: Target, given: tuple[int, ...], size: tuple[int, int, int]
+    target: TargetEnvironment, given: tuple[int, ...], size: tuple[int, int, int]
 ) -> None:
     module = set_local_size(_glsl(_EMPTY, target), given)
     validate(module, target)
@@ -34,14 +34,14 @@ def test_a_shader_without_a_local_size_gets_one(
 
 
 def test_a_local_size_by_ids_is_replaced() -> None:
-    text = disassemble(_glsl(_EMPTY, Target.VULKAN_1_4), friendly_names=False)
+    text = disassemble(_glsl(_EMPTY, TargetEnvironment.VULKAN_1_4), friendly_names=False)
     one = next(line.split()[0] for line in text.split("\n") if "OpConstant %" in line and line.endswith(" 1"))
     entry = next(line.split()[2] for line in text.split("\n") if "OpEntryPoint" in line)
     mode = f"OpExecutionMode {entry} LocalSize 1 1 1"
     assert mode in text
     by_ids = text.replace(mode, f"OpExecutionModeId {entry} LocalSizeId {one} {one} {one}")
-    module = set_local_size(assemble(by_ids, Target.VULKAN_1_4), (16, 2))
-    validate(module, Target.VULKAN_1_4)
+    module = set_local_size(assemble(by_ids, TargetEnvironment.VULKAN_1_4), (16, 2))
+    validate(module, TargetEnvironment.VULKAN_1_4)
     assert _size(module) == (16, 2, 1)
 
 

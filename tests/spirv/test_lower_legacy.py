@@ -6,7 +6,7 @@ import pytest
 from legacy_assembly import BALLOT, BOTH, VOTE, mask_module, module
 
 from vkgroup.base.errors import InvalidModule
-from vkgroup.compiler import Target, compile_source, disassemble, validate
+from vkgroup.compiler import TargetEnvironment, compile_source, disassemble, validate
 from vkgroup.spirv import Module, grammar, lower_legacy
 
 MASKS = (
@@ -158,7 +158,7 @@ DYNAMIC = """%mask = OpLoad %v4uint %variable
 %r = OpSubgroupReadInvocationKHR %float %float_1 %index"""
 
 
-def dynamic(target: Target, code: str = DYNAMIC) -> Module:
+def dynamic(target: TargetEnvironment, code: str = DYNAMIC) -> Module:
     """Assemble a shader that reads an invocation whose index is no constant."""
     return module(
         code,
@@ -185,22 +185,22 @@ def test_each_instruction_becomes_its_own() -> None:
 
 
 def test_an_index_that_is_no_constant_is_a_shuffle_before_spirv_1_5() -> None:
-    made = lower_legacy(dynamic(Target.VULKAN_1_1))
+    made = lower_legacy(dynamic(TargetEnvironment.VULKAN_1_1))
     assert names(made) == ["OpGroupNonUniformShuffle"]
     assert "GroupNonUniformShuffle" in made.reflection.capabilities
     validate(made)
 
 
 def test_an_index_that_is_no_constant_is_a_broadcast_from_spirv_1_5_on() -> None:
-    made = lower_legacy(dynamic(Target.VULKAN_1_2))
+    made = lower_legacy(dynamic(TargetEnvironment.VULKAN_1_2))
     assert names(made) == ["OpGroupNonUniformBroadcast"]
     assert "GroupNonUniformShuffle" not in made.reflection.capabilities
-    validate(made, Target.VULKAN_1_2)
+    validate(made, TargetEnvironment.VULKAN_1_2)
 
 
 def test_a_signed_index_is_converted() -> None:
     code = DYNAMIC.replace("%r = ", "%signed = OpBitcast %int %index\n%r = ").replace("1 %index", "1 %signed")
-    made = lower_legacy(dynamic(Target.VULKAN_1_1, code))
+    made = lower_legacy(dynamic(TargetEnvironment.VULKAN_1_1, code))
     validate(made)
     assert [i.name for i in made.instructions][-5:-2] == [
         "OpBitcast",
@@ -218,7 +218,7 @@ def test_a_module_of_spirv_1_0_becomes_one_of_1_3() -> None:
 def test_declared_capabilities_are_not_declared_again() -> None:
     both = "OpCapability GroupNonUniform\nOpCapability GroupNonUniformVote\n" + VOTE
     made = lower_legacy(
-        module("%r = OpSubgroupAnyKHR %bool %true", capabilities=both, target=Target.VULKAN_1_1)
+        module("%r = OpSubgroupAnyKHR %bool %true", capabilities=both, target=TargetEnvironment.VULKAN_1_1)
     )
     assert disassemble(made).count("OpCapability GroupNonUniform\n") == 1
     assert disassemble(made).count("OpCapability GroupNonUniformVote\n") == 1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vkgroup.base.errors import InvalidModule
-from vkgroup.compiler import Target, assemble, compile_source
+from vkgroup.compiler import TargetEnvironment, assemble, compile_source
 from vkgroup.spirv import Module, grammar, rename_entry_point
 
 MINIMAL = """
@@ -35,7 +35,7 @@ def test_header(module: Module) -> None:
     assert module.words.dtype == np.uint32
     assert module.words[0] == 0x07230203
     assert module.to_bytes() == module.words.tobytes()
-    assert assemble(MINIMAL, Target.VULKAN_1_3).version == (1, 6)
+    assert assemble(MINIMAL, TargetEnvironment.VULKAN_1_3).version == (1, 6)
 
 
 def test_words_cannot_be_changed(module: Module) -> None:

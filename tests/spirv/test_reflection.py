@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vkgroup.base.errors import InvalidModule
-from vkgroup.compiler import Target, assemble, compile_source
+from vkgroup.compiler import TargetEnvironment, assemble, compile_source
 from vkgroup.spirv import Module, ScalarType, SubgroupUse
 
 INT, UINT, FLOAT = ScalarType("int", 32), ScalarType("uint", 32), ScalarType("float", 32)
@@ -25,7 +25,7 @@ def test_capabilities_and_extensions() -> None:
         "layout(binding = 0) buffer B { int8_t a; uint b; } b;\n"
         "void main() { if (subgroupAny(b.b > 0)) b.b = subgroupAdd(b.b); b.a += int8_t(1); }",
         stage="compute",
-        target=Target.VULKAN_1_1,
+        target=TargetEnvironment.VULKAN_1_1,
     ).reflection
     assert reflection.capabilities == {
         "Shader",
@@ -103,7 +103,7 @@ def uses(body: str, *extensions: str) -> frozenset[SubgroupUse]:
         f"#version 460\n{enabled}layout(binding = 0) buffer B {{ uint u; int i; vec3 f; {wide} }} b;\n"
         f"void main() {{ {body} }}",
         stage="compute",
-        target=Target.VULKAN_1_2,
+        target=TargetEnvironment.VULKAN_1_2,
     ).reflection.subgroup_uses
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.compiler import Target, assemble, compile_file, compile_source
+from vkgroup.compiler import TargetEnvironment, assemble, compile_file, compile_source
 from vkgroup.spirv import Module
 from vkgroup.spirv.lines import LineTable
 from vkgroup.spirv.source_text import NOWHERE, Line
@@ -139,7 +139,7 @@ OpFunctionEnd
 
 
 def test_non_semantic_debug_information_is_read() -> None:
-    module = assemble(_NON_SEMANTIC, Target.VULKAN_1_3)
+    module = assemble(_NON_SEMANTIC, TargetEnvironment.VULKAN_1_3)
     table = LineTable(module)
     lines = {entry.name: table[entry.position] for entry in module.instructions}
     assert lines["OpIAdd"] == Line("shader.hlsl", 2)

@@ -11,16 +11,16 @@ from mutants.driver_errors import killed_on_elect, time_out_on_elect
 from vkgroup import conformance
 from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status, select
-from vkgroup.conformance.expectations import Outcome
+from vkgroup.conformance.expectations import ExpectationOutcome
 from vkgroup.conformance.hangs import HangGuard, is_hang
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.record.causes import findings
-from vkgroup.record.causes.findings import Finding
+from vkgroup.record.causes.findings import KnownError
 from vkgroup.workers.opening import select as select_device
 
 ELECT = "basic.compute.subgroupElect.bool.*.exact"
 VOTE = "vote.compute.subgroupAll.bool.all.exact"
-HANGS = Finding(
+HANGS = KnownError(
     title="an election in a loop hangs",
     driver="SwiftShader",
     seen=("156.0",),
@@ -32,7 +32,7 @@ HANGS = Finding(
 
 
 @pytest.fixture
-def known(monkeypatch) -> list[Finding]:
+def known(monkeypatch) -> list[KnownError]:
     """The known errors of drivers, which a test sets; at first one hang of SwiftShader."""
     table = [HANGS]
     monkeypatch.setattr(findings, "all_findings", lambda: tuple(table))
@@ -72,7 +72,7 @@ class TestKnownHangs:
         assert held["count"] == len(loops())
         outcomes = RunOutcomes(found)
         assert outcomes.success
-        assert {outcomes.by_case[name] for name in loops()} == {Outcome.SKIP}
+        assert {outcomes.by_case[name] for name in loops()} == {ExpectationOutcome.SKIP}
 
     def test_they_run_on_request_also_in_a_resumed_run(self, tmp_path, known) -> None:
         first = run(tmp_path)
@@ -87,7 +87,7 @@ class TestKnownHangs:
     )
     def test_cases_of_other_drivers_and_other_errors_run(self, tmp_path, known, change) -> None:
         known[:] = [
-            Finding(**{name: change.get(name, getattr(HANGS, name)) for name in HANGS.__struct_fields__})
+            KnownError(**{name: change.get(name, getattr(HANGS, name)) for name in HANGS.__struct_fields__})
         ]
         found = run(tmp_path)
         assert not found.not_run
@@ -178,7 +178,7 @@ def test_a_hanging_barrier_stops_its_kind_in_its_stage_and_in_its_pattern(
 
 def test_a_hang_by_a_known_error_stops_all_its_cases(known) -> None:
     known[:] = [
-        Finding("slow", "SwiftShader", ("1.0",), "", "slow", filter=("reconvergence.*",), text="no end")
+        KnownError("slow", "SwiftShader", ("1.0",), "", "slow", filter=("reconvergence.*",), text="no end")
     ]
     names = [case.name for case in select(("reconvergence.*",))][:2]
     for detail, runs in (("no end in 2 s", False), ("another reason", True)):

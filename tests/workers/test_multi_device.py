@@ -20,7 +20,7 @@ from vkgroup.conformance.run import Setup
 from vkgroup.device import Capabilities, DeviceInfo, discovery
 from vkgroup.workers import multi_device, scheduler, worker_process
 from vkgroup.workers.opening import select as select_device
-from vkgroup.workers.retry import Outcome, Retry
+from vkgroup.workers.retry import BatchOutcome, Retry
 from vkgroup.workers.scheduler import LocalScheduler, model_of, pass_on, read_capabilities
 
 GPU = DeviceInfo("/i.json", "nvidia", 0, "NVIDIA H200", "discrete_gpu", "NVIDIA", "5", (1, 4, 0), "ab", 32)
@@ -149,9 +149,9 @@ class FakeBackend:
         self._retry = retry
         return True
 
-    def take(self, seconds: float) -> Outcome | None:
+    def take(self, seconds: float) -> BatchOutcome | None:
         retry, self._retry = self._retry, None
-        return None if retry is None else Outcome(retry, [])
+        return None if retry is None else BatchOutcome(retry, [])
 
     def close(self) -> None: ...
 
@@ -319,7 +319,7 @@ def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch, by_enviro
     shown = []
     found = {"a": 0, "b": 1, "c": 0}
     made = [
-        multi_device.Target(name, name, GPU, LocalScheduler((GPU,), 1, Capabilities(name, "cpu")))
+        multi_device.RunTarget(name, name, GPU, LocalScheduler((GPU,), 1, Capabilities(name, "cpu")))
         for name in found
     ]
 

@@ -11,7 +11,7 @@ from vkgroup.conformance import Status, select
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.run import Setup, compile_batch
 from vkgroup.device import Capabilities
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.workers.opening import select as select_device
 from vkgroup.workers.scheduler import LocalScheduler
 
@@ -45,7 +45,7 @@ def test_batches_alone_run_last() -> None:
     assert not any(result.detail for result in found)
 
 
-def test_batches_alone_run_in_their_order_where_nothing_is_executed(turnip: Driver) -> None:
+def test_batches_alone_run_in_their_order_where_nothing_is_executed(turnip: CachedDriver) -> None:
     first, second = batch(GUILTY), batch(VOTING)
     scheduler = LocalScheduler([select_device("turnip:740")], 1, Capabilities("fake", "discrete_gpu"))
     setup = Setup(select_device("turnip:740"), 0, 20.0, None, compile_batch)

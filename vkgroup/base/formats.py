@@ -9,7 +9,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Format:
+class TexelFormat:
     """A texel format."""
 
     name: str  # as in SPIR-V; also ``"D16"`` and ``"D32f"`` for depths, which no shader declares
@@ -42,7 +42,7 @@ class Format:
         return self.name.startswith("D")
 
 
-def _equal_channels() -> list[Format]:
+def _equal_channels() -> list[TexelFormat]:
     """Return the formats with one, two and four channels of the same type."""
     kinds = [
         (f"{bits}{suffix}", f"{bits}", vulkan, f"{letter}{bits // 8}", numeric)
@@ -56,7 +56,7 @@ def _equal_channels() -> list[Format]:
         for bits in widths
     ]
     return [
-        Format(
+        TexelFormat(
             prefix + name,
             f"VK_FORMAT_{''.join(f'{letter}{bits}' for letter in prefix.upper())}_{vulkan}",
             np.dtype(dtype),
@@ -71,24 +71,26 @@ def _equal_channels() -> list[Format]:
 _WORD = np.dtype(np.uint32)
 
 _OTHERS = (
-    Format("R64ui", "VK_FORMAT_R64_UINT", np.dtype(np.uint64), 1, "uint"),
-    Format("R64i", "VK_FORMAT_R64_SINT", np.dtype(np.int64), 1, "int"),
-    Format("R11fG11fB10f", "VK_FORMAT_B10G11R11_UFLOAT_PACK32", _WORD, 1, "float", (11, 11, 10)),
-    Format("Rgb10A2", "VK_FORMAT_A2B10G10R10_UNORM_PACK32", _WORD, 1, "unorm", (10, 10, 10, 2)),
-    Format("Rgb10a2ui", "VK_FORMAT_A2B10G10R10_UINT_PACK32", _WORD, 1, "uint", (10, 10, 10, 2)),
-    Format("D16", "VK_FORMAT_D16_UNORM", np.dtype(np.uint16), 1, "unorm"),
-    Format("D32f", "VK_FORMAT_D32_SFLOAT", np.dtype(np.float32), 1, "float"),
+    TexelFormat("R64ui", "VK_FORMAT_R64_UINT", np.dtype(np.uint64), 1, "uint"),
+    TexelFormat("R64i", "VK_FORMAT_R64_SINT", np.dtype(np.int64), 1, "int"),
+    TexelFormat("R11fG11fB10f", "VK_FORMAT_B10G11R11_UFLOAT_PACK32", _WORD, 1, "float", (11, 11, 10)),
+    TexelFormat("Rgb10A2", "VK_FORMAT_A2B10G10R10_UNORM_PACK32", _WORD, 1, "unorm", (10, 10, 10, 2)),
+    TexelFormat("Rgb10a2ui", "VK_FORMAT_A2B10G10R10_UINT_PACK32", _WORD, 1, "uint", (10, 10, 10, 2)),
+    TexelFormat("D16", "VK_FORMAT_D16_UNORM", np.dtype(np.uint16), 1, "unorm"),
+    TexelFormat("D32f", "VK_FORMAT_D32_SFLOAT", np.dtype(np.float32), 1, "float"),
 )
 
-FORMATS: dict[str, Format] = {entry.name: entry for entry in (*_equal_channels(), *_OTHERS)}
+FORMATS: dict[str, TexelFormat] = {entry.name: entry for entry in (*_equal_channels(), *_OTHERS)}
 """All formats by name, in the order in which `fitting` tries them."""
 
 
-def fitting(dtype: np.dtype[Any], components: int, kind: str | None, *, depth: bool = False) -> Format | None:
+def fitting(
+    dtype: np.dtype[Any], components: int, kind: str | None, *, depth: bool = False
+) -> TexelFormat | None:
     """Return the first format for texels of `components` elements; None if no unpacked format fits.
 
-    `kind` is the type that the shader reads (`Format.kind`), or None if the shader is unknown. `depth` says
-    whether the shader compares depths.
+    `kind` is the type that the shader reads (`TexelFormat.kind`), or None if the shader is unknown. `depth`
+    says     whether the shader compares depths.
     """
     for entry in FORMATS.values():
         same = (entry.dtype, entry.components) == (dtype, components) and not entry.packed
@@ -97,7 +99,7 @@ def fitting(dtype: np.dtype[Any], components: int, kind: str | None, *, depth: b
     return None
 
 
-def find(name: str) -> Format | None:
+def find(name: str) -> TexelFormat | None:
     """Return a format by its SPIR-V or GLSL name (``"R32ui"``, ``"rgba8_snorm"``); None if unknown."""
     wanted = name.lower().replace("_", "")
     return next((entry for entry in FORMATS.values() if entry.name.lower() == wanted), None)

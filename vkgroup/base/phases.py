@@ -28,7 +28,7 @@ class DeadlineReached(KeyboardInterrupt):
     """The time of the command, or of one of its configurations, is over; it ends as after Ctrl-C."""
 
 
-class Owner(IntEnum):
+class CodeOwner(IntEnum):
     """The owner of the code that a phase executes; the value is the exit code if the phase does not end."""
 
     EXECUTION = 1
@@ -40,11 +40,11 @@ class Owner(IntEnum):
 
 
 @dataclass(frozen=True)
-class Status:
+class CommandStatus:
     """The status of a command."""
 
     phase: str = "starting"
-    owner: Owner = Owner.HOST
+    owner: CodeOwner = CodeOwner.HOST
     device: str = ""  # name and driver of the device that the process has opened; empty without one
     seconds: float = math.inf  # the time limit, as it was given
     option: bool = True  # whether --timeout sets it
@@ -55,15 +55,15 @@ class Status:
     @property
     def late(self) -> str:
         """The sentence on a deadline that was reached."""
-        where = f" on {self.device}" if self.device and self.owner is not Owner.HOST else ""
+        where = f" on {self.device}" if self.device and self.owner is not CodeOwner.HOST else ""
         return f"no end within {self.seconds:g} s, while {self.phase}{where}"
 
 
-_status = Status()
+_status = CommandStatus()
 _file: int | None = None
 
 
-def status() -> Status:
+def status() -> CommandStatus:
     """Return the status of this process."""
     return _status
 
@@ -77,7 +77,7 @@ def update(**changes: object) -> None:
 
 
 @contextmanager
-def phase(name: str, owner: Owner = Owner.HOST) -> Iterator[None]:
+def phase(name: str, owner: CodeOwner = CodeOwner.HOST) -> Iterator[None]:
     """Name the phase of the block, for example ``"compiling sum.comp"``.
 
     The phase in which the deadline was reached stays, because the message on it names the phase.
@@ -109,7 +109,7 @@ def limited(seconds: float) -> Iterator[None]:
         update(**before)
 
 
-def share(file: int | None, first: Status = Status()) -> None:
+def share(file: int | None, first: CommandStatus = CommandStatus()) -> None:
     """Begin with a status, which is written to a file from now on; None is no file."""
     global _file
     _file = file
@@ -149,7 +149,7 @@ def to_inherit() -> dict[str, str]:
     return {SHARED: str(_file)}
 
 
-def _write(file: int, current: Status) -> None:
+def _write(file: int, current: CommandStatus) -> None:
     code = "" if current.exit_code is None else str(current.exit_code)
     numbers = (current.seconds, current.deadline, int(current.option), int(current.owner), code)
     head = map(str, numbers)
@@ -158,16 +158,16 @@ def _write(file: int, current: Status) -> None:
     os.pwrite(file, data[:_SIZE].ljust(_SIZE, b"\0"), 0)
 
 
-def read(file: int) -> Status:
+def read(file: int) -> CommandStatus:
     """Return the status in a shared file; the first status if nothing was written."""
     fields = os.pread(file, _SIZE, 0).decode(errors="replace").split(_SEPARATOR)
     if len(fields) < 8:
-        return Status()
+        return CommandStatus()
     seconds, deadline, option, owner, code, name, device, folder = fields[:8]
     try:
-        return Status(
+        return CommandStatus(
             phase=name,
-            owner=Owner(int(owner)),
+            owner=CodeOwner(int(owner)),
             device=device,
             seconds=float(seconds),
             option=option == "1",
@@ -176,4 +176,4 @@ def read(file: int) -> Status:
             exit_code=int(code) if code else None,
         )
     except ValueError:  # the child writes at this moment; the next look reads it whole
-        return Status()
+        return CommandStatus()

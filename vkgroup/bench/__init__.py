@@ -1,13 +1,21 @@
 """Benchmarks: subgroup operations compared with shared-memory alternatives and other packages."""
 
 from vkgroup.bench.definition import (
-    Candidate,
-    Case,
+    BenchmarkCandidate,
+    BenchmarkCase,
     Data,
     Definition,
     Peer,
-    Prepared,
+    PreparedCandidate,
     powers_of_two,
 )
 
-__all__ = ["Candidate", "Case", "Data", "Definition", "Peer", "Prepared", "powers_of_two"]
+__all__ = [
+    "BenchmarkCandidate",
+    "BenchmarkCase",
+    "Data",
+    "Definition",
+    "Peer",
+    "PreparedCandidate",
+    "powers_of_two",
+]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench.definition import Arrays, Data, Prepared
+from vkgroup.bench.definition import Arrays, Data, PreparedCandidate
 from vkgroup.device.cuda import find_device
 from vkgroup.dispatch import Device
 
@@ -50,7 +50,7 @@ class ArrayPeer(ABC):
     def array_device(self, device: Device) -> ArrayDevice:
         """Return the package's own name or object for the same device."""
 
-    def prepare(self, device: Device, function: Function, data: Data) -> Prepared:
+    def prepare(self, device: Device, function: Function, data: Data) -> PreparedCandidate:
         """Copy a set of inputs to the device, ready for `function`."""
         return PreparedArrays(self.module(), self.array_device(device), function, data)
 
@@ -106,7 +106,7 @@ class ArrayDevice(ABC):
 
 
 class PreparedArrays:
-    """A function with its inputs on the device; see `vkgroup.bench.definition.Prepared`."""
+    """A function with its inputs on the device; see `vkgroup.bench.definition.PreparedCandidate`."""
 
     def __init__(self, module: Any, device: ArrayDevice, function: Function, data: Data) -> None:
         self._module, self._device, self._function = module, device, function

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import (
     DeviceLost,
     DispatchTimeout,
@@ -20,17 +20,24 @@ from vkgroup.base.errors import (
     describe,
     is_device_error,
 )
-from vkgroup.bench.definition import Candidate, Case, Data, Peer, Prepared, Recordable
-from vkgroup.bench.plans import Inputs, PlanCandidate
-from vkgroup.bench.timing import Trial, verify
+from vkgroup.bench.definition import (
+    BenchmarkCandidate,
+    BenchmarkCase,
+    Data,
+    Peer,
+    PreparedCandidate,
+    Recordable,
+)
+from vkgroup.bench.plans import BenchmarkInputs, PlanCandidate
+from vkgroup.bench.timing import TimingTrial, verify
 from vkgroup.dispatch import Device
 
-Prepare = Callable[[Data], Prepared]
+Prepare = Callable[[Data], PreparedCandidate]
 """Function that prepares a candidate on a set of data."""
 
 
 @dataclass(eq=False)
-class Candidates(Closing):
+class Candidates(Closeable):
     """The candidates of a case that can still be timed: `trials`, by name, variants first.
 
     `tuned`: a sweep chose the tuning values, which a kernel may reject. `wrong` has the errors of candidates
@@ -38,17 +45,17 @@ class Candidates(Closing):
     """
 
     device: Device
-    case: Case
+    case: BenchmarkCase
     rng: np.random.Generator
     peers: dict[str, Peer]
     tuned: bool = False
-    trials: dict[str, Trial] = field(default_factory=dict)
+    trials: dict[str, TimingTrial] = field(default_factory=dict)
     wrong: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._stack = ExitStack()
-        self._inputs = self._stack.enter_context(Inputs(self.device))
+        self._inputs = self._stack.enter_context(BenchmarkInputs(self.device))
         self._prepare: dict[str, Prepare] = {}
         self._data: list[Data] = []
 
@@ -85,7 +92,7 @@ class Candidates(Closing):
         self.trials.clear()
         self._stack.close()
 
-    def _start_variant(self, name: str, make: Callable[[], Recordable | Candidate]) -> None:
+    def _start_variant(self, name: str, make: Callable[[], Recordable | BenchmarkCandidate]) -> None:
         variant = make()
         if isinstance(variant, Recordable):
             variant = PlanCandidate(self.device, variant, self._inputs)
@@ -93,19 +100,19 @@ class Candidates(Closing):
 
     def _start(self, name: str, clock: str, prepare: Prepare) -> None:
         self._prepare[name] = prepare
-        self.trials[name] = Trial(name, clock, [], [])
+        self.trials[name] = TimingTrial(name, clock, [], [])
         self._add(name, self._data[0])
 
     def _add(self, name: str, data: Data) -> None:
         """Prepare a candidate on a set of data, and verify it on this set."""
         prepared = self._prepare[name](data)
         self._stack.callback(prepared.close)
-        self._verify(name, Trial(name, "", [prepared], [data]))
+        self._verify(name, TimingTrial(name, "", [prepared], [data]))
         if name in self.trials:
             trial = self.trials[name]
             trial.prepared, trial.data = [*trial.prepared, prepared], [*trial.data, data]
 
-    def _verify(self, name: str, trial: Trial) -> None:
+    def _verify(self, name: str, trial: TimingTrial) -> None:
         message = verify(trial)
         if message is not None:
             self._reject(name, message)

@@ -21,7 +21,7 @@ _CONTEXT = ("device", "driver_name", "driver_info", "driver_version", "vkgroup_v
 
 
 @dataclass(frozen=True)
-class Change:
+class RowChange:
     """One row in both runs, with times in `unit` (``"s"``, ``"cycles"``, …)."""
 
     name: str
@@ -50,7 +50,7 @@ class Change:
 class Comparison:
     """Comparison of two runs."""
 
-    changes: tuple[Change, ...]  # rows in both runs, in the order of the old run
+    changes: tuple[RowChange, ...]  # rows in both runs, in the order of the old run
     #: `missing`, `added`: rows only in the old run, and only in the new run.
     missing: tuple[str, ...]
     added: tuple[str, ...]
@@ -178,7 +178,7 @@ def between(
     }
     wrong = runs[1].wrong
     return Comparison(
-        tuple(Change(name, old[name], new[name], units.get(name, "s")) for name in old if name in new),
+        tuple(RowChange(name, old[name], new[name], units.get(name, "s")) for name in old if name in new),
         tuple(name for name in old if name not in new),
         tuple(name for name in new if name not in old),
         wrong,

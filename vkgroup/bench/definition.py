@@ -54,7 +54,7 @@ class Recordable(Protocol):
         """Record the work on buffers; buffers that are not passed are created."""
 
 
-class Prepared(Protocol):
+class PreparedCandidate(Protocol):
     """A candidate with one set of inputs on the device, ready to run many times."""
 
     def overwrite_outputs(self) -> None:
@@ -71,12 +71,12 @@ class Prepared(Protocol):
 
 
 @runtime_checkable
-class Candidate(Protocol):
+class BenchmarkCandidate(Protocol):
     """Work other than a plan that can be timed, with its own clock and its own way to run."""
 
     clock: str  # name of the clock, for the output (``"shader clock"``)
 
-    def prepare(self, data: Data) -> Prepared:
+    def prepare(self, data: Data) -> PreparedCandidate:
         """Prepare a run on a set of inputs; raise `Unsupported` if the device cannot run it."""
 
 
@@ -86,7 +86,7 @@ class Peer(Protocol):
     The method `available` imports the package.
     """
 
-    name: str  # name, as in the keys of `Case.peers`
+    name: str  # name, as in the keys of `BenchmarkCase.peers`
     clock: str  # name of the clock (``"CUDA events"``)
 
     def available(self, device: Device) -> str | None:
@@ -95,7 +95,7 @@ class Peer(Protocol):
     def version(self) -> str:
         """Return the package's version; called only if the package is available."""
 
-    def prepare(self, device: Device, function: Any, data: Data) -> Prepared:
+    def prepare(self, device: Device, function: Any, data: Data) -> PreparedCandidate:
         """Prepare a run of `function` on a set of inputs.
 
         `device`: vkgroup's device; the peer runs on the same one.
@@ -105,12 +105,12 @@ class Peer(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class BenchmarkCase:
     """A benchmark on one device at one size: work, data, and amount of work."""
 
-    #: Name (``"subgroup"``, ``"shared"``, or others) to a function that returns the plan, or a `Candidate`. A
-    #: variant that raises `Unsupported` is omitted, and the output gives the reason.
-    variants: Mapping[str, Callable[[], Recordable | Candidate]]
+    #: Name (``"subgroup"``, ``"shared"``, or others) to a function that returns the plan, or a
+    #: `BenchmarkCandidate`. A variant that raises `Unsupported` is omitted, and the output gives the reason.
+    variants: Mapping[str, Callable[[], Recordable | BenchmarkCandidate]]
     #: Function that creates a set of inputs from a generator. It is called several times if one set would
     #: stay in a cache.
     data: Callable[[np.random.Generator], Data]
@@ -129,7 +129,7 @@ class Case:
     #: `prepare`.
     peers: Mapping[str, Any] = field(default_factory=dict)
     pair: tuple[str, str] = PAIR  # two variants; the row's ratio is the second's time divided by the first's
-    unit: str = "s"  # unit of the times that `Prepared.time` returns: ``"s"``, ``"cycles"``, …
+    unit: str = "s"  # unit of the times that `PreparedCandidate.time` returns: ``"s"``, ``"cycles"``, …
 
     @property
     def ceilings(self) -> Mapping[str, float]:
@@ -144,7 +144,7 @@ class Case:
         return self.bytes if self.rate == "bytes" else self.operations
 
 
-Make = Callable[["Device", int, Mapping[str, Any]], Case]
+Make = Callable[["Device", int, Mapping[str, Any]], BenchmarkCase]
 """Function that makes a case from device, size and tuning; raises `Unsupported` if no variant can run."""
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.bench.row import Estimate, Row, Share, Timed, median_interval
-from vkgroup.bench.run import Result
+from vkgroup.bench.row import BenchmarkRow, CandidateTimes, Estimate, Share, median_interval
+from vkgroup.bench.run import BenchmarkResult
 
 REPETITIONS = 10
 """Number of repetitions of a row, which divide its rounds; the U test of compare.py needs at least 9."""
@@ -21,14 +21,14 @@ REPETITIONS = 10
 _NANOSECONDS = 1e9
 
 
-def to_json(result: Result, context: Mapping[str, object]) -> dict[str, Any]:
+def to_json(result: BenchmarkResult, context: Mapping[str, object]) -> dict[str, Any]:
     """Return the data of a run, with a context of `vkgroup.bench.machine.context`, for `json.dump`."""
     peers = {f"peer_{name}_version": text for name, text in result.peers.items()}
     entries = [*_rows(result), *_ceilings(result)]
     return {"context": {**context, **peers}, "benchmarks": entries}
 
 
-def _rows(result: Result) -> Iterator[dict[str, Any]]:
+def _rows(result: BenchmarkResult) -> Iterator[dict[str, Any]]:
     families = {name: index for index, name in enumerate(dict.fromkeys(row.name for row in result.rows))}
     for instance, row in enumerate(result.rows):
         indices = {"family_index": families[row.name], "per_family_instance_index": instance}
@@ -42,9 +42,9 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
             yield _without_time(row.label, "skipped", indices, text)
 
 
-def _ceilings(result: Result) -> Iterator[dict[str, Any]]:
+def _ceilings(result: BenchmarkResult) -> Iterator[dict[str, Any]]:
     """Yield each ceiling once, with the rounds of all rows that were timed with it."""
-    samples: dict[str, list[Timed]] = {}
+    samples: dict[str, list[CandidateTimes]] = {}
     for row in result.rows:
         for name, timed in row.ceilings.items():
             samples.setdefault(name, []).append(timed)
@@ -53,13 +53,15 @@ def _ceilings(result: Result) -> Iterator[dict[str, Any]]:
         estimate = median_interval(joined)
         amount = all_timed[0].rate * all_timed[0].time.median
         first = all_timed[0]
-        entry = Timed("", first.clock, joined, estimate, amount / estimate.median, first.counts)
-        row = Row(f"ceiling.{name}", "", 0)
+        entry = CandidateTimes("", first.clock, joined, estimate, amount / estimate.median, first.counts)
+        row = BenchmarkRow(f"ceiling.{name}", "", 0)
         indices = {"family_index": index, "per_family_instance_index": index}
         yield from _entries(row.name, entry, row, indices)
 
 
-def _entries(name: str, entry: Timed, row: Row, indices: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+def _entries(
+    name: str, entry: CandidateTimes, row: BenchmarkRow, indices: Mapping[str, int]
+) -> Iterator[dict[str, Any]]:
     """Yield the repetitions of one candidate and the statistics over them."""
     blocks = np.array_split(entry.samples, min(REPETITIONS, len(entry.samples)))
     # Use the median round of each repetition, so that one disturbed round does not affect it.
@@ -90,7 +92,7 @@ def _entries(name: str, entry: Timed, row: Row, indices: Mapping[str, int]) -> I
 
 
 def _aggregate(
-    name: str, aggregate: str, unit: str, common: Mapping[str, Any], entry: Timed
+    name: str, aggregate: str, unit: str, common: Mapping[str, Any], entry: CandidateTimes
 ) -> dict[str, Any]:
     return {
         "name": f"{name}_{aggregate}",
@@ -102,14 +104,14 @@ def _aggregate(
     }
 
 
-def _times(value: float, row: Row) -> dict[str, Any]:
+def _times(value: float, row: BenchmarkRow) -> dict[str, Any]:
     """Return the fields of a time; only seconds are converted, and the label names other units."""
     number = value * _NANOSECONDS if row.unit == "s" else value
     # The host only waits, so it has no CPU time of its own, but readers of the format require the field.
     return {"real_time": number, "cpu_time": number, "time_unit": "ns"}
 
 
-def _rates(value: float, row: Row, entry: Timed) -> dict[str, float]:
+def _rates(value: float, row: BenchmarkRow, entry: CandidateTimes) -> dict[str, float]:
     if row.unit != "s" or value <= 0:
         return {}
     if row.name.startswith("ceiling."):
@@ -118,14 +120,14 @@ def _rates(value: float, row: Row, entry: Timed) -> dict[str, float]:
     return {f"{name}_per_second": amount / value for name, amount in counted.items() if amount}
 
 
-def _label(row: Row, entry: Timed) -> str:
+def _label(row: BenchmarkRow, entry: CandidateTimes) -> str:
     words = [entry.clock] if row.unit == "s" else [f"{row.unit}, not ns", entry.clock]
     if row.rounds and not row.steady:
         words.append("not steady")
     return ", ".join(words)
 
 
-def _details(row: Row, entry: Timed) -> dict[str, Any]:
+def _details(row: BenchmarkRow, entry: CandidateTimes) -> dict[str, Any]:
     """Return values that have no field in Google's format, as counters of the median's entry."""
     factor = _NANOSECONDS if row.unit == "s" else 1.0
     details: dict[str, Any] = {

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.resources import bench
 from vkgroup.compiler.front_ends import compiler_name
 from vkgroup.device import Capabilities
@@ -97,7 +97,7 @@ def host_caches() -> list[dict[str, str | int]]:
     return caches
 
 
-class Eviction(Closing):
+class Eviction(Closeable):
     """Reads more memory than the cache holds. Reads leave no modified lines to write back later."""
 
     @abstractmethod

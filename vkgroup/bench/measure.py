@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import InvalidDispatch, OutOfMemory, Unsupported
 from vkgroup.bench.candidates import Candidates
 from vkgroup.bench.catalogue import CEILING
-from vkgroup.bench.definition import Case, Definition, Peer
+from vkgroup.bench.definition import BenchmarkCase, Definition, Peer
 from vkgroup.bench.machine import Cache, Eviction
-from vkgroup.bench.row import Row, Samples, Share, Timed, median_interval, ratio_interval
-from vkgroup.bench.timing import GpuLoad, Timings, Trial, sets_needed, time_rounds
+from vkgroup.bench.row import BenchmarkRow, CandidateTimes, Samples, Share, median_interval, ratio_interval
+from vkgroup.bench.timing import GpuLoad, Timings, TimingTrial, sets_needed, time_rounds
 from vkgroup.dispatch import Device
 
 _CPU_SECONDS = 0.02
@@ -44,10 +44,10 @@ class Ceiling:
     name: str
     amount: float
     counts: str
-    trial: Trial
+    trial: TimingTrial
 
 
-class Ceilings(Closing):
+class Ceilings(Closeable):
     """The ceilings of a run, each prepared when a row first needs it, and then kept until the end.
 
     Attributes
@@ -107,7 +107,7 @@ class Ceilings(Closing):
         if not trials:
             return None
         fastest = trials[0]
-        trial = Trial(f"{CEILING}{name}", fastest.clock, fastest.prepared, fastest.data, rotating=False)
+        trial = TimingTrial(f"{CEILING}{name}", fastest.clock, fastest.prepared, fastest.data, rotating=False)
         return Ceiling(name, case.amount, case.rate, trial)
 
     def _size(self, definition: Definition) -> int:
@@ -124,7 +124,7 @@ class Ceilings(Closing):
         ]
         return max(size, min(large, default=definition.sizes[-1]))
 
-    def _exceeds_cache(self, case: Case) -> bool:
+    def _exceeds_cache(self, case: BenchmarkCase) -> bool:
         return case.rate != "bytes" or case.bytes >= self._cache.evicting_bytes
 
 
@@ -176,7 +176,7 @@ def _last_within(sizes: Sequence[int], most: float) -> int:
 
 
 @dataclass(frozen=True)
-class Session:
+class BenchmarkSession:
     """Settings and resources that all rows of a run share; `seconds` is the duration of timed rounds."""
 
     device: Device
@@ -190,12 +190,14 @@ class Session:
     smoke: bool
 
 
-def measure(session: Session, definition: Definition, size: int, tuning: Mapping[str, Any]) -> Row:
+def measure(
+    session: BenchmarkSession, definition: Definition, size: int, tuning: Mapping[str, Any]
+) -> BenchmarkRow:
     """Measure one definition at one size and return its row; a candidate with wrong results has no time.
 
     Raises DeviceLost or DispatchTimeout: the device can no longer be used.
     """
-    row = Row(definition.name, definition.title, size, dict(tuning))
+    row = BenchmarkRow(definition.name, definition.title, size, dict(tuning))
     try:
         case = definition.make(session.device, size, tuning)
     except (Unsupported, OutOfMemory, InvalidDispatch) as error:
@@ -222,7 +224,7 @@ def measure(session: Session, definition: Definition, size: int, tuning: Mapping
         )
 
 
-def _timed(session: Session, row: Row, candidates: Candidates) -> Row:
+def _timed(session: BenchmarkSession, row: BenchmarkRow, candidates: Candidates) -> BenchmarkRow:
     """Time the candidates, verify them again, and return the row with times, ratios and shares."""
     case = candidates.case
     nbytes = candidates.input_bytes if case.bytes else 0
@@ -271,16 +273,20 @@ def _timed(session: Session, row: Row, candidates: Candidates) -> Row:
     )
 
 
-def _evaluated(trial: Trial, result: Timings, amount: float, counts: str, name: str) -> Timed:
+def _evaluated(trial: TimingTrial, result: Timings, amount: float, counts: str, name: str) -> CandidateTimes:
     """Return a candidate's samples with their median and its rate."""
     samples = result.samples[trial.name]
     estimate = median_interval(samples)
     rate = amount / estimate.median if estimate.median > 0 else 0.0
-    return Timed(name, trial.clock, samples, estimate, rate, counts)
+    return CandidateTimes(name, trial.clock, samples, estimate, rate, counts)
 
 
 def _share(
-    case: Case, ceiling: Ceiling, timed_ceilings: Mapping[str, Timed], samples: Samples, seed: int
+    case: BenchmarkCase,
+    ceiling: Ceiling,
+    timed_ceilings: Mapping[str, CandidateTimes],
+    samples: Samples,
+    seed: int,
 ) -> Share:
     """Return a candidate's share of a ceiling, from paired rounds."""
     factor = case.ceilings[ceiling.name] / ceiling.amount

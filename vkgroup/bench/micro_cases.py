@@ -34,7 +34,7 @@ CLUSTERS = (4, 16)
 
 
 @dataclass(frozen=True)
-class Argument:
+class MicroArgument:
     """An operand of a function other than the first."""
 
     name: str  # its part of the case's name; empty if there is only one choice
@@ -45,8 +45,8 @@ class Argument:
     least_size: int = 1  # the smallest subgroup size that it can be used with
 
 
-def _constant(value: Callable[[int], int], name: str = "", least_size: int = 1) -> Argument:
-    return Argument(
+def _constant(value: Callable[[int], int], name: str = "", least_size: int = 1) -> MicroArgument:
+    return MicroArgument(
         name, lambda size: f"{value(size)}u", lambda size: np.full(size, value(size), np.uint32), least_size
     )
 
@@ -66,26 +66,26 @@ def _permuted(size: int) -> LaneValues:
     return ((_lane(size) * 5 + 3) % size).astype(np.uint32)
 
 
-def _cluster(cluster: int) -> Argument:
-    return Argument(str(cluster), lambda size: f"{cluster}u", lambda size: cluster, cluster)
+def _cluster(cluster: int) -> MicroArgument:
+    return MicroArgument(str(cluster), lambda size: f"{cluster}u", lambda size: cluster, cluster)
 
 
 _MIDDLE = _constant(lambda size: size // 2)
 _ONE = _constant(lambda size: 1, least_size=2)
 # 5 is odd, so every lane is read exactly once. Hardware has no fast path for such a permutation.
-_PERMUTED = Argument("", lambda size: f"((lane * 5u + 3u) & {size - 1}u)", _permuted)
+_PERMUTED = MicroArgument("", lambda size: f"((lane * 5u + 3u) & {size - 1}u)", _permuted)
 
 #: Choices of an operand by its meaning.
-_CHOICES: dict[OperandKind, tuple[Argument, ...]] = {
+_CHOICES: dict[OperandKind, tuple[MicroArgument, ...]] = {
     OperandKind.ID: (_PERMUTED,),
-    OperandKind.INDEX: (Argument("", lambda size: "lane", _lane),),
+    OperandKind.INDEX: (MicroArgument("", lambda size: "lane", _lane),),
     # Some hardware has fast paths between neighboring lanes, but not between distant lanes.
     OperandKind.MASK: (
         _constant(lambda size: 1, "1", 2),
         _constant(lambda size: size // 2, "half", 4),
     ),
     OperandKind.DELTA: (_ONE,),
-    OperandKind.BALLOT: (Argument("", lambda size: "subsets", _partition),),
+    OperandKind.BALLOT: (MicroArgument("", lambda size: "subsets", _partition),),
     OperandKind.CLUSTER_SIZE: tuple(_cluster(cluster) for cluster in CLUSTERS),
 }
 
@@ -98,12 +98,12 @@ _CHOICES_OF = {
 
 
 @dataclass(frozen=True)
-class Case:
+class MicroCase:
     """One function with one type of its first operand, and one choice of the other operands."""
 
     operation: Operation
     type: GlslType
-    arguments: tuple[Argument, ...] = ()
+    arguments: tuple[MicroArgument, ...] = ()
 
     @property
     def name(self) -> str:
@@ -124,31 +124,31 @@ class Case:
         quads = self.operation.category in (Category.QUAD, ExtendedCategory.QUAD_CONTROL)
         return max((argument.least_size for argument in self.arguments), default=4 if quads else 1)
 
-    def with_components(self, components: int) -> Case:
+    def with_components(self, components: int) -> MicroCase:
         """Return the case with a number of components of its scalar, or itself if its type is fixed."""
         name = self.type.scalar.name
         if components > 1:
             name = f"{self.type.scalar.vector_prefix}{components}"
         fixed = len(self.operation.types) == 1
-        return self if fixed else Case(self.operation, TYPES[name], self.arguments)
+        return self if fixed else MicroCase(self.operation, TYPES[name], self.arguments)
 
 
-def _cases(operation: Operation) -> Iterator[Case]:
+def _cases(operation: Operation) -> Iterator[MicroCase]:
     types = [type_ for type_ in operation.types if type_.components == 1 or len(operation.types) == 1]
     if operation.category is ExtendedCategory.ARB_BALLOT:
         # SPV_KHR_shader_ballot: values of OpSubgroupReadInvocationKHR and similar instructions have 32 bits.
         types = [type_ for type_ in types if type_.scalar.bits == 32]
     # For subgroupClusteredRotate, the distance has one choice and the cluster size two.
-    choices: list[tuple[Argument, ...]] = [()]
+    choices: list[tuple[MicroArgument, ...]] = [()]
     for operand in operation.operands[1:]:
         values = _CHOICES_OF.get(operation.name) or _CHOICES[operand.kind]
         choices = [(*before, argument) for before in choices for argument in values]
     for type_ in types:
-        yield from (Case(operation, type_, arguments) for arguments in choices)
+        yield from (MicroCase(operation, type_, arguments) for arguments in choices)
 
 
 @cache
-def all_cases() -> tuple[Case, ...]:
+def all_cases() -> tuple[MicroCase, ...]:
     """Return every function with a result, for every scalar type that it accepts."""
     rows = (*OPERATIONS.values(), *EXTENDED_OPERATIONS.values())
     return tuple(case for row in rows if row.result is not None for case in _cases(row))
@@ -163,7 +163,7 @@ _UNDEFINED_ENDS = ("subgroupShuffleUp", "subgroupShuffleDown")
 """Functions with an undefined lane, which would make further lanes undefined along a chain."""
 
 
-def operands(case: Case, size: int, chains: int, generator: np.random.Generator) -> Array:
+def operands(case: MicroCase, size: int, chains: int, generator: np.random.Generator) -> Array:
     """Return the operands of a case: data whose sums and products are exact in any order.
 
     Returns
@@ -185,7 +185,7 @@ def operands(case: Case, size: int, chains: int, generator: np.random.Generator)
     return values
 
 
-def input_words(case: Case, values: Array) -> NDArray[np.uint32]:
+def input_words(case: MicroCase, values: Array) -> NDArray[np.uint32]:
     """Return the input words of a case: the planes of its operands, and its identity."""
     name = "And" if case.operation.name == "subgroupQuadAll" else case.operation.operator or "Or"
     operator = OPERATORS[name]
@@ -195,7 +195,7 @@ def input_words(case: Case, values: Array) -> NDArray[np.uint32]:
     return to_planes(np.concatenate([values.reshape(-1, case.type.components), last]), case.type).ravel()
 
 
-def applied(case: Case, values: Array) -> Lanes:
+def applied(case: MicroCase, values: Array) -> Lanes:
     """Apply a case's function once to the operands of each chain: (chains, size, components)."""
     chains, size, _ = values.shape
     active = np.ones((chains, size), np.bool_)
@@ -211,7 +211,7 @@ def applied(case: Case, values: Array) -> Lanes:
         return reference_of(case.operation.name)(*arguments)
 
 
-def can_step(case: Case) -> bool:
+def can_step(case: MicroCase) -> bool:
     """Return whether `stepped` determines the results of every device.
 
     Floats would become NaN and denormal numbers, which a device may change. Clusters and partitions are
@@ -228,7 +228,7 @@ def can_step(case: Case) -> bool:
     )
 
 
-def stepped(case: Case, values: Array, steps: int) -> Lanes:
+def stepped(case: MicroCase, values: Array, steps: int) -> Lanes:
     """Apply a case's function `steps` times; each operand is `next_operand` of the previous result."""
     result = applied(case, values)
     for _ in range(steps - 1):
@@ -249,7 +249,7 @@ def next_operand(base: Array, result: Array) -> Array:
     return following
 
 
-def wrong_mask(case: Case, results: Array, valid: Array, expected: Lanes) -> Array:
+def wrong_mask(case: MicroCase, results: Array, valid: Array, expected: Lanes) -> Array:
     """Return a mask of wrong results; float results of operators are compared as numbers.
 
     `results`, `valid`: (…, chains, size, components) results of a device, and whether each is a valid value

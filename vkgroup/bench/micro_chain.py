@@ -15,10 +15,17 @@ from numpy.typing import NDArray
 
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.bench import definition, micro_cases, micro_shared
-from vkgroup.bench.definition import Arrays, Data, Prepared
-from vkgroup.bench.micro_cases import Case, all_cases
-from vkgroup.bench.micro_clock import PreparedProgram, Program, clock_name, has_clock, required_size, unit
-from vkgroup.bench.micro_shader import KINDS, Entry, Shape, source
+from vkgroup.bench.definition import Arrays, Data, PreparedCandidate
+from vkgroup.bench.micro_cases import MicroCase, all_cases
+from vkgroup.bench.micro_clock import (
+    PreparedProgram,
+    TimedProgram,
+    clock_name,
+    has_clock,
+    required_size,
+    unit,
+)
+from vkgroup.bench.micro_shader import KINDS, ChainShape, MicroEntry, source
 from vkgroup.dispatch import Device, Pipeline
 from vkgroup.kernels.pipelines import full_subgroups, subgroup_size
 from vkgroup.programs.glsl_types import from_planes, planes
@@ -32,30 +39,30 @@ _FEED_TIMES = 5
 
 
 @dataclass(frozen=True)
-class Options:
+class ChainOptions:
     """Tuning values of a chain; `together`: similar functions share a shader."""
 
-    shape: Shape = field(default_factory=Shape)
+    shape: ChainShape = field(default_factory=ChainShape)
     subgroups: int = _MOST_SUBGROUPS
     samples: int = 8
     together: bool = True
 
     @classmethod
-    def of(cls, device: Device, tuning: Mapping[str, Any]) -> Options:
-        """Return the options for a device; `tuning` sets attributes of this class and of `Shape`.
+    def of(cls, device: Device, tuning: Mapping[str, Any]) -> ChainOptions:
+        """Return the options for a device; `tuning` sets attributes of this class and of `ChainShape`.
 
         A CPU driver runs the subgroups of a workgroup in sequence and needs milliseconds to compile each
         call. On such a device, loops are unrolled less, and each function has its own shader.
         """
         small = not device.capabilities.is_gpu
         shape = {"unroll": 2, "chains": 2, "throughput_unroll": 2} if small else {}
-        shape |= {name: tuning[name] for name in Shape.__dataclass_fields__ if name in tuning}
+        shape |= {name: tuning[name] for name in ChainShape.__dataclass_fields__ if name in tuning}
         if shape.get("unroll", 2) % 2 or shape.get("throughput_unroll", 2) % 2:
             raise InvalidDispatch(
                 "unroll and throughput_unroll must be even; see vkgroup.bench.micro_shader."
             )
         most = tuning.get("subgroups", 4 if small else _MOST_SUBGROUPS)
-        return cls(Shape(**shape), most, tuning.get("samples", 4 if small else 8), not small)
+        return cls(ChainShape(**shape), most, tuning.get("samples", 4 if small else 8), not small)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,26 +73,26 @@ class SeededData(Data):
 
 
 @dataclass(frozen=True)
-class Batch:
+class MicroBatch:
     """Functions of one type that share a shader."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[MicroEntry, ...]
     words: NDArray[np.uint32]
     operands: Mapping[str, NDArray[Any]]
 
-    def index(self, case: Case, kind: str) -> int:
+    def index(self, case: MicroCase, kind: str) -> int:
         """Return the index of an entry in the shader."""
         return [(entry.case.name, entry.kind) for entry in self.entries].index((case.name, kind))
 
 
-def _requirements(case: Case) -> tuple[object, ...]:
+def _requirements(case: MicroCase) -> tuple[object, ...]:
     """Return the requirements of a case; a device supports all cases with equal requirements, or none."""
     operation = case.operation
     name = operation.name if "Rotate" in operation.name else ""
     return operation.category, operation.group_operation, name, case.type.scalar
 
 
-def _similar_cases(case: Case, size: int) -> list[Case]:
+def _similar_cases(case: MicroCase, size: int) -> list[MicroCase]:
     """Return the cases of the same type with equal requirements, including the case itself."""
     components = case.type.components if len(case.operation.types) > 1 else 1
     similar = (
@@ -96,10 +103,10 @@ def _similar_cases(case: Case, size: int) -> list[Case]:
     return [other for other in similar if other.type == case.type]
 
 
-def make_batch(case: Case, size: int, options: Options, seed: int) -> Batch:
+def make_batch(case: MicroCase, size: int, options: ChainOptions, seed: int) -> MicroBatch:
     """Return the batch of a case at a subgroup size, with operands made from a seed."""
     generator = np.random.default_rng(seed)
-    entries: list[Entry] = []
+    entries: list[MicroEntry] = []
     words: list[NDArray[np.uint32]] = []
     operands = {}
     for member in _similar_cases(case, size) if options.together else [case]:
@@ -107,14 +114,16 @@ def make_batch(case: Case, size: int, options: Options, seed: int) -> Batch:
         operands[member.name] = micro_cases.operands(member, size, options.shape.chains, generator)
         words.append(micro_cases.input_words(member, operands[member.name]))
         kinds = [kind for kind in KINDS if kind != "shared" or micro_shared.has_alternative(member)]
-        entries += [Entry(member, kind, offset) for kind in kinds]
-    return Batch(tuple(entries), np.concatenate(words), operands)
+        entries += [MicroEntry(member, kind, offset) for kind in kinds]
+    return MicroBatch(tuple(entries), np.concatenate(words), operands)
 
 
 _PIPELINES: WeakKeyDictionary[Device, dict[Any, Pipeline]] = WeakKeyDictionary()
 
 
-def _pipeline(device: Device, batch: Batch, size: int, shape: Shape, workgroup: int, many: bool) -> Pipeline:
+def _pipeline(
+    device: Device, batch: MicroBatch, size: int, shape: ChainShape, workgroup: int, many: bool
+) -> Pipeline:
     """Return the pipeline of a batch, created once per device."""
     text = source(batch.entries, size, shape, clock=has_clock(device.capabilities))
     cache = _PIPELINES.setdefault(device, {})
@@ -129,7 +138,7 @@ def _pipeline(device: Device, batch: Batch, size: int, shape: Shape, workgroup: 
     return cache[key]
 
 
-class Chain:
+class MicroChain:
     """Chains of a function, or of its alternative through shared memory (``"subgroup"``, ``"shared"``).
 
     `many`: whether to measure throughput (several chains in many subgroups) instead of latency (one chain in
@@ -138,13 +147,13 @@ class Chain:
     """
 
     def __init__(
-        self, device: Device, case: Case, kind: str, many: bool, steps: int, options: Options
+        self, device: Device, case: MicroCase, kind: str, many: bool, steps: int, options: ChainOptions
     ) -> None:
         self._device, self._case, self._kind, self._many = device, case, kind, many
         self._steps, self._options = steps, options
         self.clock = clock_name(device)
 
-    def prepare(self, data: Data) -> Prepared:
+    def prepare(self, data: Data) -> PreparedCandidate:
         """Compile the batch and prepare the program of the case."""
         assert isinstance(data, SeededData), "the data of this case"
         prepared = PreparedProgram(self._device, self._program(self._kind, data.seed), _STEPPED_ROUNDS)
@@ -154,14 +163,14 @@ class Chain:
             feed.close()
         return prepared
 
-    def _program(self, kind: str, seed: int) -> Program:
+    def _program(self, kind: str, seed: int) -> TimedProgram:
         size, shape = subgroup_size(self._device), self._options.shape
         batch = make_batch(self._case, size, self._options, seed)
         workgroup = workgroup_of(self._device, self._case, self._options.subgroups) if self._many else size
         groups = workgroup // size
         unroll = shape.throughput_unroll if self._many else shape.unroll
         chains = shape.chains if self._many else 1
-        return Program(
+        return TimedProgram(
             _pipeline(self._device, batch, size, shape, workgroup, self._many),
             batch.words,
             chains * planes(self._case.result) * workgroup,
@@ -173,7 +182,7 @@ class Chain:
         )
 
 
-def workgroup_of(device: Device, case: Case, most: int) -> int:
+def workgroup_of(device: Device, case: MicroCase, most: int) -> int:
     """Return the invocations of a workgroup for throughput: full subgroups, at most `most` of them."""
     size, limits = subgroup_size(device), device.capabilities.limits
     # Shared memory of exchanges of the type, and of ballots (three ballots of four words per subgroup).
@@ -183,7 +192,9 @@ def workgroup_of(device: Device, case: Case, most: int) -> int:
     return size * max(min(most, room, fitting // size), 1)
 
 
-def _problem(case: Case, words: NDArray[np.uint32], chains: int, size: int, expected: Lanes) -> str | None:
+def _problem(
+    case: MicroCase, words: NDArray[np.uint32], chains: int, size: int, expected: Lanes
+) -> str | None:
     """Return the first error in the results of all subgroups, or None."""
     result = case.result
     by_plane = words.reshape(chains, planes(result), -1).transpose(1, 0, 2)
@@ -204,7 +215,7 @@ def _problem(case: Case, words: NDArray[np.uint32], chains: int, size: int, expe
     )
 
 
-def _verifier(case: Case, size: int, options: Options, seed: int, many: bool) -> Any:
+def _verifier(case: MicroCase, size: int, options: ChainOptions, seed: int, many: bool) -> Any:
     """Return the function that verifies the outputs of a chain, for `Data.verify`."""
     shape = options.shape
     chains = shape.chains if many else 1
@@ -226,15 +237,15 @@ def _verifier(case: Case, size: int, options: Options, seed: int, many: bool) ->
 
 
 def make_case(
-    device: Device, case: Case, many: bool, steps: int, tuning: Mapping[str, Any]
-) -> definition.Case:
+    device: Device, case: MicroCase, many: bool, steps: int, tuning: Mapping[str, Any]
+) -> definition.BenchmarkCase:
     """Return the benchmark of a function on a device; raise `Unsupported` if its subgroups are too small.
 
-    `many`, `steps`: see `Chain`.
-    `tuning`: ``"components"`` of the case's type, and attributes of `Options` and `Shape`.
+    `many`, `steps`: see `MicroChain`.
+    `tuning`: ``"components"`` of the case's type, and attributes of `ChainOptions` and `ChainShape`.
     """
     case = case.with_components(tuning.get("components", case.type.components))
-    size, options = subgroup_size(device), Options.of(device, tuning)
+    size, options = subgroup_size(device), ChainOptions.of(device, tuning)
     if size < case.least_size:
         raise Unsupported(
             f"{case.name} needs subgroups of at least {case.least_size} lanes; {device.name} has {size}.",
@@ -242,14 +253,14 @@ def make_case(
         )
 
     def candidate(kind: str) -> Any:
-        return lambda: Chain(device, case, kind, many, steps, options)
+        return lambda: MicroChain(device, case, kind, many, steps, options)
 
     def data(generator: np.random.Generator) -> Data:
         seed = int(generator.integers(1 << 31))
         return SeededData({}, verify=_verifier(case, size, options, seed, many), seed=seed)
 
     kinds = ["subgroup"] + ["shared"] * micro_shared.has_alternative(case)
-    return definition.Case(
+    return definition.BenchmarkCase(
         variants={kind: candidate(kind) for kind in kinds},
         data=data,
         bytes=0,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.base.resources import bench
-from vkgroup.bench.definition import Arrays, Data, Prepared
+from vkgroup.bench.definition import Arrays, Data, PreparedCandidate
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Device, Pipeline
 from vkgroup.kernels.pipelines import full_subgroups, subgroup_size
@@ -59,7 +59,7 @@ def required_size(device: Device) -> int | None:
 
 
 @dataclass(frozen=True)
-class Program:
+class TimedProgram:
     """One program to be timed."""
 
     pipeline: Pipeline  # pipeline with the interface that the module's docstring describes
@@ -73,13 +73,13 @@ class Program:
 
 
 class PreparedProgram:
-    """A program with its buffers on a device, ready to be timed; see `vkgroup.bench.definition.Prepared`.
+    """A program with its buffers on a device, ready to be timed: a `PreparedCandidate`.
 
     `stepped_rounds` is the number of rounds of an additional run with all bits of `zero` set, whose outputs
     are part of `outputs`; 0: no such run.
     """
 
-    def __init__(self, device: Device, program: Program, stepped_rounds: int = 0) -> None:
+    def __init__(self, device: Device, program: TimedProgram, stepped_rounds: int = 0) -> None:
         self._program, self._stepped = program, stepped_rounds
         self._clocked = has_clock(device.capabilities)
         self._outputs = device.buffer(np.zeros(max(program.output_words, 1), np.uint32))
@@ -154,8 +154,8 @@ class PreparedProgram:
 class TimedShader:
     """A shader file of ``bench/shaders`` and the parameters of its runs in a single workgroup.
 
-    `steps`, `which`, `rounds` and `stepped_rounds` are those of `Program` and `PreparedProgram`; CPU drivers
-    use a fraction of the rounds and samples.
+    `steps`, `which`, `rounds` and `stepped_rounds` are those of `TimedProgram` and `PreparedProgram`; CPU
+    drivers use a fraction of the rounds and samples.
     """
 
     file: str
@@ -175,7 +175,7 @@ class ShaderCandidate:
         self._inputs = np.zeros(1, np.uint32) if inputs is None else inputs
         self.clock = clock_name(device)
 
-    def prepare(self, data: Data) -> Prepared:
+    def prepare(self, data: Data) -> PreparedCandidate:
         """Compile the shader and prepare its run."""
         device, shader = self._device, self._shader
         defines: dict[str, Any] = dict(shader.defines)
@@ -190,7 +190,7 @@ class ShaderCandidate:
         )
         # On a CPU a step costs much more than reading the clock, so few rounds are sufficient.
         divisor = 1 if device.capabilities.is_gpu else 4
-        program = Program(
+        program = TimedProgram(
             pipeline,
             self._inputs,
             shader.workgroup,

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from string import Template
 
 from vkgroup.bench import micro_shared
-from vkgroup.bench.micro_cases import SUBSETS, Case
+from vkgroup.bench.micro_cases import SUBSETS, MicroCase
 from vkgroup.conformance.intrinsics import EXTENSION, intrinsic_of
 from vkgroup.programs.glsl_types import planes, reader, writer
 from vkgroup.spec.categories import Category
@@ -38,7 +38,7 @@ KINDS = ("subgroup", "shared", "feed")
 
 
 @dataclass(frozen=True)
-class Shape:
+class ChainShape:
     """Numbers of unrolled steps and of chains."""
 
     #: Steps of a single chain per round; even, so that the compiler knows which half of the memory is used.
@@ -48,10 +48,10 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Entry:
+class MicroEntry:
     """One function of the shader: a case and the kind of its chain."""
 
-    case: Case
+    case: MicroCase
     kind: str  # one of `KINDS`
     at: int  # index of the first word of the case in the inputs
 
@@ -127,7 +127,7 @@ _BY_INDEX = """    place = gl_LocalInvocationIndex;
     lane = place % SIZE;"""
 
 
-def _instruction(case: Case) -> str:
+def _instruction(case: MicroCase) -> str:
     """Return the declaration of a function by its instruction."""
     intrinsic = intrinsic_of(case.operation.name)
     assert intrinsic is not None
@@ -135,7 +135,7 @@ def _instruction(case: Case) -> str:
     return intrinsic.declaration(case.operation.name, case.result.name, operands)
 
 
-def _call(case: Case, size: int) -> str:
+def _call(case: MicroCase, size: int) -> str:
     """Return the GLSL of the function applied to ``x``."""
     arguments = [argument.glsl(size) for argument in case.arguments]
     if not case.operation.operands:
@@ -148,7 +148,7 @@ def _call(case: Case, size: int) -> str:
     return f"{name}({', '.join(arguments)})"
 
 
-def _apply(entry: Entry, size: int) -> str:
+def _apply(entry: MicroEntry, size: int) -> str:
     case = entry.case
     if entry.kind == "shared":
         return micro_shared.body(case, [argument.glsl(size) for argument in case.arguments])
@@ -159,7 +159,7 @@ def _apply(entry: Entry, size: int) -> str:
     return f"\n    return {_substitute(case.type, case.result, 'x')};"
 
 
-def _prologue(entry: Entry) -> str:
+def _prologue(entry: MicroEntry) -> str:
     lines = [_BY_INDEX if entry.kind == "shared" else _BY_SUBGROUP]
     case = entry.case
     if entry.kind == "shared":
@@ -177,7 +177,7 @@ def _prologue(entry: Entry) -> str:
     return "\n".join(lines)
 
 
-def _function(entry: Entry, number: int, size: int, shape: Shape) -> str:
+def _function(entry: MicroEntry, number: int, size: int, shape: ChainShape) -> str:
     type_, result, chains = entry.case.type, entry.case.result, range(shape.chains)
 
     def following(chain: int | str, turn: int) -> str:
@@ -218,7 +218,7 @@ def _lines(depth: int, lines: Iterable[str]) -> str:
     return "\n".join("    " * depth + line for line in lines)
 
 
-def _declarations(entries: Sequence[Entry]) -> str:
+def _declarations(entries: Sequence[MicroEntry]) -> str:
     """Return the declarations that the functions share, each once."""
     type_ = entries[0].case.type
     shared = [entry.case for entry in entries if entry.kind == "shared"]
@@ -237,7 +237,7 @@ def _declarations(entries: Sequence[Entry]) -> str:
     return "\n".join(lines)
 
 
-def _extensions(entries: Sequence[Entry], clock: bool) -> str:
+def _extensions(entries: Sequence[MicroEntry], clock: bool) -> str:
     names = {"GL_KHR_shader_subgroup_basic"}
     names |= {"GL_ARB_shader_clock"} if clock else set()
     for entry in entries:
@@ -257,7 +257,7 @@ def _extensions(entries: Sequence[Entry], clock: bool) -> str:
     return "\n".join(f"#extension {name} : require" for name in sorted(names))
 
 
-def source(entries: Sequence[Entry], size: int, shape: Shape, *, clock: bool) -> str:
+def source(entries: Sequence[MicroEntry], size: int, shape: ChainShape, *, clock: bool) -> str:
     """Return the shader of a batch, whose functions have one type; without a clock it writes no times."""
     functions = [_function(entry, number, size, shape) for number, entry in enumerate(entries)]
     cases = [f"    case {number}u: run_{number}(); break;" for number in range(len(entries))]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from string import Template
 
-from vkgroup.bench.micro_cases import Case
+from vkgroup.bench.micro_cases import MicroCase
 from vkgroup.spec.types import GlslType
 
 #: The lane to read from, as an expression of ``lane``, ``SIZE`` and the arguments {0} and {1}.
@@ -90,7 +90,7 @@ _SHIFT = Template("""
     return lane == 0u ? identity_$combine : below;""")
 
 
-def has_alternative(case: Case) -> bool:
+def has_alternative(case: MicroCase) -> bool:
     """Return whether a case has an alternative through shared memory.
 
     Functions that exchange no values between lanes (subgroupElect, functions of a ballot's bits) have none.
@@ -105,7 +105,7 @@ def has_alternative(case: Case) -> bool:
     return known or arithmetic
 
 
-def has_votes(case: Case) -> bool:
+def has_votes(case: MicroCase) -> bool:
     """Return whether the alternative of a case gathers ballots."""
     return case.operation.name in _VOTES or case.operation.name in _EQUALITIES
 
@@ -132,7 +132,7 @@ def combine(operator: str, type_: GlslType) -> str:
     return f"{name} {combine_name(operator, type_)}({name} a, {name} b) {{ return {value}; }}"
 
 
-def operators(case: Case) -> tuple[str, ...]:
+def operators(case: MicroCase) -> tuple[str, ...]:
     """Return the operators that the alternative of a case applies."""
     if case.operation.name in _QUADS:
         return (_QUADS[case.operation.name],)
@@ -145,7 +145,7 @@ def bytes_an_invocation(type_: GlslType) -> int:
     return 2 * components * (4 if type_.scalar.kind == "bool" else type_.scalar.bits // 8)
 
 
-def body(case: Case, arguments: list[str]) -> str:
+def body(case: MicroCase, arguments: list[str]) -> str:
     """Return the GLSL of the body of ``R alternative(T x)``."""
     name = case.operation.name
     if name in _SOURCES:

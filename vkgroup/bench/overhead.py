@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.bench.definition import Arrays, Data
 from vkgroup.device import vk
 from vkgroup.dispatch import Device, Dispatch
@@ -35,7 +35,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {{ numbers[id.x] += 1u; }}
 
 
 @dataclass(frozen=True)
-class Work:
+class CallWork:
     """The work of a candidate in one call."""
 
     dispatches: int  # number of dispatches of one submission; each sees the writes of the previous one
@@ -48,7 +48,7 @@ class Work:
         return {"numbers": np.full(COUNT, self.dispatches * (self.calls + 1), np.uint32)}
 
 
-def seconds_of(call: Callable[[], None], work: Work) -> float:
+def seconds_of(call: Callable[[], None], work: CallWork) -> float:
     """Return the average seconds per call of `work.calls` calls, by the host's clock.
 
     The first call is not timed: if other contexts of this process have just used the GPU, the first
@@ -84,7 +84,7 @@ class SubmissionCandidate:
 
     clock = "wall clock"
 
-    def __init__(self, device: Device, work: Work) -> None:
+    def __init__(self, device: Device, work: CallWork) -> None:
         self._device, self._work = device, work
 
     def prepare(self, data: Data) -> PreparedSubmission:
@@ -92,10 +92,10 @@ class SubmissionCandidate:
         return PreparedSubmission(self._device, self._work)
 
 
-class PreparedSubmission(Closing):
-    """See `vkgroup.bench.definition.Prepared`."""
+class PreparedSubmission(Closeable):
+    """See `vkgroup.bench.definition.PreparedCandidate`."""
 
-    def __init__(self, device: Device, work: Work) -> None:
+    def __init__(self, device: Device, work: CallWork) -> None:
         self._work = work
         self._numbers = device.buffer(np.zeros(COUNT, np.uint32))
         self._pipeline = device.pipeline(device.compile(GLSL))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import InvalidInput
 from vkgroup.bench.definition import Arrays, Data, Recordable
 from vkgroup.bench.row import TIMESTAMPS
@@ -24,7 +24,7 @@ _ALIGNMENT = 256
 _TIMEOUT = 120.0
 
 
-class Readback(Closing):
+class Readback(Closeable):
     """Host memory that a GPU copies outputs into; all variants of a row use it, one after the other."""
 
     def __init__(self, device: Device) -> None:
@@ -60,7 +60,7 @@ class Readback(Closing):
             self._memory = None
 
 
-class Inputs(Closing):
+class BenchmarkInputs(Closeable):
     """The sets of inputs on the device, with one buffer per array, and the readback of all plans."""
 
     def __init__(self, device: Device) -> None:
@@ -92,7 +92,7 @@ class Inputs(Closing):
 class PlanCandidate:
     """A plan that is timed by the device's timestamps, or by the host's clock if the device has none."""
 
-    def __init__(self, device: Device, plan: Recordable, inputs: Inputs) -> None:
+    def __init__(self, device: Device, plan: Recordable, inputs: BenchmarkInputs) -> None:
         self._device, self._plan, self._inputs = device, plan, inputs
         stamped = bool(device.capabilities.timestamps.valid_bits)
         self.clock = TIMESTAMPS if stamped else WALL_CLOCK
@@ -109,7 +109,7 @@ class PlanCandidate:
         return PreparedPlan(self._device, self._plan, buffers, self.clock, self._inputs.readback)
 
 
-class PreparedPlan(Closing):
+class PreparedPlan(Closeable):
     """A plan recorded on one set of inputs."""
 
     def __init__(

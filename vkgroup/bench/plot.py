@@ -11,7 +11,7 @@ from typing import Any
 
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.bench.catalogue import power_text
-from vkgroup.bench.row import Row, Timed
+from vkgroup.bench.row import BenchmarkRow, CandidateTimes
 
 # Okabe and Ito's color-blind safe palette; a version has the same color in all plots.
 _COLORS = {"subgroup": "#0072B2", "shared": "#D55E00", "cooperative": "#009E73"}
@@ -35,7 +35,7 @@ _STYLE = {
 }
 
 
-def plot(rows: Sequence[Row], path: Path, title: str, sweep: str | None = None) -> None:
+def plot(rows: Sequence[BenchmarkRow], path: Path, title: str, sweep: str | None = None) -> None:
     """Plot rows into a file; rows without times are omitted.
 
     The suffix of the path selects the format (``.png``, ``.svg``, ``.pdf``); the title names the machine.
@@ -78,7 +78,7 @@ def _matplotlib() -> ModuleType:
     return pyplot
 
 
-def _colors(rows: Sequence[Row]) -> dict[str, str]:
+def _colors(rows: Sequence[BenchmarkRow]) -> dict[str, str]:
     """Return a color for each version of the rows: subgroup, shared, other variants, then peers."""
     variants = [name for row in rows for name in row.variants]
     others = cycle(_OTHERS)
@@ -86,7 +86,7 @@ def _colors(rows: Sequence[Row]) -> dict[str, str]:
     return {name: _COLORS.get(name) or next(others) for name in names}
 
 
-def _lines(library: Any, rows: Sequence[Row], title: str, sweep: str) -> Any:
+def _lines(library: Any, rows: Sequence[BenchmarkRow], title: str, sweep: str) -> Any:
     """Plot one panel per definition, with one line per version."""
     families = list(dict.fromkeys(row.name for row in rows))
     columns = min(3, math.ceil(math.sqrt(len(families))))
@@ -112,9 +112,9 @@ def _lines(library: Any, rows: Sequence[Row], title: str, sweep: str) -> Any:
     return figure
 
 
-def _panel(axes: Any, rows: Sequence[Row], sweep: str, colors: dict[str, str]) -> None:
+def _panel(axes: Any, rows: Sequence[BenchmarkRow], sweep: str, colors: dict[str, str]) -> None:
     """Plot one definition: each version's rate with its interval, and the ceiling."""
-    position: Callable[[Row], float] = (
+    position: Callable[[BenchmarkRow], float] = (
         (lambda row: row.size) if sweep == "size" else (lambda row: float(row.tuning[sweep]))
     )
     scale, unit = _unit(rows)
@@ -150,21 +150,21 @@ def _panel(axes: Any, rows: Sequence[Row], sweep: str, colors: dict[str, str]) -
     axes.set_title(rows[0].name)
 
 
-def _height(row: Row, entry: Timed, end: str) -> float:
+def _height(row: BenchmarkRow, entry: CandidateTimes, end: str) -> float:
     """Return the value to plot, with its interval: the rate if there is one, otherwise the time."""
     if not entry.rate:
         return float(getattr(entry.time, end))
     return entry.rate * entry.time.median / float(getattr(entry.time, end))
 
 
-def _unit(rows: Sequence[Row]) -> tuple[float, str]:
+def _unit(rows: Sequence[BenchmarkRow]) -> tuple[float, str]:
     """Return the divisor of the heights, and the label of the axis."""
     if not any(entry.rate for row in rows for entry in row.timed.values()):
         return (1e-6, "µs") if rows[0].unit == "s" else (1.0, rows[0].unit)
     return 1e9, "GB/s" if rows[0].counts == "bytes" else "Gop/s"
 
 
-def _levels(rows: Sequence[Row]) -> dict[str, float]:
+def _levels(rows: Sequence[BenchmarkRow]) -> dict[str, float]:
     """Return the ceilings in the unit of the rows' rates, each with its median over the rows."""
     rates: dict[str, list[float]] = {}
     for row in rows:
@@ -174,14 +174,14 @@ def _levels(rows: Sequence[Row]) -> dict[str, float]:
     return {name: sorted(values)[len(values) // 2] for name, values in rates.items()}
 
 
-def _parameter(rows: Sequence[Row], sweep: str) -> str:
+def _parameter(rows: Sequence[BenchmarkRow], sweep: str) -> str:
     words = {"workgroup": "invocations a workgroup", "items": "items an invocation"}
     return f"{words.get(sweep, sweep)}, size {_size(rows[0])}"
 
 
-def _bars(library: Any, rows: Sequence[Row], title: str) -> Any:
+def _bars(library: Any, rows: Sequence[BenchmarkRow], title: str) -> Any:
     """Plot a group of bars per row: shares of a ceiling, or values grouped by unit."""
-    panels: dict[str, list[Row]] = {}
+    panels: dict[str, list[BenchmarkRow]] = {}
     for row in rows:
         has_shares = len(row.shares) == len(row.timed)
         panels.setdefault("% of the ceiling" if has_shares else _unit([row])[1], []).append(row)
@@ -203,7 +203,7 @@ def _bars(library: Any, rows: Sequence[Row], title: str) -> Any:
     return figure
 
 
-def _bar_panel(axes: Any, rows: Sequence[Row], unit: str, colors: dict[str, str]) -> None:
+def _bar_panel(axes: Any, rows: Sequence[BenchmarkRow], unit: str, colors: dict[str, str]) -> None:
     """Plot the bars of rows with the same unit."""
     middles, bottom, longest = [], 0.0, 0.0
     shares = unit.startswith("%")
@@ -223,17 +223,19 @@ def _bar_panel(axes: Any, rows: Sequence[Row], unit: str, colors: dict[str, str]
         axes.axvline(100, color=_CEILING, linestyle="--", linewidth=1.1)
 
 
-def _bar_label(row: Row) -> str:
+def _bar_label(row: BenchmarkRow) -> str:
     tuning = (f"{key} {value}" for key, value in row.tuning.items())
     return f"{row.name}\n{', '.join((_size(row), *tuning))}"
 
 
-def _size(row: Row) -> str:
+def _size(row: BenchmarkRow) -> str:
     size = power_text(row.size)
     return f"$2^{{{size[2:]}}}$" if size.startswith("2^") else size
 
 
-def _bar(axes: Any, height: float, row: Row, entry: Timed, color: str, shares: bool) -> float:
+def _bar(
+    axes: Any, height: float, row: BenchmarkRow, entry: CandidateTimes, color: str, shares: bool
+) -> float:
     """Plot one bar with its interval and the rate next to it, and return its end."""
     scale, word = _unit([row])
     value = _height(row, entry, "median") / scale

@@ -95,7 +95,7 @@ TIMESTAMPS = "GPU timestamps"
 
 
 @dataclass(frozen=True)
-class Timed:
+class CandidateTimes:
     """One candidate of a row: its times and the values derived from them."""
 
     name: str  # name of the variant, peer or ceiling
@@ -116,7 +116,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchmarkRow:
     """One definition at one size."""
 
     #: `name`, `title`: name and title of the definition.
@@ -132,9 +132,9 @@ class Row:
     counts: str = "bytes"  # unit of the rates: ``"bytes"`` or ``"operations"``
     pair: tuple[str, str] = ("subgroup", "shared")  # the two variants whose ratio the row reports
     #: `variants`, `peers`, `ceilings`: candidates with a time, by name.
-    variants: Mapping[str, Timed] = field(default_factory=dict)
-    peers: Mapping[str, Timed] = field(default_factory=dict)
-    ceilings: Mapping[str, Timed] = field(default_factory=dict)
+    variants: Mapping[str, CandidateTimes] = field(default_factory=dict)
+    peers: Mapping[str, CandidateTimes] = field(default_factory=dict)
+    ceilings: Mapping[str, CandidateTimes] = field(default_factory=dict)
     #: Time of every other candidate divided by that of the pair's first, from paired rounds.
     ratios: Mapping[str, Estimate] = field(default_factory=dict)
     shares: Mapping[str, Share] = field(default_factory=dict)  # shares of the ceilings, by variant and peer
@@ -162,6 +162,6 @@ class Row:
         return self.ratios.get(self.pair[1])
 
     @property
-    def timed(self) -> Mapping[str, Timed]:
+    def timed(self) -> Mapping[str, CandidateTimes]:
         """Variants and peers with a time."""
         return {**self.variants, **self.peers}

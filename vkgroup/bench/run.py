@@ -15,14 +15,14 @@ from vkgroup.bench import catalogue
 from vkgroup.bench.definition import Definition, Peer
 from vkgroup.bench.machine import Cache, eviction, last_level_cache
 from vkgroup.bench.measure import (
+    BenchmarkSession,
     Ceilings,
-    Session,
     largest_in_memory,
     largest_within,
     measure,
     variant_seconds,
 )
-from vkgroup.bench.row import Row
+from vkgroup.bench.row import BenchmarkRow
 from vkgroup.bench.timing import gpu_load
 from vkgroup.dispatch import Device
 
@@ -31,7 +31,7 @@ _RUNS = 40
 
 
 @dataclass(frozen=True)
-class Options:
+class BenchmarkOptions:
     """Options of a run."""
 
     seed: int  # seed of all data
@@ -44,10 +44,10 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Result:
+class BenchmarkResult:
     """Results of a run: its rows, versions of peers that were run, and reasons why others were not."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[BenchmarkRow, ...]
     cache: Cache
     peers: Mapping[str, str]
     absent: Mapping[str, str]
@@ -62,12 +62,12 @@ class Result:
 def run(
     device: Device,
     definitions: Sequence[Definition],
-    options: Options,
+    options: BenchmarkOptions,
     *,
     ceilings: Sequence[Definition] | None = None,
     peers: Mapping[str, Peer] | None = None,
-    on_row: Callable[[Result, int], None] = lambda result, total: None,
-) -> Result:
+    on_row: Callable[[BenchmarkResult, int], None] = lambda result, total: None,
+) -> BenchmarkResult:
     """Run benchmarks.
 
     `ceilings`, `peers`: definitions of ceilings, and peers by name; None means vkgroup's own.
@@ -85,7 +85,7 @@ def run(
     available, absent = _available(device, options, catalogue.peers() if peers is None else peers)
     versions = {name: peer.version() for name, peer in available.items()}
     swept, notes = _swept(definitions, options.sweep)
-    rows: list[Row] = []
+    rows: list[BenchmarkRow] = []
     with ExitStack() as stack:
         rng = np.random.default_rng(options.seed)
         prepared_ceilings = stack.enter_context(Ceilings(device, ceiling_definitions, cache, rng))
@@ -93,7 +93,7 @@ def run(
         load = None if options.smoke else gpu_load(device)
         if load is not None:
             stack.enter_context(load)
-        session = Session(
+        session = BenchmarkSession(
             device,
             cache,
             evict,
@@ -105,8 +105,8 @@ def run(
             options.smoke,
         )
 
-        def result() -> Result:
-            return Result(tuple(rows), cache, versions, absent, (*notes, *prepared_ceilings.notes))
+        def result() -> BenchmarkResult:
+            return BenchmarkResult(tuple(rows), cache, versions, absent, (*notes, *prepared_ceilings.notes))
 
         for number, definition in enumerate(swept):
             sizes = _sizes(device, definition, options)
@@ -118,7 +118,7 @@ def run(
 
 
 def _available(
-    device: Device, options: Options, known: Mapping[str, Peer]
+    device: Device, options: BenchmarkOptions, known: Mapping[str, Peer]
 ) -> tuple[dict[str, Peer], dict[str, str]]:
     """Return the available peers, and the reasons why others are not available."""
     wanted = tuple(known) if options.peers is None else options.peers
@@ -148,7 +148,7 @@ def _swept(
     return swept, (note,) if omitted else ()
 
 
-def _sizes(device: Device, definition: Definition, options: Options) -> tuple[int, ...]:
+def _sizes(device: Device, definition: Definition, options: BenchmarkOptions) -> tuple[int, ...]:
     if options.sizes and options.sweep != "size":
         return options.sizes
     if options.smoke:
@@ -159,7 +159,7 @@ def _sizes(device: Device, definition: Definition, options: Options) -> tuple[in
     return (most,)
 
 
-def _default_size(device: Device, definition: Definition, options: Options) -> int:
+def _default_size(device: Device, definition: Definition, options: BenchmarkOptions) -> int:
     """Return the largest size that fits into memory and, on a CPU device, into the available time."""
     try:
         if device.capabilities.is_gpu:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.resources import bench
-from vkgroup.bench.definition import Data, Prepared
+from vkgroup.bench.definition import Data, PreparedCandidate
 from vkgroup.bench.host import first_error
 from vkgroup.bench.machine import Eviction
 from vkgroup.bench.row import Samples, is_steady
@@ -36,7 +36,7 @@ _LOAD_GROUPS = 4096
 _FIRST_ITERATIONS, _MOST_ITERATIONS = 256, 1 << 22
 
 
-class GpuLoad(Closing):
+class GpuLoad(Closeable):
     """Arithmetic that keeps a GPU with timestamps busy between timed runs, without memory accesses.
 
     A GPU that is mostly idle lowers its clocks, and needs a third of a second of uninterrupted work to raise
@@ -78,7 +78,7 @@ def gpu_load(device: Device) -> GpuLoad | None:
 
 
 @dataclass(eq=False)
-class Trial:
+class TimingTrial:
     """One candidate of a measurement, prepared on each of its sets of data, with one sample per round.
 
     A `rotating` trial alternates between the sets together with the other candidates, so that no set is in a
@@ -87,7 +87,7 @@ class Trial:
 
     name: str
     clock: str
-    prepared: Sequence[Prepared]
+    prepared: Sequence[PreparedCandidate]
     data: Sequence[Data]
     rotating: bool = True
     samples: list[float] = field(default_factory=list)
@@ -106,7 +106,7 @@ class Timings:
     steady: bool
 
 
-def verify(trial: Trial) -> str | None:
+def verify(trial: TimingTrial) -> str | None:
     """Run a candidate once on each set with overwritten outputs; return the first error, or None."""
     for prepared, data in zip(trial.prepared, trial.data, strict=True):
         prepared.overwrite_outputs()
@@ -152,7 +152,7 @@ class Rounds:
     """
 
     def __init__(
-        self, trials: Sequence[Trial], eviction: Eviction | None = None, load: GpuLoad | None = None
+        self, trials: Sequence[TimingTrial], eviction: Eviction | None = None, load: GpuLoad | None = None
     ) -> None:
         self._trials = list(trials)
         self._eviction, self._load = eviction, load
@@ -175,7 +175,10 @@ class Rounds:
 
 
 def time_rounds(
-    trials: Sequence[Trial], seconds: float, eviction: Eviction | None = None, load: GpuLoad | None = None
+    trials: Sequence[TimingTrial],
+    seconds: float,
+    eviction: Eviction | None = None,
+    load: GpuLoad | None = None,
 ) -> Timings:
     """Warm up until all trials are steady, then time rounds for a number of seconds.
 

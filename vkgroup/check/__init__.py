@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from vkgroup.check.checking import check
-from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Note, Place
+from vkgroup.check.findings import Coverage, Finding, FindingKind, Note, RunParameters, SourceLocation
 from vkgroup.check.host import Guarantees
 from vkgroup.check.question import GeneratedValue, Question
 from vkgroup.check.report import Report
 
 __all__ = [
-    "Configuration",
     "Coverage",
     "Finding",
+    "FindingKind",
     "GeneratedValue",
     "Guarantees",
-    "Kind",
     "Note",
-    "Place",
     "Question",
     "Report",
+    "RunParameters",
+    "SourceLocation",
     "check",
 ]

@@ -11,11 +11,11 @@ from functools import cached_property
 
 from vkgroup.base.errors import VkgroupError
 from vkgroup.check.compare import Difference
-from vkgroup.check.findings import Configuration
-from vkgroup.check.flow import Flow
-from vkgroup.check.runs import Dispatch, Run
-from vkgroup.check.size_constants import COMPARISONS, Candidate, operand_word
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.check.findings import RunParameters
+from vkgroup.check.flow import DataFlow
+from vkgroup.check.runs import CheckedDispatch, CheckedRun
+from vkgroup.check.size_constants import COMPARISONS, SizeCandidate, operand_word
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spirv import Instruction, Module, grammar
 from vkgroup.spirv.editor import replace_constants
@@ -38,7 +38,7 @@ class Count:
 class Proof:
     """Constants that an experiment has shown to stand for a subgroup size."""
 
-    candidates: tuple[Candidate, ...]  # constants that must follow the size
+    candidates: tuple[SizeCandidate, ...]  # constants that must follow the size
     counts: tuple[Count, ...]  # constants that must change with them because they are numbers of subgroups
     # subgroup sizes at which the changed shader gives the same results as the original one at the size that
     # its constants were written for
@@ -46,16 +46,20 @@ class Proof:
 
 
 @dataclass
-class Experiment:
+class ConstantExperiment:
     """Runs of one shader with changed constants."""
 
-    dispatch: Dispatch  # the unchanged shader
-    flow: Flow  # data flow of its module
-    make: Callable[[Module], Program]  # makes the program of a changed module
-    compare: Callable[[Run, Run], Difference | None]  # compares a run with a base, allowing for rounding
+    dispatch: CheckedDispatch  # the unchanged shader
+    flow: DataFlow  # data flow of its module
+    make: Callable[[Module], ExecutableShader]  # makes the program of a changed module
+    compare: Callable[
+        [CheckedRun, CheckedRun], Difference | None
+    ]  # compares a run with a base, allowing for rounding
     deadline: float = math.inf
 
-    def prove(self, base: Run, candidates: Sequence[Candidate], sizes: Sequence[int]) -> Proof | None:
+    def prove(
+        self, base: CheckedRun, candidates: Sequence[SizeCandidate], sizes: Sequence[int]
+    ) -> Proof | None:
         """Return the constants that stand for the subgroup size of `base`; None if this cannot be shown.
 
         `sizes` are those at which the unchanged shader gives wrong results.
@@ -73,7 +77,9 @@ class Experiment:
             more, counts = alone, []
         return self._least(base, used, counts, more) if more else None
 
-    def _least(self, base: Run, used: list[Candidate], counts: list[Count], sizes: tuple[int, ...]) -> Proof:
+    def _least(
+        self, base: CheckedRun, used: list[SizeCandidate], counts: list[Count], sizes: tuple[int, ...]
+    ) -> Proof:
         """Return the proof without constants that do not have to follow the size."""
         needed = list(used)
         for entry in used if len(used) > 1 else ():
@@ -91,12 +97,14 @@ class Experiment:
         return Proof(tuple(candidates), tuple(counts), sizes)
 
     def _repaired_sizes(
-        self, base: Run, used: Sequence[Candidate], counts: Sequence[Count], sizes: Sequence[int]
+        self, base: CheckedRun, used: Sequence[SizeCandidate], counts: Sequence[Count], sizes: Sequence[int]
     ) -> tuple[int, ...]:
         """Return the sizes at which the changed shader gives the base's results."""
         return tuple(size for size in sizes if self._is_repaired(base, used, counts, size))
 
-    def _is_repaired(self, base: Run, used: Sequence[Candidate], counts: Sequence[Count], size: int) -> bool:
+    def _is_repaired(
+        self, base: CheckedRun, used: Sequence[SizeCandidate], counts: Sequence[Count], size: int
+    ) -> bool:
         if time.monotonic() > self.deadline:
             return False
         old = base.configuration.subgroup_size
@@ -109,7 +117,7 @@ class Experiment:
         changed = replace_constants(module, values)
         try:
             program = self.make(changed)
-            run = self.dispatch.run(Configuration(size), program=program)
+            run = self.dispatch.run(RunParameters(size), program=program)
         except VkgroupError:
             return False
         known = _events(base)
@@ -122,7 +130,7 @@ class Experiment:
         soft = {place: causes * (causes < HARD) for place, causes in run.causes.items()}
         return self.compare(base, dataclasses.replace(run, causes=soft)) is None
 
-    def _counts(self, size: int, used: Sequence[Candidate]) -> list[Count]:
+    def _counts(self, size: int, used: Sequence[SizeCandidate]) -> list[Count]:
         """Return constants equal to the number of subgroups, in comparisons and lengths of shared arrays."""
         number = math.prod(self.dispatch.program.local_size) // size
         if number < 2:
@@ -158,7 +166,7 @@ class Experiment:
         return arrays
 
 
-Differences = Callable[[Run], Mapping[Configuration, Difference | None]]
+Differences = Callable[[CheckedRun], Mapping[RunParameters, Difference | None]]
 """A function that compares all runs with one of them."""
 
 
@@ -167,13 +175,13 @@ class Assumption:
     """Constants that stand for one subgroup size, together with the runs that this breaks."""
 
     size: int  # the subgroup size
-    candidates: tuple[Candidate, ...]  # uses of the constants
-    base: Run  # the run at that size, with which others are compared
-    broken: tuple[Configuration, ...]  # configurations with wrong results
-    example: tuple[Configuration, Difference] | None  # a difference from the base; None if no outputs differ
+    candidates: tuple[SizeCandidate, ...]  # uses of the constants
+    base: CheckedRun  # the run at that size, with which others are compared
+    broken: tuple[RunParameters, ...]  # configurations with wrong results
+    example: tuple[RunParameters, Difference] | None  # a difference from the base; None if no outputs differ
     proof: Proof | None = None  # result of the experiment; None if the runs alone show the assumption
 
-    def explains(self, configuration: Configuration) -> bool:
+    def explains(self, configuration: RunParameters) -> bool:
         """Whether this assumption can make a run differ from the base."""
         size = configuration.subgroup_size
         if size in {run.subgroup_size for run in self.broken}:
@@ -184,7 +192,10 @@ class Assumption:
 
 
 def find_assumption(
-    candidates: Sequence[Candidate], runs: Sequence[Run], differences_to: Differences, experiment: Experiment
+    candidates: Sequence[SizeCandidate],
+    runs: Sequence[CheckedRun],
+    differences_to: Differences,
+    experiment: ConstantExperiment,
 ) -> Assumption | None:
     """Return the assumption that the runs on the reference device confirm; None if they confirm none.
 
@@ -206,10 +217,10 @@ def find_assumption(
 
 
 def _of_size(
-    possible: Sequence[Candidate],
-    linear: Mapping[int, Run],
-    differences: Mapping[Configuration, Difference | None],
-    experiment: Experiment,
+    possible: Sequence[SizeCandidate],
+    linear: Mapping[int, CheckedRun],
+    differences: Mapping[RunParameters, Difference | None],
+    experiment: ConstantExperiment,
 ) -> Assumption | None:
     """Return the assumption of one size; None if the runs do not confirm it."""
     size = possible[0].size
@@ -246,12 +257,12 @@ def _of_size(
     return Assumption(size, tuple(confirmed), base, tuple(broken), example, proof)
 
 
-def _events(run: Run) -> set[tuple[str, int]]:
+def _events(run: CheckedRun) -> set[tuple[str, int]]:
     """Return kinds and positions of a run's events."""
     return {(event.kind, event.position) for event in run.serious_events}
 
 
-def _is_confirmed(candidate: Candidate, linear: Mapping[int, Run], wrong: Sequence[int]) -> bool:
+def _is_confirmed(candidate: SizeCandidate, linear: Mapping[int, CheckedRun], wrong: Sequence[int]) -> bool:
     """Whether the runs confirm which sizes the code fits."""
     fitting = [size for size in linear if candidate.fits(size)]
     others = [size for size in linear if not candidate.fits(size)]

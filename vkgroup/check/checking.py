@@ -22,7 +22,7 @@ from vkgroup.check.divergence import natural
 from vkgroup.check.findings import (
     SourceLocations,
 )
-from vkgroup.check.flow import Flow
+from vkgroup.check.flow import DataFlow
 from vkgroup.check.fragments import FragmentOptions, check_fragments
 from vkgroup.check.host import Guarantees
 from vkgroup.check.inputs import Key
@@ -30,18 +30,18 @@ from vkgroup.check.preparation import prepare
 from vkgroup.check.questions import Questions
 from vkgroup.check.refusals import require_no_addresses
 from vkgroup.check.report import Report
-from vkgroup.check.runs import Job, bindings_of
+from vkgroup.check.runs import DispatchJob, bindings_of
 from vkgroup.check.state import CheckState, coverage_of, run_and_compare
-from vkgroup.compiler import Target, assemble, compile_file, validate
+from vkgroup.compiler import TargetEnvironment, assemble, compile_file, validate
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.slots import check_kinds
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import Module
 
-TARGET = Target.VULKAN_1_2
+TARGET = TargetEnvironment.VULKAN_1_2
 """Compilation target of shaders: the first version that allows broadcasts with non-constant ids."""
 
 
@@ -56,7 +56,7 @@ def check(
     specialization: Mapping[int | str, Any] | None = None,
     entry_point: str | None = None,
     defines: Mapping[str, str | int] | None = None,
-    target: Target | str | None = None,
+    target: TargetEnvironment | str | None = None,
     seed: int = 0,
     devices: Sequence[DeviceInfo] = (),
     timeout: float = CHECK_TIMEOUT,
@@ -157,15 +157,15 @@ def check(
     state = CheckState(
         dispatch,
         SourceLocations(program.module, title, sources),
-        Flow(program.module),
-        lambda instrument: Program(module, entry_point, prepared.values, instrument),
-        lambda changed: Program(changed, entry_point),
+        DataFlow(program.module),
+        lambda instrument: ExecutableShader(module, entry_point, prepared.values, instrument),
+        lambda changed: ExecutableShader(changed, entry_point),
         host=host or Guarantees(),
         notes=prepared.notes,
     )
     given = dispatch.inputs.push if module.reflection.push_constants is not None else b""
     job = partial(
-        Job,
+        DispatchJob,
         module=module,
         entry_point=program.entry.name,
         specialization=prepared.specialization,
@@ -209,7 +209,7 @@ def _load(
     path: Path,
     entry_point: str | None,
     defines: Mapping[str, str | int] | None,
-    target: Target | str | None,
+    target: TargetEnvironment | str | None,
 ) -> Module:
     """Return the module of a file: compiled with debug lines and without optimisation, or read as SPIR-V."""
     if path.suffix not in (".spv", ".spvasm"):
@@ -228,5 +228,5 @@ def _load(
         module = assemble(data.decode("utf-8", "replace"), target or TARGET, name=str(path))
     else:
         module = Module.from_bytes(data)
-    validate(module, target or Target.VULKAN_1_4)
+    validate(module, target or TargetEnvironment.VULKAN_1_4)
     return module

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.check.fields import Field
-from vkgroup.check.inputs import Input, Inputs, numbers_of
-from vkgroup.check.runs import Place, Run
+from vkgroup.check.inputs import DispatchInputs, Input, numbers_of
+from vkgroup.check.runs import CheckedRun, Place
 from vkgroup.reference.interpreter.values.value import HARD
 
 Flags = npt.NDArray[np.bool_]
@@ -59,7 +59,7 @@ class Counts:
     rounded: int = 0
 
 
-def causes_in(runs: list[Run], place: Place, field: Field) -> npt.NDArray[np.uint16]:
+def causes_in(runs: list[CheckedRun], place: Place, field: Field) -> npt.NDArray[np.uint16]:
     """Return the largest cause of each number of a field in any of the runs."""
     result = np.zeros(field.offsets.shape, np.uint16)
     for run in runs if field.offsets.size else ():
@@ -89,7 +89,7 @@ def _beyond(base: npt.NDArray[Any], other: npt.NDArray[Any], allowed: Allowed | 
     return wrong
 
 
-def places_of(inputs: Inputs, run: Run) -> list[tuple[Place, Input]]:
+def places_of(inputs: DispatchInputs, run: CheckedRun) -> list[tuple[Place, Input]]:
     """Return the outputs of a run with their inputs, in the order of the bindings."""
     return [
         ((*entry.place, number), entry)
@@ -100,7 +100,7 @@ def places_of(inputs: Inputs, run: Run) -> list[tuple[Place, Input]]:
 
 
 def pairs_of(
-    inputs: Inputs, first: Run, second: Run
+    inputs: DispatchInputs, first: CheckedRun, second: CheckedRun
 ) -> Iterator[tuple[Place, Input, Field, npt.NDArray[Any], npt.NDArray[Any]]]:
     """Yield the numbers of the outputs that two runs have, by descriptor and field."""
     for place, entry in places_of(inputs, first):
@@ -110,7 +110,9 @@ def pairs_of(
                 yield place, entry, field, first_values, second_values
 
 
-def compare(inputs: Inputs, first: Run, second: Run, tolerance: Tolerance | None = None) -> Difference | None:
+def compare(
+    inputs: DispatchInputs, first: CheckedRun, second: CheckedRun, tolerance: Tolerance | None = None
+) -> Difference | None:
     """Return the first difference between two runs; None if their defined outputs are equal."""
     example: tuple[Place, Field, int, Any, Any] | None = None
     count = 0
@@ -132,7 +134,9 @@ def compare(inputs: Inputs, first: Run, second: Run, tolerance: Tolerance | None
     )
 
 
-def count_numbers(inputs: Inputs, base: Run, others: list[Run], tolerance: Tolerance) -> Counts:
+def count_numbers(
+    inputs: DispatchInputs, base: CheckedRun, others: list[CheckedRun], tolerance: Tolerance
+) -> Counts:
     """Count the outputs' numbers by the way in which all runs together were compared."""
     counts = Counts()
     for place, entry in places_of(inputs, base):

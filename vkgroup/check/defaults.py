@@ -13,7 +13,7 @@ from vkgroup.check.findings import RACES
 from vkgroup.check.influence import Source
 from vkgroup.check.inputs import GeneratedNumber
 from vkgroup.check.trial_set import TrialSet
-from vkgroup.check.trials import Trial
+from vkgroup.check.trials import CheckTrial
 from vkgroup.reference.events import Event
 
 _MOST_TRIALS = 48
@@ -27,11 +27,11 @@ class DefaultTrials:
     """The trials of one shader in which constants have other values than their defaults."""
 
     def __init__(self, trial_set: TrialSet) -> None:
-        self.trials: list[Trial] = []
+        self.trials: list[CheckTrial] = []
         self._trial_set, self._constants = trial_set, trial_set.trier.defaults
         self._further = self._vary()
 
-    def without(self, event: Event) -> Iterator[Trial]:
+    def without(self, event: Event) -> Iterator[CheckTrial]:
         """Yield trials without an event; further trials run only if none of the earlier ones is taken.
 
         It may be an access outside of an array, a race, or a read of shared memory that nothing has written.
@@ -42,7 +42,7 @@ class DefaultTrials:
                 if self._removes(trial, event):
                     yield trial
 
-    def _removes(self, trial: Trial, event: Event) -> bool:
+    def _removes(self, trial: CheckTrial, event: Event) -> bool:
         """Whether a trial is without an event, and its constants can be the reason.
 
         A constant that removes a race must influence the address. Otherwise a smaller local size would excuse
@@ -56,7 +56,7 @@ class DefaultTrials:
                 return False
         return trial_set.is_without(event, trial)
 
-    def _vary(self) -> Iterator[Trial]:
+    def _vary(self) -> Iterator[CheckTrial]:
         """Yield trials that change one constant after another; a value with fewer errors is kept."""
         trial_set = self._trial_set
         errors = trial_set.best.events.values()

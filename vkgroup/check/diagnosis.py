@@ -9,15 +9,24 @@ from vkgroup.base.errors import DispatchTimeout
 from vkgroup.check.assumptions import Assumption
 from vkgroup.check.compare import Difference
 from vkgroup.check.divergence import Divergence, find_divergence
-from vkgroup.check.findings import RACES, Configuration, Finding, Kind, Note, Place, SourceLocations, join
-from vkgroup.check.flow import Flow
+from vkgroup.check.findings import (
+    RACES,
+    Finding,
+    FindingKind,
+    Note,
+    RunParameters,
+    SourceLocation,
+    SourceLocations,
+    join,
+)
+from vkgroup.check.flow import DataFlow
 from vkgroup.check.further_lines import notes_of_lines
-from vkgroup.check.inputs import Inputs
-from vkgroup.check.runs import Dispatch, Run
-from vkgroup.check.size_constants import Candidate
+from vkgroup.check.inputs import DispatchInputs
+from vkgroup.check.runs import CheckedDispatch, CheckedRun
+from vkgroup.check.size_constants import SizeCandidate
 from vkgroup.reference.events import Event
 
-Differing = Sequence[tuple[Run, Run, Difference]]
+Differing = Sequence[tuple[CheckedRun, CheckedRun, Difference]]
 
 
 def assumption_findings(assumption: Assumption, places: SourceLocations) -> list[Finding]:
@@ -29,7 +38,7 @@ def assumption_findings(assumption: Assumption, places: SourceLocations) -> list
         if key in by_line:
             continue
         notes = []
-        values: tuple[tuple[Configuration, str], ...] = ()
+        values: tuple[tuple[RunParameters, str], ...] = ()
         element = ""
         if assumption.example is not None:
             where, difference = assumption.example
@@ -41,7 +50,7 @@ def assumption_findings(assumption: Assumption, places: SourceLocations) -> list
             )
         proved = assumption.proof is not None and candidate in assumption.proof.candidates
         by_line[key] = Finding(
-            Kind.ASSUMES,
+            FindingKind.ASSUMES,
             candidate.message,
             place,
             (*notes, *(_proof_notes(assumption, candidate, places) if proved else ())),
@@ -53,7 +62,7 @@ def assumption_findings(assumption: Assumption, places: SourceLocations) -> list
     return list(by_line.values())
 
 
-def _proof_notes(assumption: Assumption, candidate: Candidate, places: SourceLocations) -> list[Note]:
+def _proof_notes(assumption: Assumption, candidate: SizeCandidate, places: SourceLocations) -> list[Note]:
     """Return notes on the experiment and its result."""
     proof = assumption.proof
     if proof is None or candidate.use is None:
@@ -73,17 +82,17 @@ def _proof_notes(assumption: Assumption, candidate: Candidate, places: SourceLoc
 class _Group:
     """Differences in the values that one line writes, for one reason."""
 
-    base: Configuration
+    base: RunParameters
     difference: Difference
     divergences: list[Divergence] = field(default_factory=list)
-    configurations: list[Configuration] = field(default_factory=list)
-    values: list[tuple[Configuration, str]] = field(default_factory=list)
+    configurations: list[RunParameters] = field(default_factory=list)
+    values: list[tuple[RunParameters, str]] = field(default_factory=list)
 
 
 def difference_findings(
     differing: Differing,
-    dispatch: Dispatch,
-    flow: Flow,
+    dispatch: CheckedDispatch,
+    flow: DataFlow,
     places: SourceLocations,
     lanes_matter: frozenset[int] = frozenset(),
 ) -> list[Finding]:
@@ -164,7 +173,7 @@ def _finding(reason: str, group: _Group, places: SourceLocations) -> Finding:
             diverging[_identity(first)] = Note(message, first)
     remark = "it is written here" if is_written else "the runs diverge here"
     return Finding(
-        Kind.DIFFERS,
+        FindingKind.DIFFERS,
         f"{reason}; {remark}",
         place,
         (*diverging.values(), *notes) if is_written else tuple(notes),
@@ -175,7 +184,7 @@ def _finding(reason: str, group: _Group, places: SourceLocations) -> Finding:
     )
 
 
-def _is_in_order(where: Configuration) -> bool:
+def _is_in_order(where: RunParameters) -> bool:
     """Whether a run is one of the reference device with lanes in order."""
     return not where.shuffled and not where.device
 
@@ -183,10 +192,10 @@ def _is_in_order(where: Configuration) -> bool:
 _MAX_VALUES = 4
 
 
-def _listed(values: Sequence[tuple[Configuration, str]]) -> str:
+def _listed(values: Sequence[tuple[RunParameters, str]]) -> str:
     """Return each value once with its configurations; values beyond `_MAX_VALUES` are only counted."""
     in_order = {where.subgroup_size for where, _ in values[1:] if _is_in_order(where)}
-    by_value: dict[str, list[Configuration]] = {}
+    by_value: dict[str, list[RunParameters]] = {}
     for where, value in values:
         # A value with shuffled lanes is listed only if there is none with lanes in order at this size.
         if not where.shuffled or where.subgroup_size not in in_order:
@@ -196,7 +205,7 @@ def _listed(values: Sequence[tuple[Configuration, str]]) -> str:
     return "; ".join(parts[:_MAX_VALUES]) + (f"; and {more} other values" if more > 1 else "")
 
 
-def _together(places: Sequence[Configuration]) -> str:
+def _together(places: Sequence[RunParameters]) -> str:
     """Return the names of configurations as a list in words: ``"size 8, 16 and 32"``."""
     sizes = [where.subgroup_size for where in places if _is_in_order(where)]
     shuffled = sorted(where.subgroup_size for where in places if where.shuffled)
@@ -205,17 +214,17 @@ def _together(places: Sequence[Configuration]) -> str:
     return "; ".join(parts + [str(where) for where in places if where.device])
 
 
-def failure_finding(configuration: Configuration, failure: str, places: SourceLocations) -> Finding:
+def failure_finding(configuration: RunParameters, failure: str, places: SourceLocations) -> Finding:
     """Return the finding for a device on which the shader failed."""
     return Finding(
-        Kind.DIFFERS,
+        FindingKind.DIFFERS,
         f"{configuration} fails, but the reference device completes: {failure}",
         places[-1],
         configurations=(configuration,),
     )
 
 
-_SEPARATE_FINDINGS = (*RACES, Kind.BOUNDS)
+_SEPARATE_FINDINGS = (*RACES, FindingKind.BOUNDS)
 """Causes of undefined values that are reported as separate findings."""
 
 _DATA_DEPENDENT = ("bounds", "hang", "division", "math_domain", "shift", "conversion")
@@ -245,16 +254,19 @@ class _EventGroup:
     """Events that form one finding."""
 
     event: Event
-    place: Place
-    configurations: list[Configuration] = field(default_factory=list)
-    further: dict[tuple[object, ...], Place] = field(default_factory=dict)
+    place: SourceLocation
+    configurations: list[RunParameters] = field(default_factory=list)
+    further: dict[tuple[object, ...], SourceLocation] = field(default_factory=dict)
 
 
 Groups = dict[tuple[object, ...], _EventGroup]
 
 
 def findings_of(
-    runs: Iterable[Run], places: SourceLocations, inputs: Inputs, natural: frozenset[int] = frozenset()
+    runs: Iterable[CheckedRun],
+    places: SourceLocations,
+    inputs: DispatchInputs,
+    natural: frozenset[int] = frozenset(),
 ) -> list[Finding]:
     """Return the findings from the events of runs on the reference device, in the order of their lines.
 
@@ -262,7 +274,7 @@ def findings_of(
     """
     groups: Groups = {}
     for run in runs:
-        undefined_positions = {event.position for event in run.events if event.kind == Kind.UNDEFINED}
+        undefined_positions = {event.position for event in run.events if event.kind == FindingKind.UNDEFINED}
         for event in run.events:
             if event.cause is not None and event.cause.kind in _SEPARATE_FINDINGS:
                 continue
@@ -273,7 +285,7 @@ def findings_of(
                 # The undefined address is reported; the location that it happens to hit is meaningless.
                 continue
             place = places[event.position]
-            if event.kind == Kind.UNDEFINED and event.cause is not None and event.cause.position >= 0:
+            if event.kind == FindingKind.UNDEFINED and event.cause is not None and event.cause.position >= 0:
                 # The source of an undefined value is reported instead of its use.
                 place = places[event.cause.position]
             group = groups.setdefault(_key(event, place, places, groups), _EventGroup(event, place))
@@ -309,12 +321,12 @@ def _drop_same_values(groups: Groups, places: SourceLocations) -> None:
     racing = {
         (group.event.memory, identity)
         for group in groups.values()
-        if group.event.kind == Kind.RACE
+        if group.event.kind == FindingKind.RACE
         for identity in _sides(group.event, places)
     }
     for key, group in list(groups.items()):
         sides = {(group.event.memory, identity) for identity in _sides(group.event, places)}
-        if group.event.kind == Kind.SAME_VALUE and sides & racing:
+        if group.event.kind == FindingKind.SAME_VALUE and sides & racing:
             del groups[key]
 
 
@@ -323,18 +335,18 @@ def _sides(event: Event, places: SourceLocations) -> tuple[tuple[object, ...], .
     return _identity(places[event.position]), _identity(places[event.other_position])
 
 
-def _identity(place: Place) -> tuple[object, ...]:
+def _identity(place: SourceLocation) -> tuple[object, ...]:
     """Return the identity of a location: its line, or its instruction if there are no lines."""
     return (place.file, place.line) if place.line else (place.file, 0, place.position)
 
 
-def _key(event: Event, place: Place, places: SourceLocations, groups: Groups) -> tuple[object, ...]:
+def _key(event: Event, place: SourceLocation, places: SourceLocations, groups: Groups) -> tuple[object, ...]:
     if event.kind in RACES:
         key = (event.kind, event.memory, _identity(place))
         turned = (event.kind, event.memory, _identity(places[event.other_position]))
         # The order of the two accesses is arbitrary: the same race may be seen from either side.
         return turned if key not in groups and turned in groups else key
-    if event.kind == Kind.BOUNDS and event.memory:
+    if event.kind == FindingKind.BOUNDS and event.memory:
         # A buffer that is too small is one finding for all its accesses.
         return event.kind, event.memory
     cause = event.cause.kind if event.cause is not None else ""
@@ -342,19 +354,19 @@ def _key(event: Event, place: Place, places: SourceLocations, groups: Groups) ->
 
 
 def _event_finding(
-    group: _EventGroup, places: SourceLocations, inputs: Inputs, natural: frozenset[int]
+    group: _EventGroup, places: SourceLocations, inputs: DispatchInputs, natural: frozenset[int]
 ) -> Finding:
     event, cause = group.event, group.event.cause
     notes: list[Note] = []
     message = event.message
-    further = tuple(group.further.values()) if event.kind != Kind.UNDEFINED else ()
-    if event.kind == Kind.UNDEFINED and cause is not None:
+    further = tuple(group.further.values()) if event.kind != FindingKind.UNDEFINED else ()
+    if event.kind == FindingKind.UNDEFINED and cause is not None:
         message = cause.detail
         label = inputs.label(event.memory, event.offset) if event.offset >= 0 else ""
         what = f"{event.message}: {label}" if label else event.message
         used = places[event.position]
         notes.append(Note(what, used if _identity(used) != _identity(group.place) else None))
-    if event.kind == Kind.BOUNDS:
+    if event.kind == FindingKind.BOUNDS:
         notes += notes_of_lines("also out of bounds", further)
     if event.kind in RACES:
         other = event.other_invocation
@@ -364,14 +376,14 @@ def _event_finding(
     kind = cause.kind if cause is not None else event.kind
     if kind in _RULES:
         notes.append(Note(f"rule: {_RULES[kind]}"))
-    if event.kind == Kind.BOUNDS and (made_up := inputs.made_up_length(event.memory)):
+    if event.kind == FindingKind.BOUNDS and (made_up := inputs.made_up_length(event.memory)):
         notes.append(Note(made_up))
     elif kind in _DATA_DEPENDENT and inputs.are_made_up and (cause is None or cause.position not in natural):
         notes.append(
             Note("some inputs were generated; if they are unrealistic, give real ones with --in and --push")
         )
     return Finding(
-        Kind(event.kind),
+        FindingKind(event.kind),
         message,
         group.place,
         tuple(notes),

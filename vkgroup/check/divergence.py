@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.check.compare import Difference
-from vkgroup.check.findings import Configuration
-from vkgroup.check.flow import WHOLE, Flow, atomic_members
-from vkgroup.check.runs import Dispatch, outputs_of
-from vkgroup.reference.interpreter import Executed, Invocation, Memory
+from vkgroup.check.findings import RunParameters
+from vkgroup.check.flow import WHOLE, DataFlow, atomic_members
+from vkgroup.check.runs import CheckedDispatch, outputs_of
+from vkgroup.reference.interpreter import ExecutedInstruction, Invocation, Memory
 from vkgroup.reference.interpreter.operations.accessor import Accessor
 from vkgroup.reference.interpreter.program.site import Site
 
@@ -56,7 +56,11 @@ class _Writers:
 
 
 def find_divergence(
-    dispatch: Dispatch, flow: Flow, first: Configuration, second: Configuration, difference: Difference
+    dispatch: CheckedDispatch,
+    flow: DataFlow,
+    first: RunParameters,
+    second: RunParameters,
+    difference: Difference,
 ) -> Divergence:
     """Return the first divergence in the invocation that wrote the differing number.
 
@@ -92,7 +96,7 @@ def find_divergence(
 
 
 def _atomic_writers(
-    dispatch: Dispatch, configuration: Configuration, difference: Difference
+    dispatch: CheckedDispatch, configuration: RunParameters, difference: Difference
 ) -> list[tuple[Invocation, int]]:
     """Return candidate writers of an element updated by atomics, which has no single last writer."""
     variables = {
@@ -109,7 +113,7 @@ def _atomic_writers(
     return [(who, positions[0]) for who in sorted(every, key=lambda who: who.local[::-1])]
 
 
-def natural(flow: Flow) -> frozenset[int]:
+def natural(flow: DataFlow) -> frozenset[int]:
     """Return the positions of instructions that only compute with lane and subgroup numbers."""
     origins = flow.origins
     return frozenset(
@@ -125,7 +129,10 @@ def natural(flow: Flow) -> frozenset[int]:
 
 
 def first_difference(
-    one: Sequence[Executed], other: Sequence[Executed], natural: frozenset[int], flow: Flow
+    one: Sequence[ExecutedInstruction],
+    other: Sequence[ExecutedInstruction],
+    natural: frozenset[int],
+    flow: DataFlow,
 ) -> int:
     """Return the position of the first instruction in which two traces differ; -1 if none differs."""
     last = -1
@@ -145,7 +152,7 @@ def _same(one: Any, other: Any) -> bool:
     return all(a == b or (a != a and b != b) for a, b in zip(one, other, strict=True))
 
 
-def _branch_after(position: int, flow: Flow) -> int:
+def _branch_after(position: int, flow: DataFlow) -> int:
     """Return the position of the branch that ends an instruction's block; its own if there is none."""
     for entry in flow.body:
         if entry.position > position and (entry.name in _BRANCHES or entry.name == "OpLabel"):

@@ -141,7 +141,7 @@ def partial_count(invocations: int) -> int:
     return max(1, invocations - _MISSING)
 
 
-class Generator:
+class NumberGenerator:
     """Generator of the numbers of one dispatch of `size` invocations."""
 
     def __init__(self, seed: int, size: tuple[int, int, int], groups: tuple[int, int, int]) -> None:

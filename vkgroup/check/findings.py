@@ -20,7 +20,7 @@ from vkgroup.spirv.lines import LineTable
 from vkgroup.spirv.source_text import Line
 
 
-class Kind(StrEnum):
+class FindingKind(StrEnum):
     """Kind of a finding."""
 
     DIFFERS = "differs"
@@ -34,15 +34,15 @@ class Kind(StrEnum):
     COMPILE = "compile"
 
 
-RACES = (Kind.RACE, Kind.SAME_VALUE)
+RACES = (FindingKind.RACE, FindingKind.SAME_VALUE)
 """Kinds of data races: findings with two accesses."""
 
-_WEAK_KINDS = (Kind.SAME_VALUE,)
+_WEAK_KINDS = (FindingKind.SAME_VALUE,)
 """Kinds of findings for which every order of the accesses gives the same result."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """A location in the shader."""
 
     # `file`, `line`: source file and line; empty and 0 if the module has no line information
@@ -58,11 +58,11 @@ class Note:
     """A remark on a finding, with or without a location of its own."""
 
     message: str
-    place: Place | None = None
+    place: SourceLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class RunParameters:
     """The parameters of one run of the shader."""
 
     subgroup_size: int  # lanes of a subgroup
@@ -81,7 +81,7 @@ class _Configured:
     """A result of several runs."""
 
     __slots__ = ()
-    configurations: tuple[Configuration, ...]
+    configurations: tuple[RunParameters, ...]
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -117,17 +117,17 @@ class Finding(_Configured):
     further : the other locations of the same error.
     """
 
-    kind: Kind
+    kind: FindingKind
     message: str
-    place: Place
+    place: SourceLocation
     notes: tuple[Note, ...] = ()
     invocation: Invocation | None = None
-    configurations: tuple[Configuration, ...] = ()
-    values: tuple[tuple[Configuration, str], ...] = ()
+    configurations: tuple[RunParameters, ...] = ()
+    values: tuple[tuple[RunParameters, str], ...] = ()
     element: str = ""
     command: str = ""
     proved: bool = False
-    further: tuple[Place, ...] = ()
+    further: tuple[SourceLocation, ...] = ()
 
     @property
     def weak(self) -> bool:
@@ -151,7 +151,7 @@ class Finding(_Configured):
 class Coverage(_Configured):
     """Coverage of a check: completed runs, omitted runs, and compared numbers."""
 
-    configurations: tuple[Configuration, ...]  # every completed run
+    configurations: tuple[RunParameters, ...]  # every completed run
     not_covered: tuple[tuple[str, str], ...]  # requested runs that did not take place, each with the reason
     compared: int  # count of compared output elements
     undefined: int  # count of elements that were not compared because they are undefined
@@ -198,16 +198,18 @@ class SourceLocations:
         lines = [line.strip() for line in disassemble(self._module).split("\n") if _INSTRUCTION.match(line)]
         return dict(zip(self.by_position, lines, strict=False))
 
-    def __getitem__(self, position: int) -> Place:
+    def __getitem__(self, position: int) -> SourceLocation:
         """Return the location of an instruction; for a variable, of its declaration."""
         entry = self.by_position.get(position)
         if entry is None:
-            return Place(self._name, 0, "", -1)
+            return SourceLocation(self._name, 0, "", -1)
         if entry.name == "OpVariable":
             return self._of(self.lines.declaration(entry.result_id), position)
         return self._of(self.lines[position], position)
 
-    def _of(self, line: Line, position: int) -> Place:
+    def _of(self, line: Line, position: int) -> SourceLocation:
         if not line.number:
-            return Place(self._name, 0, self._assembly.get(position, ""), position)
-        return Place(line.file or self._name, line.number, self.lines.text(line), position, line.column)
+            return SourceLocation(self._name, 0, self._assembly.get(position, ""), position)
+        return SourceLocation(
+            line.file or self._name, line.number, self.lines.text(line), position, line.column
+        )

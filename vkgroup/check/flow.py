@@ -49,7 +49,7 @@ class Origin(NamedTuple):
     is_local: bool  # whether it numbers invocations of the workgroup instead of lanes
 
 
-class Flow:
+class DataFlow:
     """Data flow of one module; `body` has the instructions, `constants` the integers by id."""
 
     def __init__(self, module: Module) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from vkgroup.check.findings import Note, Place
+from vkgroup.check.findings import Note, SourceLocation
 
 _MAX_LINES = 3
 """Maximum number of further lines that a finding quotes."""
@@ -13,7 +13,7 @@ _MAX_RANGES = 12
 """Maximum number of ranges of line numbers in a note."""
 
 
-def notes_of_lines(message: str, further: Sequence[Place]) -> list[Note]:
+def notes_of_lines(message: str, further: Sequence[SourceLocation]) -> list[Note]:
     """Return notes on the further lines of a finding; those beyond `_MAX_LINES` are only numbered."""
     notes = [Note(message, place) for place in further[:_MAX_LINES]]
     rest = further[_MAX_LINES:]

@@ -12,15 +12,15 @@ import numpy.typing as npt
 
 from vkgroup.base.byte_sizes import size_text
 from vkgroup.base.errors import InvalidDispatch, InvalidInput, Unsupported
-from vkgroup.base.formats import FORMATS, Format, fitting
-from vkgroup.check.fields import Field, Generator, fields_of, partial_count, put
+from vkgroup.base.formats import FORMATS, TexelFormat, fitting
+from vkgroup.check.fields import Field, NumberGenerator, fields_of, partial_count, put
 from vkgroup.check.flow import WHOLE, atomic_members, measured_buffers
 from vkgroup.check.inputs import (
     GIVEN,
     UNDEFINED,
+    DispatchInputs,
     GeneratedNumber,
     Input,
-    Inputs,
     Key,
     NumberKey,
     image_type,
@@ -54,7 +54,7 @@ class _InputBuilder:
         self.module = module
         self.size = size
         self.total = math.prod(size)
-        self.random = Generator(seed, size, groups)
+        self.random = NumberGenerator(seed, size, groups)
         self.atomic = atomic_members(module)
         self.measured = measured_buffers(module)
         self.elements = elements
@@ -215,7 +215,7 @@ class _InputBuilder:
         origin = UNDEFINED if fresh else f"{'0' if zero else 'random'} {shape}"
         return Input(binding, texels, not fresh, origin, format_)
 
-    def _shape(self, kind: ImageType, format_: Format) -> tuple[int, ...]:
+    def _shape(self, kind: ImageType, format_: TexelFormat) -> tuple[int, ...]:
         """Return an image shape with one texel for each invocation of the dispatch."""
         x, y, z = self.size
         axes: Sequence[int]
@@ -285,7 +285,7 @@ def make_inputs(
     seed: int = 0,
     elements: Mapping[tuple[int, int], int] | None = None,
     numbers: Mapping[NumberKey, int] | None = None,
-) -> Inputs:
+) -> DispatchInputs:
     """Return all inputs that a dispatch needs.
 
     `fresh` bindings have undefined contents before the run. Bindings and push constants that are not given
@@ -312,7 +312,7 @@ def make_inputs(
             inputs[place] = builder.make(binding, arrays.get(place), place in undefined)
     bytes_ = builder.push(push or {})
     origins = [f"{entry.name}: {entry.origin}" for entry in inputs.values()] + builder.origins
-    return Inputs(tuple(inputs.values()), bytes_, tuple(origins), tuple(builder.numbers))
+    return DispatchInputs(tuple(inputs.values()), bytes_, tuple(origins), tuple(builder.numbers))
 
 
 def _find(bindings: Sequence[Binding], key: Key) -> tuple[int, int]:

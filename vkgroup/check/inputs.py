@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.formats import Format
+from vkgroup.base.formats import TexelFormat
 from vkgroup.base.sampler import Sampler
 from vkgroup.check.fields import Field, take, words_of
 from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
@@ -31,7 +31,7 @@ class Input:
     arrays: tuple[npt.NDArray[Any], ...]
     defined: bool  # whether the contents are defined before the run
     origin: str  # description of the origin of the contents
-    format: Format | None = None  # texel format of an image
+    format: TexelFormat | None = None  # texel format of an image
     fields: tuple[Field, ...] = ()  # the numbers of a buffer
     elements: int = 0  # elements of a generated runtime array
 
@@ -121,7 +121,7 @@ class GeneratedNumber:
 
 
 @dataclass(frozen=True)
-class Inputs:
+class DispatchInputs:
     """All inputs of a dispatch."""
 
     bindings: tuple[Input, ...]  # inputs in the order of the bindings

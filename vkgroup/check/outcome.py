@@ -43,7 +43,7 @@ _CODES = {
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ConfigurationOutcome:
     """The outcome of one configuration."""
 
     kind: OutcomeKind
@@ -63,7 +63,7 @@ class Outcome:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Outcome:
+    def from_json(cls, data: dict[str, Any]) -> ConfigurationOutcome:
         """Return a stored outcome; raise ValueError, KeyError or TypeError if the data is invalid."""
         return cls(
             OutcomeKind(data["kind"]),
@@ -74,11 +74,13 @@ class Outcome:
         )
 
 
-def of_report(report: Report, seconds: float, *, strict: bool = False) -> Outcome:
+def of_report(report: Report, seconds: float, *, strict: bool = False) -> ConfigurationOutcome:
     """Return the outcome of a check that ended; `strict`: whether weak findings are findings."""
     kind, summary = _line(report, strict)
     summary = "; ".join((summary, *report.compilations[:1]))
-    return Outcome(kind, summary, tuple(line.plain for line in lines_of(report)), report.to_json(), seconds)
+    return ConfigurationOutcome(
+        kind, summary, tuple(line.plain for line in lines_of(report)), report.to_json(), seconds
+    )
 
 
 def _line(report: Report, strict: bool) -> tuple[OutcomeKind, str]:
@@ -104,19 +106,23 @@ def _finding(finding: Finding) -> str:
     return f"{where}: {finding.kind}: {_short(finding.message)}"
 
 
-def of_error(error: VkgroupError, seconds: float) -> Outcome:
+def of_error(error: VkgroupError, seconds: float) -> ConfigurationOutcome:
     """Return the outcome of a check that could not be made."""
     if isinstance(error, CompileError):
         first = error.diagnostics[0] if error.diagnostics else error
-        return Outcome(OutcomeKind.NO_COMPILE, f"does not compile: {_short(str(first))}", seconds=seconds)
+        return ConfigurationOutcome(
+            OutcomeKind.NO_COMPILE, f"does not compile: {_short(str(first))}", seconds=seconds
+        )
     if isinstance(error, Unsupported | CompilerUnavailable):
-        return Outcome(OutcomeKind.NOT_COVERED, f"not covered: {_short(str(error))}", seconds=seconds)
-    return Outcome(OutcomeKind.ERROR, f"error: {_short(str(error))}", seconds=seconds)
+        return ConfigurationOutcome(
+            OutcomeKind.NOT_COVERED, f"not covered: {_short(str(error))}", seconds=seconds
+        )
+    return ConfigurationOutcome(OutcomeKind.ERROR, f"error: {_short(str(error))}", seconds=seconds)
 
 
-def of_late(sentence: str, seconds: float) -> Outcome:
+def of_late(sentence: str, seconds: float) -> ConfigurationOutcome:
     """Return the outcome of a check that reached its deadline before the first run."""
-    return Outcome(OutcomeKind.NO_VERDICT, f"no verdict: {_short(sentence)}", seconds=seconds)
+    return ConfigurationOutcome(OutcomeKind.NO_VERDICT, f"no verdict: {_short(sentence)}", seconds=seconds)
 
 
 def _short(text: str) -> str:

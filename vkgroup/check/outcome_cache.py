@@ -12,7 +12,7 @@ from typing import Any
 
 from vkgroup.base import files
 from vkgroup.base.resources import PACKAGE
-from vkgroup.check.outcome import Outcome, OutcomeKind
+from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind
 from vkgroup.compiler.cache import key_of, thin_out
 
 _STORED = (
@@ -49,16 +49,16 @@ def key(module: bytes, inputs: Mapping[Any, Any], options: Mapping[str, Any]) ->
     return key_of(program(), hashlib.blake2b(module).hexdigest(), repr(sorted(options.items())), *digests)
 
 
-def load(key: str) -> Outcome | None:
+def load(key: str) -> ConfigurationOutcome | None:
     """Return the stored outcome of a check; None if there is none, or if it is damaged."""
     try:
         data = json.loads(_path(key).read_text(encoding="utf-8"))
-        return Outcome.from_json(data)
+        return ConfigurationOutcome.from_json(data)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def store(key: str, outcome: Outcome) -> None:
+def store(key: str, outcome: ConfigurationOutcome) -> None:
     """Store an outcome; do nothing if it is not to be stored, or if the cache cannot be written."""
     if outcome.kind not in _STORED:
         return

@@ -10,22 +10,22 @@ from queue import Empty, Queue
 from typing import Any
 
 from vkgroup.base.errors import VkgroupError, describe
-from vkgroup.check.outcome import Outcome, OutcomeKind
+from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind
 from vkgroup.workers.messages import Failure, WorkerSetup
 from vkgroup.workers.worker_process import WorkerDied, WorkerProcess
 
-_Answers = Queue[tuple[int, Outcome]]
+_Answers = Queue[tuple[int, ConfigurationOutcome]]
 
 
 def check_all(
     setup: WorkerSetup, jobs: Sequence[Any], workers: int, seconds: Sequence[float], grace: float
-) -> Generator[tuple[int, Outcome], None, None]:
+) -> Generator[tuple[int, ConfigurationOutcome], None, None]:
     """Yield the outcome of each job with the job's index, in the order in which they end.
 
     A worker that crashes or takes too long for a job gives the outcome of that job, and another worker does
     the rest. A caller that stops early closes the iterator, which ends the workers.
 
-    `setup`: the first message to each worker; its session answers a job with an `Outcome`.
+    `setup`: the first message to each worker; its session answers a job with an `ConfigurationOutcome`.
     `seconds`: the time limit of each job, after which the session ends it.
     `grace`: seconds after which a worker is ended that does not do that.
     """
@@ -46,7 +46,7 @@ def check_all(
             worker.signal()
 
 
-def _next(answers: _Answers) -> tuple[int, Outcome]:
+def _next(answers: _Answers) -> tuple[int, ConfigurationOutcome]:
     """Return the next answer; wait in short steps, so that Ctrl-C has an effect."""
     while True:
         try:
@@ -74,11 +74,13 @@ def _work(
             worker = worker or WorkerProcess(setup, known)
             answer = worker.ask(job, seconds + grace)
         except WorkerDied as error:
-            answer = Outcome(OutcomeKind.ERROR, f"crash: {_line(str(error))}")
+            answer = ConfigurationOutcome(OutcomeKind.ERROR, f"crash: {_line(str(error))}")
         except (OSError, VkgroupError) as error:
-            answer = Outcome(OutcomeKind.ERROR, f"error: no worker process starts: {describe(error)}")
+            answer = ConfigurationOutcome(
+                OutcomeKind.ERROR, f"error: no worker process starts: {describe(error)}"
+            )
         else:
-            if isinstance(answer, Outcome):
+            if isinstance(answer, ConfigurationOutcome):
                 answers.put((index, replace(answer, seconds=time.monotonic() - start)))
                 continue
             answer = _failed(answer, seconds)
@@ -92,11 +94,11 @@ def _work(
         worker.dismiss()
 
 
-def _failed(failure: Failure, seconds: float) -> Outcome:
+def _failed(failure: Failure, seconds: float) -> ConfigurationOutcome:
     """Return the outcome of a job that a worker could not end."""
     if failure.kind in ("timeout", "busy"):
-        return Outcome(OutcomeKind.NO_VERDICT, f"no verdict: no end within {seconds:g} s")
-    return Outcome(OutcomeKind.ERROR, f"error: {_line(failure.message)}")
+        return ConfigurationOutcome(OutcomeKind.NO_VERDICT, f"no verdict: no end within {seconds:g} s")
+    return ConfigurationOutcome(OutcomeKind.ERROR, f"error: {_line(failure.message)}")
 
 
 def _line(text: str) -> str:

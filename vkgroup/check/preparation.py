@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import phase
-from vkgroup.check.findings import Configuration
+from vkgroup.check.findings import RunParameters
 from vkgroup.check.flow import used_axes, uses_atomic_results
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.host import (
@@ -23,14 +23,14 @@ from vkgroup.check.host import (
     unset_constants,
 )
 from vkgroup.check.inputs import Key
-from vkgroup.check.runs import Dispatch
-from vkgroup.check.search import Search
+from vkgroup.check.runs import CheckedDispatch
+from vkgroup.check.search import TrialSearch
 from vkgroup.check.trial_set import differing
-from vkgroup.check.trials import Trial, Trier
+from vkgroup.check.trials import CheckTrial, Trier
 from vkgroup.device.limits import local_size_problems
 from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.dispatch.specialization import notes_of, pack_specialization
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spirv import EntryPoint, Module
 
 MAX_INVOCATIONS = 1 << 22
@@ -38,12 +38,12 @@ MAX_INVOCATIONS = 1 << 22
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedShader:
     """A shader that is ready to be checked."""
 
-    dispatch: Dispatch  # the program with its inputs
-    search: Search  # the trials of other inputs
-    trial: Trial  # the trial whose inputs were chosen
+    dispatch: CheckedDispatch  # the program with its inputs
+    search: TrialSearch  # the trials of other inputs
+    trial: CheckTrial  # the trial whose inputs were chosen
     specialization: dict[int | str, Any]  # given and generated specialization constants, by id or name
     values: dict[int, Any]  # the same by id
     notes: list[str]  # remarks on the given options and on values that were chosen
@@ -63,7 +63,7 @@ def prepare(
     step_limit: int,
     sizes: Sequence[int],
     host: Guarantees,
-) -> Prepared:
+) -> PreparedShader:
     """Return a shader with all its inputs; the parameters are those of `vkgroup.check.check`.
 
     Raises InvalidInput or InvalidDispatch if an input is invalid, Unsupported if one cannot be generated.
@@ -75,27 +75,27 @@ def prepare(
     specialization = {**generated, **specialization}
     values, _ = pack_specialization(constants, specialization)
     with phase("preparing the shader for the reference device"):
-        program = Program(module, entry_point, values)
+        program = ExecutableShader(module, entry_point, values)
     _require_limits(entry, values)
     host.require_size(sizes, program.local_size)
     chosen = groups_of(groups, program)
     make = partial(make_inputs, groups=chosen, given=inputs, fresh=outputs, push=push, seed=seed)
     with phase("generating the inputs"):
         generated_inputs = make(program.module, program.local_size)
-    first = Dispatch(program, chosen, generated_inputs, seed, step_limit, timeout)
+    first = CheckedDispatch(program, chosen, generated_inputs, seed, step_limit, timeout)
     trier = Trier(
         first,
         make,
-        lambda changed: Program(module, entry_point, {**values, **changed}),
+        lambda changed: ExecutableShader(module, entry_point, {**values, **changed}),
         tuple(unset_constants(module, specialization, generated)),
         tuple(default_constants(entry, module, specialization)),
     )
     with phase("trying values of the inputs on the reference device"):
-        search = Search(program.module, trier)
+        search = TrialSearch(program.module, trier)
         trial = search.run()
     for size in {min(sizes), max(sizes)} - {32} if sizes else ():
         try:
-            trial = trier.fit(trial, Configuration(size))
+            trial = trier.fit(trial, RunParameters(size))
         except Unsupported:  # a size without quads
             continue
     changed = _changed_constants(search.first, trial)
@@ -105,7 +105,7 @@ def prepare(
         if number not in generated:
             notes.append(f"{name} (id {number}) = {value} was chosen: its default is 0.")
     values, _ = pack_specialization(constants, specialization)
-    return Prepared(trial.dispatch, search, trial, specialization, values, notes)
+    return PreparedShader(trial.dispatch, search, trial, specialization, values, notes)
 
 
 def _require_limits(entry: EntryPoint, values: Mapping[int, Any]) -> None:
@@ -119,7 +119,7 @@ def _require_limits(entry: EntryPoint, values: Mapping[int, Any]) -> None:
     raise Unsupported(text, over)
 
 
-def _changed_constants(first: Trial, chosen: Trial) -> dict[int, tuple[str, int]]:
+def _changed_constants(first: CheckTrial, chosen: CheckTrial) -> dict[int, tuple[str, int]]:
     """Return name and value of the specialization constants that the search has set, by id."""
     return {
         identifier: (number.name, value)
@@ -128,7 +128,7 @@ def _changed_constants(first: Trial, chosen: Trial) -> dict[int, tuple[str, int]
     }
 
 
-def groups_of(given: Sequence[int] | None, program: Program) -> tuple[int, int, int]:
+def groups_of(given: Sequence[int] | None, program: ExecutableShader) -> tuple[int, int, int]:
     """Return the workgroup counts: the given ones, else several in each dimension that the shader uses."""
     if given is not None:
         if not 1 <= len(given) <= 3 or min(given) < 1:

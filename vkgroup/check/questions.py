@@ -10,13 +10,13 @@ from typing import Any
 from vkgroup.base.errors import DispatchTimeout, OutOfMemory
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.fields import partial_count
-from vkgroup.check.findings import Configuration, Kind, SourceLocations
+from vkgroup.check.findings import FindingKind, RunParameters, SourceLocations
 from vkgroup.check.inputs import GeneratedNumber
 from vkgroup.check.question import GeneratedValue, Question
-from vkgroup.check.runs import Run
-from vkgroup.check.search import Search, least_change
+from vkgroup.check.runs import CheckedRun
+from vkgroup.check.search import TrialSearch, least_change
 from vkgroup.check.trial_set import differing
-from vkgroup.check.trials import Trial, key_of
+from vkgroup.check.trials import CheckTrial, key_of
 from vkgroup.reference.events import Event
 from vkgroup.spirv import StructType
 
@@ -33,7 +33,7 @@ class _Doubt:
     """An event that becomes a part of a question."""
 
     event: Event
-    configuration: Configuration
+    configuration: RunParameters
     values: tuple[GeneratedValue, ...]
 
 
@@ -43,13 +43,13 @@ class Questions:
     `search`: the trials. `chosen`: the trial whose inputs the check uses.
     """
 
-    def __init__(self, search: Search, chosen: Trial) -> None:
+    def __init__(self, search: TrialSearch, chosen: CheckTrial) -> None:
         self._search, self._chosen = search, chosen
         self._doubts: list[_Doubt] = []
         self._guessed = False
-        self._reruns: dict[tuple[int, Configuration], Run | None] = {}
+        self._reruns: dict[tuple[int, RunParameters], CheckedRun | None] = {}
 
-    def errors_of(self, runs: Sequence[Run]) -> list[Run]:
+    def errors_of(self, runs: Sequence[CheckedRun]) -> list[CheckedRun]:
         """Return the runs with errors only; their other events become questions."""
         result = []
         for run in runs:
@@ -60,20 +60,20 @@ class Questions:
         self._doubts += [doubt for doubt in self._of_first() if key_of(doubt.event) not in known]
         return result
 
-    def _doubt(self, event: Event, run: Run) -> _Doubt | None:
+    def _doubt(self, event: Event, run: CheckedRun) -> _Doubt | None:
         """Return the part of a question for an event; None if the event is an error."""
         where = run.configuration
         if length := self._length(event):
             return _Doubt(event, where, (length,))
         for trial in self._trials_without(event):
-            if where == Configuration(32):
+            if where == RunParameters(32):
                 return _Doubt(event, where, self._values(event, trial))
             other = self._rerun(trial, where)
             if other is not None and key_of(event) not in map(key_of, other.events):
                 return _Doubt(event, where, _values(differing(self._chosen, trial)))
         return None
 
-    def _trials_without(self, event: Event) -> Iterator[Trial]:
+    def _trials_without(self, event: Event) -> Iterator[CheckTrial]:
         """Yield trials without an event: with other generated values, then with other constants."""
         search = self._search
         if search.depends(event):
@@ -83,7 +83,7 @@ class Questions:
             yield from islice(search.without(event), _MOST_RERUNS)
         yield from islice(search.defaults.without(event), _MOST_RERUNS)
 
-    def _rerun(self, trial: Trial, where: Configuration) -> Run | None:
+    def _rerun(self, trial: CheckTrial, where: RunParameters) -> CheckedRun | None:
         key = (id(trial), where)
         if key not in self._reruns:
             try:
@@ -92,7 +92,7 @@ class Questions:
                 self._reruns[key] = None
         return self._reruns[key]
 
-    def _values(self, event: Event, trial: Trial) -> tuple[GeneratedValue, ...]:
+    def _values(self, event: Event, trial: CheckTrial) -> tuple[GeneratedValue, ...]:
         """Return the chosen values that cause an event which does not occur in a trial."""
         return _values(least_change(self._chosen, trial, lambda numbers: self._is_gone(event, numbers)))
 
@@ -121,10 +121,10 @@ class Questions:
 
     def _of_first(self) -> Iterator[_Doubt]:
         """Yield the errors with the default values if others were chosen, else those near ends of arrays."""
-        search, first, where = self._search, self._search.first, Configuration(32)
+        search, first, where = self._search, self._search.first, RunParameters(32)
         if first is not search.best:
             for event in search.errors(first).values():
-                if event.kind == Kind.SAME_VALUE:
+                if event.kind == FindingKind.SAME_VALUE:
                     continue
                 yield _Doubt(event, where, self._values_of_first(event))
             return
@@ -135,7 +135,7 @@ class Questions:
         dispatch = replace(first.dispatch, inputs=search.trier.inputs(first.dispatch, elements, {}))
         names = {entry.name: entry for entry in dispatch.inputs.bindings if entry.place in lengths}
         for event in dispatch.run(where).events:
-            if event.kind == Kind.BOUNDS and event.memory in names:
+            if event.kind == FindingKind.BOUNDS and event.memory in names:
                 entry = names[event.memory]
                 assert isinstance(entry.binding.type, StructType)
                 last = entry.binding.type.runtime_array
@@ -158,7 +158,7 @@ class Questions:
             by_values.setdefault(doubt.values, []).append(doubt)
         questions = []
         for values, doubts in by_values.items():
-            runs = [Run(doubt.configuration, {}, {}, (doubt.event,)) for doubt in doubts]
+            runs = [CheckedRun(doubt.configuration, {}, {}, (doubt.event,)) for doubt in doubts]
             findings = findings_of(runs, places, inputs, natural)
             if findings:
                 questions.append(Question(values, tuple(findings)))
@@ -172,7 +172,7 @@ def _values(changes: Iterable[tuple[GeneratedNumber, int]]) -> tuple[GeneratedVa
     )
 
 
-def near_lengths(search: Search) -> dict[tuple[int, int], tuple[int, int]]:
+def near_lengths(search: TrialSearch) -> dict[tuple[int, int], tuple[int, int]]:
     """Return the arrays that the shader exceeds by little, each with a short length and the needed one.
 
     The short length is a multiple of the number of invocations, as an author would choose it. An array whose

@@ -6,22 +6,22 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Place, join
+from vkgroup.check.findings import Coverage, Finding, FindingKind, RunParameters, SourceLocation, join
 from vkgroup.check.question import Question
 from vkgroup.check.report import Report
 from vkgroup.check.underline import underlined
 from vkgroup.reference.events import FragmentInvocation, Invocation
 
 _COLOURS = {
-    Kind.DIFFERS: "bold magenta",
-    Kind.UNDEFINED: "bold red",
-    Kind.RACE: "bold red",
-    Kind.SAME_VALUE: "bold yellow",
-    Kind.BARRIER: "bold red",
-    Kind.HANG: "bold red",
-    Kind.BOUNDS: "bold red",
-    Kind.ASSUMES: "bold yellow",
-    Kind.COMPILE: "bold red",
+    FindingKind.DIFFERS: "bold magenta",
+    FindingKind.UNDEFINED: "bold red",
+    FindingKind.RACE: "bold red",
+    FindingKind.SAME_VALUE: "bold yellow",
+    FindingKind.BARRIER: "bold red",
+    FindingKind.HANG: "bold red",
+    FindingKind.BOUNDS: "bold red",
+    FindingKind.ASSUMES: "bold yellow",
+    FindingKind.COMPILE: "bold red",
 }
 _TAB = 4
 """Columns between two tab stops of quoted lines."""
@@ -70,7 +70,12 @@ def _question_lines(question: Question) -> Iterator[Text]:
 
 
 def _quote(
-    place: Place, remark: str, margin: int, colour: str, mark: str, before: Place | None = None
+    place: SourceLocation,
+    remark: str,
+    margin: int,
+    colour: str,
+    mark: str,
+    before: SourceLocation | None = None,
 ) -> Iterator[Text]:
     """Yield a source line with its number, underlined, below its file if that differs from `before`."""
     where = f"{place.file}:{place.line}" if place.line else place.file
@@ -89,7 +94,7 @@ def _quote(
     yield Text.assemble((" " * margin + " | ", "blue"), (underline + remark, colour))
 
 
-def _is_same_line(one: Place, other: Place) -> bool:
+def _is_same_line(one: SourceLocation, other: SourceLocation) -> bool:
     return (one.file, one.line) == (other.file, other.line) and (one.line > 0 or one.text == other.text)
 
 
@@ -121,7 +126,7 @@ def _numbers(three: tuple[int, int, int]) -> str:
     return f"({', '.join(map(str, three))})"
 
 
-def _where(configurations: Iterable[Configuration]) -> str:
+def _where(configurations: Iterable[RunParameters]) -> str:
     """Return configurations in words: sizes with lanes in order, sizes with shuffled lanes, devices."""
     runs = list(configurations)
     linear = sorted({run.subgroup_size for run in runs if not run.device and not run.shuffled})

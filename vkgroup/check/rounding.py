@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.formats import Format
+from vkgroup.base.formats import TexelFormat
 from vkgroup.check.compare import Flags, Tolerance, pairs_of, widen
-from vkgroup.check.runs import Dispatch, Run
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.check.runs import CheckedDispatch, CheckedRun
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.precision import legal_range
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.program.site import Site
@@ -41,7 +41,9 @@ Move = Callable[[Data, Bound, Bound], Data]
 """Returns an instruction's results, changed between their lower and upper bounds."""
 
 
-def tolerance_of(dispatch: Dispatch, base: Run, make: Callable[[Instrument], Program]) -> Tolerance:
+def tolerance_of(
+    dispatch: CheckedDispatch, base: CheckedRun, make: Callable[[Instrument], ExecutableShader]
+) -> Tolerance:
     """Return the allowed rounding difference of each number of the outputs of `base`.
 
     `make` returns the program with an instrument applied to its instructions.
@@ -89,7 +91,7 @@ def _preserving(module: Module) -> frozenset[int]:
     return frozenset(entry.operands[2] for entry in modes if entry.operands[1] == preserve)
 
 
-def _is_special_texel(format_: Format | None, texels: Data) -> Flags | bool:
+def _is_special_texel(format_: TexelFormat | None, texels: Data) -> Flags | bool:
     """Return which texels of small floats are NaN or infinite.
 
     Their conversion from 32 bits is an operation on floats. Texels of packed floats are integers, whose five
@@ -102,14 +104,14 @@ def _is_special_texel(format_: Format | None, texels: Data) -> Flags | bool:
     return np.asarray(~np.isfinite(texels)) if format_.dtype.itemsize < 4 else False
 
 
-def _is_rounded(format_: Format | None) -> bool:
+def _is_rounded(format_: TexelFormat | None) -> bool:
     """Whether an image stores floats as integers of the same order: fixed point, or packed small floats."""
     return format_ is not None and (
         format_.numeric in ("unorm", "snorm") or (format_.numeric == "float" and bool(format_.packed))
     )
 
 
-def _step(format_: Format | None, texels: Data) -> npt.NDArray[np.float64] | float:
+def _step(format_: TexelFormat | None, texels: Data) -> npt.NDArray[np.float64] | float:
     """Return the rounding step of a texel's format, as in `stored_tolerance`."""
     if _is_rounded(format_):
         return 1.0

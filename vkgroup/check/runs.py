@@ -21,15 +21,15 @@ from vkgroup.base.errors import (
     describe,
     is_device_error,
 )
-from vkgroup.check.findings import Configuration, Kind
+from vkgroup.check.findings import FindingKind, RunParameters
 from vkgroup.check.flow import reads_of
-from vkgroup.check.inputs import Inputs, memory_of
+from vkgroup.check.inputs import DispatchInputs, memory_of
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.requirements import missing
 from vkgroup.dispatch import Device
-from vkgroup.reference.interpreter import Cause, Event, Invocation, Outcome, execute
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter import Event, EventCause, ExecutionOutcome, Invocation, execute
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.arrangement import Arrangement, shuffled
 from vkgroup.reference.interpreter.values.value import BEFORE_HARD
@@ -46,10 +46,10 @@ _DISTURBING = ("hang", "barrier", "race", "bounds")
 
 
 @dataclass
-class Run:
+class CheckedRun:
     """The result of one run."""
 
-    configuration: Configuration  # parameters of the run
+    configuration: RunParameters  # parameters of the run
     outputs: dict[Place, npt.NDArray[np.uint8]]  # bytes of every writable buffer and image
     # for each byte of each output, 0 if it is defined, else the cause as in `Memory.causes`
     causes: dict[Place, npt.NDArray[np.uint16]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Run:
     @property
     def serious_events(self) -> list[Event]:
         """The events except racing writes of the same value, after which all outputs have their meaning."""
-        return [event for event in self.events if event.kind != Kind.SAME_VALUE]
+        return [event for event in self.events if event.kind != FindingKind.SAME_VALUE]
 
     @property
     def disturbed(self) -> bool:
@@ -71,17 +71,19 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Dispatch:
+class CheckedDispatch:
     """A dispatch without its configuration."""
 
-    program: Program  # the shader, ready to execute
+    program: ExecutableShader  # the shader, ready to execute
     groups: tuple[int, int, int]  # workgroup counts
-    inputs: Inputs  # bound resources and push constants
+    inputs: DispatchInputs  # bound resources and push constants
     seed: int  # seed of the shuffled assignments
     step_limit: int  # limit of loop iterations; a longer loop is reported as a hang
     timeout: float  # time limit of a run in seconds
 
-    def run(self, configuration: Configuration, *, races: bool = True, program: Program | None = None) -> Run:
+    def run(
+        self, configuration: RunParameters, *, races: bool = True, program: ExecutableShader | None = None
+    ) -> CheckedRun:
         """Run once on the reference device.
 
         Raises DispatchTimeout: the run took longer than `timeout`.
@@ -99,7 +101,7 @@ class Dispatch:
             else np.repeat(memory.causes, memory.granule)[: memory.nbytes]
             for place, memory in outputs.items()
         }
-        return Run(
+        return CheckedRun(
             configuration,
             {place: memory.data for place, memory in outputs.items()},
             causes,
@@ -108,7 +110,7 @@ class Dispatch:
             _reached(self.inputs, resources),
         )
 
-    def _unwritten(self, configuration: Configuration, memory: Memory) -> Event:
+    def _unwritten(self, configuration: RunParameters, memory: Memory) -> Event:
         """Return the event for an output that depends on memory that was not written before the dispatch."""
         position, number = memory.stored_causes[BEFORE_HARD]
         fresh = [entry for entry in self.inputs.bindings if not entry.defined]
@@ -122,7 +124,7 @@ class Dispatch:
             ),
         )
         detail = f"{names} is read before it is written"
-        cause = Cause("uninitialised", detail, reads[0] if len(reads) == 1 else -1)
+        cause = EventCause("uninitialised", detail, reads[0] if len(reads) == 1 else -1)
         first = int(np.argmax(memory.causes == BEFORE_HARD)) if memory.causes is not None else 0
         return Event(
             "undefined",
@@ -134,37 +136,37 @@ class Dispatch:
             cause=cause,
         )
 
-    def arrangement(self, configuration: Configuration) -> Arrangement:
+    def arrangement(self, configuration: RunParameters) -> Arrangement:
         """Return the assignment of invocations to subgroups and lanes."""
         size = self.program.local_size
         total = self.groups[0] * self.groups[1] * self.groups[2]
         assignment = shuffled(size, total, self.seed) if configuration.shuffled else None
         return Arrangement(self.groups, size, configuration.subgroup_size, assignment)
 
-    def invocation(self, configuration: Configuration, number: int) -> Invocation:
+    def invocation(self, configuration: RunParameters, number: int) -> Invocation:
         """Return an invocation by its number in a run."""
         return self.arrangement(configuration).invocation(number)
 
-    def example_invocations(self, configuration: Configuration, most: int) -> list[Invocation]:
+    def example_invocations(self, configuration: RunParameters, most: int) -> list[Invocation]:
         """Return up to `most` invocations of the first workgroup."""
         number = min(most, self.arrangement(configuration).per_workgroup)
         return [self.invocation(configuration, index) for index in range(number)]
 
     def known_writer(
-        self, configuration: Configuration, place: Place, offset: int
+        self, configuration: RunParameters, place: Place, offset: int
     ) -> tuple[Invocation, int] | None:
         """Return invocation and position that wrote a byte, if no store writes this output; else None."""
         return None
 
     def execute(
         self,
-        configuration: Configuration,
+        configuration: RunParameters,
         resources: dict[tuple[int, int], list[Any]],
         *,
         races: bool = False,
         watch: set[tuple[tuple[int, int, int], tuple[int, int, int]]] | None = None,
-        program: Program | None = None,
-    ) -> Outcome:
+        program: ExecutableShader | None = None,
+    ) -> ExecutionOutcome:
         """Execute on the given resources and return the interpreter's outcome."""
         return execute(
             program or self.program,
@@ -180,7 +182,9 @@ class Dispatch:
         )
 
 
-def _reached(inputs: Inputs, resources: dict[tuple[int, int], list[Any]]) -> dict[tuple[int, int], int]:
+def _reached(
+    inputs: DispatchInputs, resources: dict[tuple[int, int], list[Any]]
+) -> dict[tuple[int, int], int]:
     """Return the end of the farthest access beyond each buffer, in bytes; only buffers that have one."""
     reached = {}
     for entry in inputs.bindings:
@@ -191,7 +195,7 @@ def _reached(inputs: Inputs, resources: dict[tuple[int, int], list[Any]]) -> dic
     return reached
 
 
-def outputs_of(inputs: Inputs, resources: dict[tuple[int, int], list[Any]]) -> dict[Place, Memory]:
+def outputs_of(inputs: DispatchInputs, resources: dict[tuple[int, int], list[Any]]) -> dict[Place, Memory]:
     """Return the memories that a shader may write, by descriptor."""
     outputs = {}
     for entry in inputs.bindings:
@@ -208,11 +212,11 @@ _START_SECONDS = 60.0
 """Time limit in seconds for the start of the process, and for copies before and after the dispatch."""
 
 COMPILE_SECONDS = 60.0
-"""Time limit in seconds for opening the device and compiling the shader; `Job.timeout` if that is more."""
+"""Limit in seconds to open the device and to compile the shader; `DispatchJob.timeout` if that is more."""
 
 
 @dataclass(frozen=True)
-class Job:
+class DispatchJob:
     """One dispatch on one device."""
 
     device: DeviceInfo  # the device to run on
@@ -261,7 +265,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Answer:
+class JobAnswer:
     """The result of a job."""
 
     outputs: Mapping[tuple[int, int], Any] = field(default_factory=dict)  # arrays of the writable bindings
@@ -279,7 +283,7 @@ class Answer:
         return not (self.unsupported or self.failure or self.no_end or self.slow or self.internal_error)
 
 
-def bindings_of(inputs: Inputs) -> dict[tuple[int, int], Any]:
+def bindings_of(inputs: DispatchInputs) -> dict[tuple[int, int], Any]:
     """Return the arrays of all bindings, in the form that `vkgroup.dispatch.Device.run` accepts."""
     bindings: dict[tuple[int, int], Any] = {}
     for entry in inputs.bindings:
@@ -293,8 +297,8 @@ def bindings_of(inputs: Inputs) -> dict[tuple[int, int], Any]:
     return bindings
 
 
-def run_job(job: Job) -> Answer:
-    """Run a job in a separate process, whose crash is described in `Answer.failure`.
+def run_job(job: DispatchJob) -> JobAnswer:
+    """Run a job in a separate process, whose crash is described in `JobAnswer.failure`.
 
     The driver compiles first, with a time limit that is not that of the dispatch.
 
@@ -306,13 +310,13 @@ def run_job(job: Job) -> Answer:
         raise NoDevice(f"The process for {job.device.name} does not start: {error}") from None
     seconds = max(COMPILE_SECONDS, job.timeout)
     try:
-        answer: Answer | Failure = worker.ask(Compilation(job), seconds)
+        answer: JobAnswer | Failure = worker.ask(JobCompilation(job), seconds)
         if isinstance(answer, Failure) and answer.kind == "timeout":
-            return Answer(slow=f"the driver needs more than {seconds:g} s to compile the shader")
-        if isinstance(answer, Answer) and answer.is_ready:
+            return JobAnswer(slow=f"the driver needs more than {seconds:g} s to compile the shader")
+        if isinstance(answer, JobAnswer) and answer.is_ready:
             answer = worker.ask(job, job.timeout + _START_SECONDS)
     except WorkerDied as error:
-        return Answer(internal_error=str(error)) if error.is_internal else Answer(failure=str(error))
+        return JobAnswer(internal_error=str(error)) if error.is_internal else JobAnswer(failure=str(error))
     except KeyboardInterrupt:
         worker.kill()  # it may be inside the driver
         raise
@@ -321,18 +325,20 @@ def run_job(job: Job) -> Answer:
     return _answer_of(answer) if isinstance(answer, Failure) else answer
 
 
-def _answer_of(failure: Failure) -> Answer:
+def _answer_of(failure: Failure) -> JobAnswer:
     """Return the answer of a worker that failed."""
     if failure.is_internal:
-        return Answer(internal_error=failure.message)
-    return Answer(no_end=failure.message) if failure.kind == "timeout" else Answer(failure=failure.message)
+        return JobAnswer(internal_error=failure.message)
+    return (
+        JobAnswer(no_end=failure.message) if failure.kind == "timeout" else JobAnswer(failure=failure.message)
+    )
 
 
 @dataclass(frozen=True)
-class Compilation:
+class JobCompilation:
     """The request to open the device of a job and to compile its shader."""
 
-    job: Job
+    job: DispatchJob
 
 
 @dataclass
@@ -350,39 +356,39 @@ class JobSession:
         """Return the session."""
         return self
 
-    def perform(self, request: Compilation | Job) -> Answer:
+    def perform(self, request: JobCompilation | DispatchJob) -> JobAnswer:
         """Compile or run a job; a missing feature or an error of the device becomes a sentence."""
         try:
-            if isinstance(request, Compilation):
+            if isinstance(request, JobCompilation):
                 return self._compile(request.job)
             return self._run(request)
         except Unsupported as error:
-            return Answer(unsupported=", ".join(error.missing) or str(error))
+            return JobAnswer(unsupported=", ".join(error.missing) or str(error))
         except OutOfMemory as error:
-            return Answer(unsupported=str(error))
+            return JobAnswer(unsupported=str(error))
         except DispatchTimeout as error:
-            return Answer(no_end=str(error))
+            return JobAnswer(no_end=str(error))
         except VkgroupError as error:
             text = describe(error)
-            return Answer(failure=text) if is_device_error(error) else Answer(internal_error=text)
+            return JobAnswer(failure=text) if is_device_error(error) else JobAnswer(internal_error=text)
 
-    def _compile(self, job: Job) -> Answer:
+    def _compile(self, job: DispatchJob) -> JobAnswer:
         """Open the device and compile the shader; the answer is ready if the job can run."""
         self._opened = device = open_device(job.device)
         lacking = missing(job.module, device.capabilities, job.entry_point, job.subgroup_size)
         if lacking:
-            return Answer(unsupported=", ".join(lacking))
+            return JobAnswer(unsupported=", ".join(lacking))
         sizes = job.sizes(device.capabilities)
         lacking = _size_problems(job, job.subgroup_size, device.capabilities)
         if lacking:
-            return Answer(unsupported=", ".join(lacking), sizes=sizes)
+            return JobAnswer(unsupported=", ".join(lacking), sizes=sizes)
         job.prepare(device)
-        return Answer(sizes=sizes)
+        return JobAnswer(sizes=sizes)
 
-    def _run(self, job: Job) -> Answer:
+    def _run(self, job: DispatchJob) -> JobAnswer:
         """Run the shader, which was compiled before."""
         assert self._opened is not None
-        return Answer(job.start(self._opened), sizes=job.sizes(self._opened.capabilities))
+        return JobAnswer(job.start(self._opened), sizes=job.sizes(self._opened.capabilities))
 
     def close(self) -> None:
         """Close the device."""
@@ -390,19 +396,19 @@ class JobSession:
             self._opened.close()
 
 
-def _sizes(job: Job, capabilities: Capabilities) -> tuple[int, ...]:
+def _sizes(job: DispatchJob, capabilities: Capabilities) -> tuple[int, ...]:
     """Return the subgroup sizes that may be required of the device for this shader."""
     control = capabilities.size_control
     powers = [1 << k for k in range(control.max_size.bit_length()) if 1 << k >= control.min_size]
     return tuple(size for size in powers if not _size_problems(job, size, capabilities))
 
 
-def _size_problems(job: Job, size: int | None, capabilities: Capabilities) -> list[str]:
+def _size_problems(job: DispatchJob, size: int | None, capabilities: Capabilities) -> list[str]:
     """Return why the shader cannot run on the device at a subgroup size; None is the size of its choice."""
     return subgroup_size_problems(size, job.full_subgroups, job.local_size, capabilities)
 
 
-def outputs_of_answer(inputs: Inputs, answer: Answer) -> dict[Place, npt.NDArray[np.uint8]]:
+def outputs_of_answer(inputs: DispatchInputs, answer: JobAnswer) -> dict[Place, npt.NDArray[np.uint8]]:
     """Return the bytes of a device's outputs, by descriptor."""
     outputs: dict[Place, npt.NDArray[np.uint8]] = {}
     for entry in inputs.bindings:

@@ -19,7 +19,7 @@ from vkgroup.check.guesses import Numbers, candidates, guesses
 from vkgroup.check.influence import Source
 from vkgroup.check.inputs import GeneratedNumber
 from vkgroup.check.trial_set import NO_ERRORS, TrialSet, differing
-from vkgroup.check.trials import Trial
+from vkgroup.check.trials import CheckTrial
 
 _SECONDS = 15.0
 """Time limit of the search in seconds."""
@@ -29,7 +29,7 @@ _MOST_TRIALS = 64
 
 
 @dataclass
-class Search(TrialSet):
+class TrialSearch(TrialSet):
     """The search for the best trial of one shader."""
 
     until: float = math.inf
@@ -38,7 +38,7 @@ class Search(TrialSet):
         super().__post_init__()
         self.defaults = DefaultTrials(self)
 
-    def run(self) -> Trial:
+    def run(self) -> CheckTrial:
         """Return the best trial: the first one if no generated value matters."""
         if not self.numbers or self.cost(self.first) == NO_ERRORS:
             return self.best
@@ -110,7 +110,7 @@ class Search(TrialSet):
 
 
 def least_change(
-    first: Trial, other: Trial, is_gone: Callable[[Numbers], bool]
+    first: CheckTrial, other: CheckTrial, is_gone: Callable[[Numbers], bool]
 ) -> list[tuple[GeneratedNumber, int]]:
     """Return values of `other` that remove an error of `first`: a single one if possible, else all."""
     changes = differing(first, other)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from vkgroup.check.flow import DELTAS, Flow
+from vkgroup.check.flow import DELTAS, DataFlow
 from vkgroup.spirv import Instruction
 
 _SMALLEST, _LARGEST = 8, 128
@@ -44,7 +44,7 @@ class Follow(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ConstantUse:
     """A use of a constant that may stand for a subgroup size."""
 
     word: int  # index in `Module.words` of the constant's id
@@ -52,7 +52,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class SizeCandidate:
     """A constant that may stand for a subgroup size."""
 
     position: int  # position of the instruction that uses it
@@ -60,7 +60,7 @@ class Candidate:
     relation: str  # ``"="`` if only that size fits, ``">="`` or ``"<="`` if larger or smaller sizes fit too
     message: str  # description of the use
     layout: bool = False  # whether the use also assumes an assignment of invocations to lanes
-    use: Use | None = None  # the use in the module; None if no other constant could follow the size
+    use: ConstantUse | None = None  # the use in the module; None if no other constant could follow the size
     origin: str = ""  # the built-in variable that it is used with; empty if there is none
     # whether the code shows the size beyond doubt, so that runs only have to show an effect
     strong: bool = False
@@ -70,9 +70,9 @@ class Candidate:
         return {"=": size == self.size, ">=": size >= self.size, "<=": size <= self.size}[self.relation]
 
 
-def find_candidates(flow: Flow) -> list[Candidate]:
+def find_candidates(flow: DataFlow) -> list[SizeCandidate]:
     """Return all candidates of a module in the order of its instructions."""
-    candidates: list[Candidate] = []
+    candidates: list[SizeCandidate] = []
     for entry in flow.body:
         for look in (_delta, _steps, _cluster, _arithmetic, _lane_bit, _first_word):
             candidate = look(entry, flow)
@@ -100,12 +100,14 @@ def _is_size(number: int, smallest: int = _SMALLEST) -> bool:
     return smallest <= number <= _LARGEST and number & (number - 1) == 0
 
 
-def _distance(entry: Instruction, operand: int, size: int, words: str, follow: Follow) -> Candidate:
+def _distance(entry: Instruction, operand: int, size: int, words: str, follow: Follow) -> SizeCandidate:
     text = f"{_FAR} {words}{size // 2} apart exchange values, as in subgroups of {size}"
-    return Candidate(entry.position, size, ">=", text, use=Use(operand_word(entry, operand), follow))
+    return SizeCandidate(
+        entry.position, size, ">=", text, use=ConstantUse(operand_word(entry, operand), follow)
+    )
 
 
-def _delta(entry: Instruction, flow: Flow) -> Candidate | None:
+def _delta(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
     """Return the candidate of a shuffle by a constant, which needs twice as many lanes."""
     if entry.name not in DELTAS:
         return None
@@ -115,7 +117,7 @@ def _delta(entry: Instruction, flow: Flow) -> Candidate | None:
     return _distance(entry, 2, 2 * number, "", Follow.HALF)
 
 
-def _steps(entry: Instruction, flow: Flow) -> Candidate | None:
+def _steps(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
     """Return the candidate of a loop variable that is a shuffle distance, at its first or last value."""
     if entry.name == "OpStore" and entry.operands[0] in flow.distances:
         number = flow.constants.get(entry.operands[1])
@@ -132,7 +134,7 @@ def _steps(entry: Instruction, flow: Flow) -> Candidate | None:
     return None
 
 
-def _cluster(entry: Instruction, flow: Flow) -> Candidate | None:
+def _cluster(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
     """Return the candidate of a cluster size, which needs as many lanes."""
     if not entry.name.startswith("OpGroupNonUniform") or len(entry.operands) < 4:
         return None
@@ -142,7 +144,9 @@ def _cluster(entry: Instruction, flow: Flow) -> Candidate | None:
     if number is None or not _is_size(number):
         return None
     text = f"a cluster of {number} needs subgroups of {number} or more"
-    return Candidate(entry.position, number, ">=", text, use=Use(operand_word(entry, 3), Follow.SIZE))
+    return SizeCandidate(
+        entry.position, number, ">=", text, use=ConstantUse(operand_word(entry, 3), Follow.SIZE)
+    )
 
 
 def _shifted(number: int) -> tuple[int, Follow]:
@@ -167,7 +171,7 @@ _ARITHMETIC: tuple[tuple[tuple[str, ...], Callable[[int], tuple[int, Follow]], s
 )
 
 
-def _arithmetic(entry: Instruction, flow: Flow) -> Candidate | None:
+def _arithmetic(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
     """Return the candidate of arithmetic on an invocation or lane number with a size-like constant."""
     for names, meaning, words in _ARITHMETIC:
         if entry.name not in names or len(entry.operands) != 2:
@@ -181,19 +185,19 @@ def _arithmetic(entry: Instruction, flow: Flow) -> Candidate | None:
                 continue
             size, follow = meaning(number)
             if _is_size(size):
-                return Candidate(
+                return SizeCandidate(
                     entry.position,
                     size,
                     "=",
                     f"{origin.name} is {words.format(number, size)}, as in subgroups of {size}",
                     origin.is_local,
-                    Use(operand_word(entry, constant_operand), follow),
+                    ConstantUse(operand_word(entry, constant_operand), follow),
                     origin.name,
                 )
     return None
 
 
-def _lane_bit(entry: Instruction, flow: Flow) -> Candidate | None:
+def _lane_bit(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
     """Return the candidate of ``1u << lane``, whose word has one bit for each lane."""
     if entry.name != "OpShiftLeftLogical" or entry.operands[0] not in flow.constants:
         return None
@@ -202,12 +206,12 @@ def _lane_bit(entry: Instruction, flow: Flow) -> Candidate | None:
     if origin is None or origin.is_local or bits is None or not _is_size(bits):
         return None
     text = f"a bit for each lane in a word of {bits}, as in subgroups of up to {bits}"
-    return Candidate(entry.position, bits, "<=", text, strong=True)
+    return SizeCandidate(entry.position, bits, "<=", text, strong=True)
 
 
-def _first_word(entry: Instruction, flow: Flow) -> Candidate | None:
+def _first_word(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
     """Return the candidate of a ballot whose first word, with 32 lanes, is the only one used."""
     if entry.position not in flow.first_words:
         return None
     text = "only the first word of a ballot is used, as in subgroups of up to 32"
-    return Candidate(entry.position, 32, "<=", text, strong=True)
+    return SizeCandidate(entry.position, 32, "<=", text, strong=True)

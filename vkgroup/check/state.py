@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 
 from vkgroup.base import phases
 from vkgroup.base.errors import DispatchTimeout, Unsupported
-from vkgroup.base.phases import DeadlineReached, Owner, phase
-from vkgroup.check.assumptions import Assumption, Experiment, find_assumption
+from vkgroup.base.phases import CodeOwner, DeadlineReached, phase
+from vkgroup.check.assumptions import Assumption, ConstantExperiment, find_assumption
 from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers
 from vkgroup.check.diagnosis import (
     Differing,
@@ -17,18 +17,18 @@ from vkgroup.check.diagnosis import (
     failure_finding,
 )
 from vkgroup.check.findings import (
-    Configuration,
     Coverage,
     Finding,
+    RunParameters,
     SourceLocations,
 )
-from vkgroup.check.flow import Flow
+from vkgroup.check.flow import DataFlow
 from vkgroup.check.host import Guarantees, values_of
 from vkgroup.check.rounding import tolerance_of
-from vkgroup.check.runs import Answer, Dispatch, Job, Run, outputs_of_answer, run_job
+from vkgroup.check.runs import CheckedDispatch, CheckedRun, DispatchJob, JobAnswer, outputs_of_answer, run_job
 from vkgroup.check.size_constants import find_candidates
 from vkgroup.device import DeviceInfo
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import Module
@@ -38,17 +38,17 @@ from vkgroup.spirv import Module
 class CheckState:
     """The state of one check."""
 
-    dispatch: Dispatch
+    dispatch: CheckedDispatch
     places: SourceLocations
-    flow: Flow
-    make: Callable[[Instrument], Program]
-    remake: Callable[[Module], Program]
-    runs: list[Run] = field(default_factory=list)
+    flow: DataFlow
+    make: Callable[[Instrument], ExecutableShader]
+    remake: Callable[[Module], ExecutableShader]
+    runs: list[CheckedRun] = field(default_factory=list)
     not_covered: list[tuple[str, str]] = field(default_factory=list)
-    device_runs: list[Run] = field(default_factory=list)
-    further: list[Run] = field(default_factory=list)
-    tolerances: dict[Configuration, Tolerance] = field(default_factory=dict)
-    unfinished: list[Configuration] = field(default_factory=list)  # runs of the reference device
+    device_runs: list[CheckedRun] = field(default_factory=list)
+    further: list[CheckedRun] = field(default_factory=list)
+    tolerances: dict[RunParameters, Tolerance] = field(default_factory=dict)
+    unfinished: list[RunParameters] = field(default_factory=list)  # runs of the reference device
     no_verdict: list[str] = field(default_factory=list)  # what is not compared because a run did not end
     internal_errors: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -80,7 +80,7 @@ class CheckState:
                 self.not_covered.append((f"size {size}", reason))
                 continue
             for shuffled in (False,) if self.host.linear_lanes else (False, True):
-                configuration = Configuration(size, shuffled)
+                configuration = RunParameters(size, shuffled)
                 if hanging > 1:
                     self.not_covered.append((str(configuration), "it hangs at other sizes"))
                     continue
@@ -102,13 +102,13 @@ class CheckState:
         return "GroupNonUniformQuad" in self.dispatch.program.module.reflection.capabilities
 
     @property
-    def comparable(self) -> list[Run]:
+    def comparable(self) -> list[CheckedRun]:
         """Runs with meaningful outputs: without races, hangs, and barriers that some invocations miss."""
         return [run for run in self.runs if not run.disturbed]
 
     # --- comparing ------------------------------------------------------------------------------------
 
-    def compare(self, base: Run, run: Run) -> Difference | None:
+    def compare(self, base: CheckedRun, run: CheckedRun) -> Difference | None:
         """Return the first difference beyond rounding between two runs; None if there is none."""
         difference = compare(self.dispatch.inputs, base, run)
         if difference is None or not any(
@@ -120,14 +120,14 @@ class CheckState:
             self.tolerances[where] = tolerance_of(self.dispatch, base, self.make)
         return compare(self.dispatch.inputs, base, run, self.tolerances[where])
 
-    def differences_to(self, base: Run) -> dict[Configuration, Difference | None]:
+    def differences_to(self, base: CheckedRun) -> dict[RunParameters, Difference | None]:
         """Return each reference run's difference from one of them; disturbed runs are not compared."""
         return {
             run.configuration: None if run.disturbed or base.disturbed else self.compare(base, run)
             for run in self.runs
         }
 
-    def base(self, assumption: Assumption | None) -> Run | None:
+    def base(self, assumption: Assumption | None) -> CheckedRun | None:
         """Return the run with which the others are compared; None if there is none."""
         if assumption is not None:
             return assumption.base
@@ -140,7 +140,7 @@ class CheckState:
     # --- on real devices ------------------------------------------------------------------------------
 
     def run_devices(
-        self, devices: Sequence[DeviceInfo], job: Callable[..., Job], findings: list[Finding]
+        self, devices: Sequence[DeviceInfo], job: Callable[..., DispatchJob], findings: list[Finding]
     ) -> None:
         """Run on each device unless the shader could hang it; a failure there becomes a finding.
 
@@ -161,17 +161,17 @@ class CheckState:
                 continue
             device_job = job(device=device)
             answer = self._run_device(
-                device_job, Configuration(device.subgroup_size, False, label, device.icd), findings
+                device_job, RunParameters(device.subgroup_size, False, label, device.icd), findings
             )
             # If sizes can be required, the device is run at each of them.
             for size in answer.sizes if answer.sizes != (device.subgroup_size,) else ():
                 if self.host.size_control and self.reference_at(size) is not None:
-                    where = Configuration(size, False, label, device.icd, True)
+                    where = RunParameters(size, False, label, device.icd, True)
                     self._run_device(replace(device_job, subgroup_size=size), where, findings)
 
-    def _run_device(self, job: Job, where: Configuration, findings: list[Finding]) -> Answer:
+    def _run_device(self, job: DispatchJob, where: RunParameters, findings: list[Finding]) -> JobAnswer:
         """Run once on a device and record its outputs, or the reason why there are none."""
-        with phase(f"executing on {where}", Owner.EXECUTION):
+        with phase(f"executing on {where}", CodeOwner.EXECUTION):
             answer = run_job(job)
         if answer.unsupported:
             self.not_covered.append((str(where), f"it lacks {answer.unsupported}"))
@@ -190,17 +190,17 @@ class CheckState:
         elif answer.failure:
             findings.append(failure_finding(where, answer.failure, self.places))
         else:
-            self.device_runs.append(Run(where, outputs_of_answer(self.dispatch.inputs, answer)))
+            self.device_runs.append(CheckedRun(where, outputs_of_answer(self.dispatch.inputs, answer)))
         return answer
 
     def _has_end(self, size: int) -> bool:
         """Return whether the reference device ends at a size, or cannot run at it."""
         self.reference_at(size)
-        return Configuration(size) not in self.unfinished
+        return RunParameters(size) not in self.unfinished
 
-    def reference_at(self, size: int) -> Run | None:
+    def reference_at(self, size: int) -> CheckedRun | None:
         """Return the linear run of the reference device at a size; None if it has no meaningful outputs."""
-        where = Configuration(size)
+        where = RunParameters(size)
         for run in [*self.runs, *self.further]:
             if run.configuration == where:
                 return None if run.disturbed else run
@@ -221,15 +221,15 @@ _DANGEROUS = ("hang", "barrier")
 
 
 def run_and_compare(
-    state: CheckState, sizes: Sequence[int], devices: Sequence[DeviceInfo], job: Callable[..., Job]
+    state: CheckState, sizes: Sequence[int], devices: Sequence[DeviceInfo], job: Callable[..., DispatchJob]
 ) -> tuple[list[Finding], KeyboardInterrupt | None]:
     """Run at all sizes and on all devices; return the findings of comparisons, and the Ctrl-C that came."""
     dispatch, findings = state.dispatch, list[Finding]()
     try:
         state.run_reference(sizes)
         state.run_devices(devices, job, findings)
-        phases.update(phase="comparing the results", owner=Owner.HOST)
-        experiment = Experiment(dispatch, state.flow, state.remake, state.compare)
+        phases.update(phase="comparing the results", owner=CodeOwner.HOST)
+        experiment = ConstantExperiment(dispatch, state.flow, state.remake, state.compare)
         candidates = find_candidates(state.flow)
         assumption = find_assumption(candidates, state.runs, state.differences_to, experiment)
         findings += assumption_findings(assumption, state.places) if assumption is not None else []
@@ -251,7 +251,7 @@ def run_and_compare(
 
 def _compare_all(state: CheckState, assumption: Assumption | None) -> tuple[Differing, frozenset[int]]:
     """Return the runs that differ, and the sizes at which shuffled lanes change the reference's results."""
-    differing: list[tuple[Run, Run, Difference]] = []
+    differing: list[tuple[CheckedRun, CheckedRun, Difference]] = []
     base = state.base(assumption)
     if base is None or base.disturbed:
         return differing, frozenset()

@@ -12,7 +12,7 @@ from vkgroup.check.flow import WHOLE
 from vkgroup.check.guesses import Numbers
 from vkgroup.check.influence import Influence, Source
 from vkgroup.check.inputs import GeneratedNumber, NumberKey
-from vkgroup.check.trials import EventKey, Trial, Trier, key_of
+from vkgroup.check.trials import CheckTrial, EventKey, Trier, key_of
 from vkgroup.reference.events import Event
 from vkgroup.spirv import Module
 from vkgroup.spirv.declarations import Declarations
@@ -40,9 +40,9 @@ class TrialSet:
 
     module: Module
     trier: Trier
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[CheckTrial] = field(default_factory=list)
     by_defaults: set[EventKey] = field(default_factory=set)
-    _by_numbers: dict[frozenset[tuple[NumberKey, int]], Trial] = field(default_factory=dict)
+    _by_numbers: dict[frozenset[tuple[NumberKey, int]], CheckTrial] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         declared = Declarations(self.module)
@@ -66,7 +66,7 @@ class TrialSet:
         """The influence of the inputs on addresses and operands."""
         return Influence(self.module)
 
-    def try_(self, numbers: Numbers) -> Trial:
+    def try_(self, numbers: Numbers) -> CheckTrial:
         """Return the trial of some values; it runs and is recorded once."""
         key = frozenset(numbers.items())
         if key not in self._by_numbers:
@@ -113,7 +113,7 @@ class TrialSet:
         """The generated integers with their default values."""
         return tuple(number for number in self.first.values if not number.is_default)
 
-    def errors(self, trial: Trial) -> dict[EventKey, Event]:
+    def errors(self, trial: CheckTrial) -> dict[EventKey, Event]:
         """Return the events of a trial that generated values may cause."""
         return {
             key: event
@@ -132,7 +132,7 @@ class TrialSet:
 
     # --- comparison of trials ----------------------------------------------------------------------
 
-    def cost(self, trial: Trial) -> Cost:
+    def cost(self, trial: CheckTrial) -> Cost:
         """Return what the search makes small: no end, errors, and how often they occurred."""
         if trial.run is None:
             return _NO_END
@@ -147,7 +147,7 @@ class TrialSet:
             return (2, len(errors), 0)
         return (0, len(errors), sum(event.count for event in errors.values()))
 
-    def without(self, event: Event) -> Iterator[Trial]:
+    def without(self, event: Event) -> Iterator[CheckTrial]:
         """Yield trials that execute an event's instructions without the event.
 
         If only the control flow can cause it, the counts are those of the first trial: a shader that compares
@@ -161,13 +161,13 @@ class TrialSet:
             if not by_control or self._counts(trial) == self._counts(self.first):
                 yield trial
 
-    def is_without(self, event: Event, trial: Trial) -> bool:
+    def is_without(self, event: Event, trial: CheckTrial) -> bool:
         """Whether a trial executes an event's instructions without the event."""
         if trial.run is None or key_of(event) in trial.events or not self.executes(trial, event):
             return False
         return not self.is_exception(event, trial)
 
-    def is_exception(self, event: Event, trial: Trial) -> bool:
+    def is_exception(self, event: Event, trial: CheckTrial) -> bool:
         """Whether a race in shared memory is absent from a trial only because of a special value, such as 0.
 
         Without a barrier, ``s[(i + shift) % 64]`` is right for shift = 0, and wrong for all others. So the
@@ -190,18 +190,18 @@ class TrialSet:
         return returned
 
     @staticmethod
-    def executes(trial: Trial, event: Event) -> bool:
+    def executes(trial: CheckTrial, event: Event) -> bool:
         """Whether a trial executes the instructions of an event; of a race, in more than one invocation."""
         least = 2 if event.kind in RACES else 1
         positions = {event.position, event.other_position} - {-1}
         return all(trial.executed.get(position, 0) >= least for position in positions)
 
     @staticmethod
-    def _counts(trial: Trial) -> tuple[int, ...]:
+    def _counts(trial: CheckTrial) -> tuple[int, ...]:
         return tuple(number.value for number in trial.values if number.words & COUNTS)
 
 
-def differing(first: Trial, other: Trial) -> list[tuple[GeneratedNumber, int]]:
+def differing(first: CheckTrial, other: CheckTrial) -> list[tuple[GeneratedNumber, int]]:
     """Return the integers whose values differ between two trials, with the value in the second.
 
     Default values that differ because they follow the number of invocations are left out.

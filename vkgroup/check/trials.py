@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from vkgroup.base.errors import DispatchTimeout, InvalidInput, InvalidModule, OutOfMemory
-from vkgroup.check.findings import RACES, Configuration
+from vkgroup.check.findings import RACES, RunParameters
 from vkgroup.check.guesses import Numbers
-from vkgroup.check.inputs import GeneratedNumber, Inputs, constant_id
-from vkgroup.check.runs import Dispatch, Run
+from vkgroup.check.inputs import DispatchInputs, GeneratedNumber, constant_id
+from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.reference.events import Event
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spirv import ArrayType, StructType
 
 Elements = Mapping[tuple[int, int], int]
@@ -27,7 +27,7 @@ MOST_BYTES = 1 << 25
 
 _ROUNDS = 4
 _MOST_MULTIPLE = 64
-_SIZE = Configuration(32)
+_SIZE = RunParameters(32)
 TIME_LIMIT = 2.0
 """Time limit in seconds of the runs of one trial."""
 
@@ -46,12 +46,12 @@ def key_of(event: Event) -> EventKey:
 
 
 @dataclass(frozen=True)
-class Trial:
+class CheckTrial:
     """One run at subgroup size 32 with lanes in order."""
 
     numbers: Numbers  # values of generated integers that replace the default ones
-    dispatch: Dispatch  # the dispatch with these inputs
-    run: Run | None  # None if it did not end
+    dispatch: CheckedDispatch  # the dispatch with these inputs
+    run: CheckedRun | None  # None if it did not end
     elements: Elements  # lengths of the runtime arrays that grew
     needed: Elements  # lengths that these arrays need at least
     values: tuple[GeneratedNumber, ...]  # all generated integers with their values in this trial
@@ -71,20 +71,20 @@ class Trial:
 class Trier:
     """Runs trials of one shader; `make` returns the inputs for given `elements` and `numbers`."""
 
-    dispatch: Dispatch
-    make: Callable[..., Inputs]
-    specialize: Callable[[Mapping[int, int]], Program]
+    dispatch: CheckedDispatch
+    make: Callable[..., DispatchInputs]
+    specialize: Callable[[Mapping[int, int]], ExecutableShader]
     constants: tuple[GeneratedNumber, ...] = ()  # specialization constants that the search may set
     defaults: tuple[GeneratedNumber, ...] = ()  # those with a default in the source, which the search keeps
     #: Programs by the chosen values of specialization constants.
-    _programs: dict[frozenset[tuple[int, int]], Program] = field(default_factory=dict)
+    _programs: dict[frozenset[tuple[int, int]], ExecutableShader] = field(default_factory=dict)
 
-    def inputs(self, dispatch: Dispatch, elements: Elements, numbers: Numbers) -> Inputs:
+    def inputs(self, dispatch: CheckedDispatch, elements: Elements, numbers: Numbers) -> DispatchInputs:
         """Return the inputs of a dispatch for chosen lengths and values."""
         program = dispatch.program
         return self.make(program.module, program.local_size, elements=elements, numbers=numbers)
 
-    def _program(self, numbers: Numbers) -> Program:
+    def _program(self, numbers: Numbers) -> ExecutableShader:
         """Return the program with the chosen values of specialization constants."""
         values = {number: value for key, value in numbers.items() if (number := constant_id(key)) is not None}
         key = frozenset(values.items())
@@ -95,12 +95,12 @@ class Trier:
             raise InvalidInput(f"{program.local_size} is no local size.")
         return program
 
-    def __call__(self, numbers: Numbers) -> Trial:
+    def __call__(self, numbers: Numbers) -> CheckTrial:
         """Return the trial of some values, with arrays as long as its accesses need."""
         elements: dict[tuple[int, int], int] = {}
         needed: dict[tuple[int, int], int] = {}
         dispatch = replace(self.dispatch, timeout=TIME_LIMIT, step_limit=STEP_LIMIT)
-        run: Run | None = None
+        run: CheckedRun | None = None
         try:
             dispatch = replace(dispatch, program=self._program(numbers))
             for _ in range(_ROUNDS):
@@ -120,14 +120,14 @@ class Trier:
                 raise
         values = (*dispatch.inputs.numbers, *self._constants(numbers))
         dispatch = replace(dispatch, timeout=self.dispatch.timeout, step_limit=self.dispatch.step_limit)
-        return Trial(numbers, dispatch, run, elements, needed, values)
+        return CheckTrial(numbers, dispatch, run, elements, needed, values)
 
     def _constants(self, numbers: Numbers) -> Iterator[GeneratedNumber]:
         """Yield the specialization constants with their chosen or default values."""
         for constant in (*self.constants, *self.defaults):
             yield replace(constant, value=numbers.get(constant.key, constant.value))
 
-    def fit(self, trial: Trial, configuration: Configuration) -> Trial:
+    def fit(self, trial: CheckTrial, configuration: RunParameters) -> CheckTrial:
         """Return a trial with arrays that are also long enough for another configuration."""
         elements = dict(trial.elements)
         dispatch = trial.dispatch
@@ -142,7 +142,7 @@ class Trier:
             dispatch = replace(dispatch, inputs=self.inputs(dispatch, elements, trial.numbers))
         return replace(trial, dispatch=dispatch, elements=elements)
 
-    def longer(self, inputs: Inputs, run: Run) -> Elements:
+    def longer(self, inputs: DispatchInputs, run: CheckedRun) -> Elements:
         """Return the lengths of generated runtime arrays that a run needs and that are larger than now."""
         longer = {}
         for entry in inputs.bindings:

@@ -11,16 +11,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import vkgroup
 from vkgroup.base.errors import InvalidInput
-from vkgroup.base.phases import Owner, phase
+from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.bench import catalogue, google, machine, plot
 from vkgroup.bench.definition import Definition
 from vkgroup.bench.machine import last_level_cache
-from vkgroup.bench.run import Options, Result, run
+from vkgroup.bench.run import BenchmarkOptions, BenchmarkResult, run
 from vkgroup.cli import bench_tables
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.dispatch import Device
-from vkgroup.outputs.history import Recording, recorded
+from vkgroup.outputs.history import HistoryRecording, recorded
 
 _WIDTH = 100
 """Width of output that does not go to a terminal, in columns."""
@@ -37,7 +37,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.plot:
         plot.require_drawable(arguments.plot)
     source = None if arguments.json in (None, "-") else Path(arguments.json)
-    with Recording(arguments.db, source) as recording, vkgroup.open(arguments.device) as device:
+    with HistoryRecording(arguments.db, source) as recording, vkgroup.open(arguments.device) as device:
         return _run(arguments, device, chosen, console, recording)
 
 
@@ -46,14 +46,14 @@ def _run(
     device: Device,
     chosen: tuple[Definition, ...],
     console: Console,
-    recording: Recording,
+    recording: HistoryRecording,
 ) -> int:
     """Run the chosen benchmarks; print, write, record and plot the results."""
     started = time.monotonic()
     options = _options(arguments, device, console)
     context = machine.context(device, last_level_cache(device.capabilities), options.seed)
     console.write_line(bench_tables.heading(context))
-    latest: list[Result] = []
+    latest: list[BenchmarkResult] = []
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -64,7 +64,7 @@ def _run(
     ) as progress:
         task = progress.add_task("bench", total=None)
 
-        def on_row(result: Result, total: int) -> None:
+        def on_row(result: BenchmarkResult, total: int) -> None:
             progress.update(task, completed=len(result.rows), total=total)
             latest[:] = [result]
             # Save the results after each row, in case the device is lost later.
@@ -74,7 +74,7 @@ def _run(
                 write_json(data, arguments.json)
 
         try:
-            with phase("measuring", Owner.EXECUTION):
+            with phase("measuring", CodeOwner.EXECUTION):
                 result = run(device, chosen, options, on_row=on_row)
         except (Exception, KeyboardInterrupt) as end:
             # The device is lost, vkgroup failed, or the user interrupted: print the results measured so far.
@@ -95,7 +95,7 @@ def _run(
     return 1 if result.wrong else 0
 
 
-def _partial_results(latest: list[Result], json_file: str | None) -> str:
+def _partial_results(latest: list[BenchmarkResult], json_file: str | None) -> str:
     """Return a sentence on the results of an interrupted run."""
     if not latest:
         return "no results yet"
@@ -104,14 +104,14 @@ def _partial_results(latest: list[Result], json_file: str | None) -> str:
     return f"{'1 row' if rows == 1 else f'{rows} rows'} measured until then: {where}"
 
 
-def _options(arguments: argparse.Namespace, device: Device, console: Console) -> Options:
+def _options(arguments: argparse.Namespace, device: Device, console: Console) -> BenchmarkOptions:
     smoke = arguments.smoke
     if device.info.is_reference and not arguments.size and not smoke:
         console.print("The reference device is slow: using --smoke; give --size to measure times.")
         smoke = True
     if arguments.plot and smoke:
         raise InvalidInput("--plot needs times, which --smoke does not measure: omit one of them.")
-    return Options(
+    return BenchmarkOptions(
         seed=secrets.randbits(32) if arguments.seed is None else arguments.seed,
         seconds=arguments.seconds,
         sizes=arguments.size,

@@ -10,13 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from vkgroup.bench.catalogue import power_text
-from vkgroup.bench.row import CONFIDENCE, TIMESTAMPS, Estimate, Row, Share, Timed
+from vkgroup.bench.row import CONFIDENCE, TIMESTAMPS, BenchmarkRow, CandidateTimes, Estimate, Share
 
 # Types only: ``bench --compare`` starts without the runtime.
 if TYPE_CHECKING:
     from vkgroup.bench.compare import Comparison
     from vkgroup.bench.definition import Definition
-    from vkgroup.bench.run import Result
+    from vkgroup.bench.run import BenchmarkResult
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _NOTHING = "·"
@@ -49,7 +49,7 @@ def listing(definitions: Iterable[Definition]) -> Table:
     return table
 
 
-def results(result: Result, smoke: bool) -> Iterator[RenderableType]:
+def results(result: BenchmarkResult, smoke: bool) -> Iterator[RenderableType]:
     """Yield the results of a run: pairs, other timings, ceilings, notes and errors."""
     if smoke:
         yield _verified(result.rows)
@@ -82,13 +82,13 @@ def _digits(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _rate(entry: Timed) -> str:
+def _rate(entry: CandidateTimes) -> str:
     if not entry.rate:
         return ""
     return f"{_digits(entry.rate / 1e9)} {'GB/s' if entry.counts == 'bytes' else 'Gop/s'}"
 
 
-def _time(row: Row, name: str) -> str:
+def _time(row: BenchmarkRow, name: str) -> str:
     """Return a version's time with its interval, and its rate on the next line."""
     if name in row.wrong:
         return "WRONG"
@@ -111,12 +111,12 @@ def _share(share: Share | None) -> str:
     return f"{100 * share.part.median:.1f} %\n{share.ceiling}"
 
 
-def _label(row: Row) -> str:
+def _label(row: BenchmarkRow) -> str:
     where = ", ".join((power_text(row.size), *(f"{key} {value}" for key, value in row.tuning.items())))
     return f"{row.name}\n  {where}"
 
 
-def _pairs(rows: Sequence[Row]) -> Iterator[Table]:
+def _pairs(rows: Sequence[BenchmarkRow]) -> Iterator[Table]:
     """Yield a table for each pair of versions: both, their ratio, and the share of the first."""
     shown = [row for row in rows if row.timed or row.wrong]
     for first, second in dict.fromkeys(_pair(row) for row in shown):
@@ -135,12 +135,12 @@ def _pairs(rows: Sequence[Row]) -> Iterator[Table]:
         yield table
 
 
-def _pair(row: Row) -> tuple[str, str]:
+def _pair(row: BenchmarkRow) -> tuple[str, str]:
     """Return the headings of a row's two columns; the second is empty if the row has one version."""
     return row.pair if row.pair[0] != row.pair[1] else ("alone", "")
 
 
-def _add_pair(table: Table, row: Row, has_shares: bool) -> None:
+def _add_pair(table: Table, row: BenchmarkRow, has_shares: bool) -> None:
     first, second = row.pair
     cells = [_label(row), _time(row, first)]
     if first != second:
@@ -150,7 +150,7 @@ def _add_pair(table: Table, row: Row, has_shares: bool) -> None:
     table.add_row(*map(Text, cells), style="bold red" if row.wrong else "")
 
 
-def _others(rows: Sequence[Row]) -> Table:
+def _others(rows: Sequence[BenchmarkRow]) -> Table:
     """Return the table of peers and further variants."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("\nbenchmark\n  size", "\nbeside"):
@@ -166,12 +166,12 @@ def _others(rows: Sequence[Row]) -> Table:
     return table
 
 
-def _ceilings(rows: Sequence[Row]) -> Table:
+def _ceilings(rows: Sequence[BenchmarkRow]) -> Table:
     """Return the table of ceilings; differences between rows show drift of the device."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("\nceiling", "first", "last", "least", "most"):
         table.add_column(name, justify="left" if "ceiling" in name else "right", no_wrap=True)
-    ceilings: dict[str, list[Timed]] = {}
+    ceilings: dict[str, list[CandidateTimes]] = {}
     for row in rows:
         for name, entry in row.ceilings.items():
             ceilings.setdefault(name, []).append(entry)
@@ -181,7 +181,7 @@ def _ceilings(rows: Sequence[Row]) -> Table:
     return table
 
 
-def _verified(rows: Sequence[Row]) -> Table:
+def _verified(rows: Sequence[BenchmarkRow]) -> Table:
     """Return the table of a run without timings."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("benchmark", overflow="fold")
@@ -199,7 +199,7 @@ def _verified(rows: Sequence[Row]) -> Table:
     return table
 
 
-def _clocks(rows: Sequence[Row]) -> Iterator[RenderableType]:
+def _clocks(rows: Sequence[BenchmarkRow]) -> Iterator[RenderableType]:
     """Yield a line for each clock other than that of the heading, with the versions timed by it."""
     by_clock: dict[str, dict[str, None]] = {}
     for row in rows:
@@ -210,7 +210,7 @@ def _clocks(rows: Sequence[Row]) -> Iterator[RenderableType]:
         yield Text(f"By {clock}: {', '.join(names)}.", style="dim")
 
 
-def _notes(result: Result) -> Iterator[RenderableType]:
+def _notes(result: BenchmarkResult) -> Iterator[RenderableType]:
     """Yield wrong results, notes, unsteady rows and missing peers."""
     for row in result.rows:
         for name, message in row.wrong.items():

@@ -18,8 +18,8 @@ from vkgroup.check.report import Report
 from vkgroup.check.report_text import lines_of
 from vkgroup.cli import deadline, output, pairs, shaders
 from vkgroup.cli.check_command import command_of
-from vkgroup.cli.check_compile import Compilation, compile_all, with_compilation
-from vkgroup.cli.check_one import Checked, check_one, devices_of, guarantees, load, record_of, target_of
+from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation
+from vkgroup.cli.check_one import CheckedShader, check_one, devices_of, guarantees, load, record_of, target_of
 from vkgroup.cli.console import Console
 from vkgroup.cli.save_with import assumed
 from vkgroup.cli.supervisor import late
@@ -51,7 +51,7 @@ def execute(arguments: argparse.Namespace) -> int:
     arrays = None if arguments.save_with is None else Arrays(arguments.save_with)
     devices = devices_of(arguments.devices)
     console = Console(file=output.people(arguments.json), highlight=False)
-    check = Check(arguments, devices, console, arrays, compilations)
+    check = CheckCommand(arguments, devices, console, arrays, compilations)
     if len(settings) == 1:
         return check.alone(settings[0])
     return check.all(settings)
@@ -65,7 +65,7 @@ def _require_compute(settings: Settings) -> None:
 
 
 @dataclass
-class Check:
+class CheckCommand:
     """The checks of one command.
 
     `arrays`: writes the arrays of ``--save-with``; None without it.
@@ -76,7 +76,7 @@ class Check:
     devices: list[DeviceInfo]
     console: Console
     arrays: Arrays | None
-    compilations: dict[str, Compilation]
+    compilations: dict[str, CompileResults]
     saved: list[Configuration] = field(default_factory=list)
 
     def alone(self, settings: Settings) -> int:
@@ -129,7 +129,7 @@ class Check:
             self.console.write_line(f"{settings.options.shader}: {error}", style="bold red")
         return record_of(settings, outcome)
 
-    def _print(self, settings: Settings) -> Checked:
+    def _print(self, settings: Settings) -> CheckedShader:
         """Check a shader, and print the report."""
         checked = check_one(settings, self.devices, command_of(self.arguments, settings))
         report = with_compilation(checked.report, self.compilations.get(settings.name))
@@ -156,10 +156,10 @@ def _code(report: Report, strict: bool) -> int:
     return 1 if report.fails(strict) else 0
 
 
-def _make_folder(folder: Path, settings: Settings, checked: Checked, devices: list[DeviceInfo]) -> None:
+def _make_folder(folder: Path, settings: Settings, checked: CheckedShader, devices: list[DeviceInfo]) -> None:
     """Write the reproduction folder of ``--repro``."""
     # Imported here, because only --repro needs the suite.
-    from vkgroup.outputs.reproduction.findings import Checked as Described
+    from vkgroup.outputs.reproduction.findings import CheckOptions as Described
     from vkgroup.outputs.reproduction.findings import make_check
 
     options = settings.options

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from vkgroup.base.errors import InvalidInput, Unsupported, VkgroupError
-from vkgroup.check.findings import Finding, Kind, Place
+from vkgroup.check.findings import Finding, FindingKind, SourceLocation
 from vkgroup.check.report import Report
 from vkgroup.cli.check_one import load
 from vkgroup.cli.with_file import Settings
-from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of
+from vkgroup.cost import CompileJob, CompileStatus, Cost, costs_of_jobs, job_of
 from vkgroup.device import DeviceInfo
 from vkgroup.device.fetched import labels, newest_names
 from vkgroup.workers.multi_device import choose
@@ -34,27 +34,27 @@ def require_gpus(choice: str) -> list[DeviceInfo]:
 
 
 @dataclass(frozen=True)
-class Compilation:
+class CompileResults:
     """The results of compiling one shader for the devices of ``--compile-on``."""
 
     findings: tuple[Finding, ...]  # one for each device whose driver rejects the shader or crashes
     lines: tuple[str, ...]  # how many devices compile it, which do not and why, and which spill
 
 
-def compile_all(settings: Sequence[Settings], choice: str) -> dict[str, Compilation]:
+def compile_all(settings: Sequence[Settings], choice: str) -> dict[str, CompileResults]:
     """Compile the shaders of all configurations for the devices of ``--compile-on``, by name.
 
     Each device is opened once, several at the same time. A shader that cannot be loaded is left out: its
     check says why.
     """
     devices = require_gpus(choice)
-    jobs: dict[str, Job] = {}
-    found: dict[str, Compilation] = {}
+    jobs: dict[str, CompileJob] = {}
+    found: dict[str, CompileResults] = {}
     for entry in settings:
         try:
             jobs[entry.name] = _job(entry)
         except Unsupported as error:
-            found[entry.name] = Compilation((), (f"not compiled for {choice}: {error}",))
+            found[entry.name] = CompileResults((), (f"not compiled for {choice}: {error}",))
         except VkgroupError:
             continue
     costs: dict[str, list[Cost]] = {name: [] for name in jobs}
@@ -71,11 +71,11 @@ def compile_all(settings: Sequence[Settings], choice: str) -> dict[str, Compilat
         by_device: dict[str, list[Cost]] = {}
         for cost in its:
             by_device.setdefault(labels_of[cost.device], []).append(cost)
-        found[name] = Compilation(tuple(_findings(by_device, shaders[name])), tuple(_lines(by_device)))
+        found[name] = CompileResults(tuple(_findings(by_device, shaders[name])), tuple(_lines(by_device)))
     return found
 
 
-def _job(settings: Settings) -> Job:
+def _job(settings: Settings) -> CompileJob:
     options = settings.options
     module = load(settings)
     return job_of(
@@ -86,7 +86,7 @@ def _job(settings: Settings) -> Job:
     )
 
 
-def with_compilation(report: Report, compilation: Compilation | None) -> Report:
+def with_compilation(report: Report, compilation: CompileResults | None) -> Report:
     """Return a report with the results of compiling; `compilation`: None if nothing was compiled."""
     if compilation is None:
         return report
@@ -97,11 +97,13 @@ def _findings(devices: Mapping[str, Sequence[Cost]], shader: str) -> list[Findin
     """Return a finding for each device whose driver rejects the shader or crashes."""
     findings = []
     for device, its in devices.items():
-        failed = [cost for cost in its if cost.status not in (Status.COMPILED, Status.NOT_SUPPORTED)]
+        failed = [
+            cost for cost in its if cost.status not in (CompileStatus.COMPILED, CompileStatus.NOT_SUPPORTED)
+        ]
         if failed:
             sizes = ", ".join(str(cost.subgroup_size) for cost in failed)
             message = f"{device}, subgroups of {sizes}: {failed[0].status}: {failed[0].detail}"
-            findings.append(Finding(Kind.COMPILE, message, Place(shader, 0, "", -1)))
+            findings.append(Finding(FindingKind.COMPILE, message, SourceLocation(shader, 0, "", -1)))
     return findings
 
 
@@ -110,7 +112,7 @@ def _lines(devices: Mapping[str, Sequence[Cost]]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     spills: dict[tuple[int, float], list[str]] = {}
     for device, its in devices.items():
-        failed = next((cost for cost in its if cost.status is not Status.COMPILED), None)
+        failed = next((cost for cost in its if cost.status is not CompileStatus.COMPILED), None)
         if failed is not None:
             reasons.setdefault(f"{failed.status}: {_short(failed.detail)}", []).append(device)
         for cost in its:

@@ -17,18 +17,18 @@ from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.phases import DeadlineReached, status
 from vkgroup.check import outcome_cache
 from vkgroup.check.library import shaders_in
-from vkgroup.check.outcome import Outcome, OutcomeKind, of_error, of_late, of_report, worst
+from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, of_error, of_late, of_report, worst
 from vkgroup.check.parallel import check_all
 from vkgroup.cli import deadline, output
 from vkgroup.cli.check_command import command_of
-from vkgroup.cli.check_compile import Compilation, compile_all, with_compilation
+from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation
 from vkgroup.cli.check_one import check_one, devices_of, load, record_of
 from vkgroup.cli.console import Console
 from vkgroup.cli.signals import keeping
 from vkgroup.cli.supervisor import GRACE_SECONDS
 from vkgroup.cli.with_file import Settings, settings_of
 from vkgroup.device import DeviceInfo
-from vkgroup.outputs.exports.checks import Entry, github, write_gitlab, write_junit
+from vkgroup.outputs.exports.checks import ExportEntry, github, write_gitlab, write_junit
 from vkgroup.spirv import Module
 from vkgroup.workers.opening import select
 from vkgroup.workers.pool import default_jobs
@@ -84,7 +84,7 @@ class Library:
     arguments: argparse.Namespace
     settings: Sequence[Settings]
     console: Console
-    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    outcomes: dict[int, ConfigurationOutcome] = field(default_factory=dict)
     start: float = field(default_factory=time.monotonic)
 
     @property
@@ -103,7 +103,7 @@ class Library:
         devices = devices_of(arguments.devices) if arguments.devices else []
         compilations = self._compilations()
         jobs = [
-            Job(settings, command_of(arguments, settings), compilations.get(settings.name))
+            ConfigurationJob(settings, command_of(arguments, settings), compilations.get(settings.name))
             for settings in self.settings
         ]
         setup = LibrarySession(select("reference"), devices, arguments.timeout, not arguments.no_cache)
@@ -114,7 +114,7 @@ class Library:
                 self.outcomes[index] = outcome
                 self._print(self.settings[index], outcome)
 
-    def _compilations(self) -> dict[str, Compilation]:
+    def _compilations(self) -> dict[str, CompileResults]:
         """Return the results of ``--compile-on`` by the name of the configuration."""
         choice = self.arguments.compile_on
         if choice is None:
@@ -122,7 +122,7 @@ class Library:
         self.console.write_line(f"compiling for {choice}", style="dim")
         return compile_all(self.settings, choice)
 
-    def _print(self, settings: Settings, outcome: Outcome) -> None:
+    def _print(self, settings: Settings, outcome: ConfigurationOutcome) -> None:
         """Print the line of a configuration."""
         time_taken = "unchanged" if outcome.unchanged else f"{outcome.seconds:.1f} s"
         summary = outcome.summary.replace(f"{self.arguments.shader}{os.sep}", "")
@@ -135,7 +135,9 @@ class Library:
         """Print the totals, and write the files of the options."""
         arguments = self.arguments
         entries = [
-            Entry(self.settings[index].name, str(self.settings[index].options.shader), self.outcomes[index])
+            ExportEntry(
+                self.settings[index].name, str(self.settings[index].options.shader), self.outcomes[index]
+            )
             for index in sorted(self.outcomes)
         ]
         self.console.write_line(self._totals(), style="bold")
@@ -163,12 +165,12 @@ class Library:
 
 
 @dataclass(frozen=True)
-class Job:
+class ConfigurationJob:
     """One configuration, the command that repeats its check, and the results of ``--compile-on``."""
 
     settings: Settings
     command: str
-    compilation: Compilation | None
+    compilation: CompileResults | None
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,7 @@ class LibrarySession:
     def close(self) -> None:
         """Do nothing: the session holds no device."""
 
-    def perform(self, job: Job) -> Outcome:
+    def perform(self, job: ConfigurationJob) -> ConfigurationOutcome:
         """Check a configuration, or return the outcome of an earlier check."""
         start = time.monotonic()
         try:
@@ -202,7 +204,7 @@ class LibrarySession:
         except DeadlineReached:
             return of_late(status().late, time.monotonic() - start)
 
-    def _outcome(self, job: Job, start: float) -> Outcome:
+    def _outcome(self, job: ConfigurationJob, start: float) -> ConfigurationOutcome:
         try:
             module = load(job.settings)
             key = self._key(job, module, job.settings.inputs(module))
@@ -215,7 +217,7 @@ class LibrarySession:
         outcome_cache.store(key, outcome)
         return outcome
 
-    def _checked(self, job: Job, module: Module, start: float) -> Outcome:
+    def _checked(self, job: ConfigurationJob, module: Module, start: float) -> ConfigurationOutcome:
         try:
             report = check_one(job.settings, self.devices, job.command, module).report
             report = with_compilation(report, job.compilation)
@@ -223,7 +225,7 @@ class LibrarySession:
             return of_error(error, time.monotonic() - start)
         return of_report(report, time.monotonic() - start, strict=job.settings.options.strict)
 
-    def _key(self, job: Job, module: Module, inputs: dict[Any, Any]) -> str:
+    def _key(self, job: ConfigurationJob, module: Module, inputs: dict[Any, Any]) -> str:
         """Return the key of a check in the cache."""
         given = vars(job.settings.options)
         names = ("strict", "entry_point", "groups", "seed", "subgroup_size", "full_subgroups", "lanes",

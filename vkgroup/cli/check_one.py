@@ -10,12 +10,12 @@ from typing import Any
 
 import vkgroup
 from vkgroup.check import Guarantees, checking
-from vkgroup.check.outcome import Outcome
+from vkgroup.check.outcome import ConfigurationOutcome
 from vkgroup.check.report import Report
 from vkgroup.cli import pairs, shaders
 from vkgroup.cli.deadline import RUN_PART
 from vkgroup.cli.with_file import Settings
-from vkgroup.compiler import Target
+from vkgroup.compiler import TargetEnvironment
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
 from vkgroup.spirv import Module
@@ -23,7 +23,7 @@ from vkgroup.workers.opening import select
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedShader:
     """A shader and the report of its check."""
 
     module: Module
@@ -36,15 +36,15 @@ def load(settings: Settings) -> Module:
     return shaders.load(options, target_of(settings))
 
 
-def target_of(settings: Settings) -> Target:
+def target_of(settings: Settings) -> TargetEnvironment:
     """Return the target of the shader: the given one, else a default."""
     compiled = settings.options.shader.suffix in (".spv", ".spvasm")
-    return settings.target(Target.VULKAN_1_4 if compiled else checking.TARGET)
+    return settings.target(TargetEnvironment.VULKAN_1_4 if compiled else checking.TARGET)
 
 
 def check_one(
     settings: Settings, devices: Sequence[DeviceInfo], command: str = "", module: Module | None = None
-) -> Checked:
+) -> CheckedShader:
     """Check a shader.
 
     `command`: the command that repeats the check, without sizes and devices.
@@ -72,7 +72,7 @@ def check_one(
         command=command,
         compiler=compiler_of(options.shader, options.compiler, options.dialect),
     )
-    return Checked(module, report)
+    return CheckedShader(module, report)
 
 
 def guarantees(options: argparse.Namespace) -> Guarantees:
@@ -93,7 +93,7 @@ def devices_of(choices: list[str] | None) -> list[DeviceInfo]:
     return [select(choice) for choice in choices if choice != "none"]
 
 
-def record_of(settings: Settings, outcome: Outcome) -> dict[str, Any]:
+def record_of(settings: Settings, outcome: ConfigurationOutcome) -> dict[str, Any]:
     """Return the entry of one of several configurations in the JSON output."""
     return {
         "name": settings.name,

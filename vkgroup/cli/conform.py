@@ -27,11 +27,11 @@ from vkgroup.compiler.front_ends import compiler_of_language
 from vkgroup.conformance import AnyCase, Run, select, select_names
 from vkgroup.conformance.languages import expressible
 from vkgroup.device import DeviceInfo
-from vkgroup.outputs.history import Recording
+from vkgroup.outputs.history import HistoryRecording
 from vkgroup.record.journal import RESULTS
 from vkgroup.workers import multi_device
 from vkgroup.workers.cluster.offer import need_distributed
-from vkgroup.workers.multi_device import Target
+from vkgroup.workers.multi_device import RunTarget
 
 
 def execute_devices(expecting: Expecting, console: Console) -> int:
@@ -72,9 +72,9 @@ def _with_subgroups(devices: Sequence[DeviceInfo], console: Console) -> list[Dev
 class _DeviceRun:
     """One of several runs: devices, options and database."""
 
-    target: Target
+    target: RunTarget
     expecting: Expecting
-    recording: Recording
+    recording: HistoryRecording
 
     @property
     def out(self) -> Path:
@@ -83,7 +83,7 @@ class _DeviceRun:
         return folder
 
 
-def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console, *, apart: bool) -> int:
+def _judge_all(expecting: Expecting, targets: Sequence[RunTarget], console: Console, *, apart: bool) -> int:
     """Execute all runs at the same time, report them one after another, and return the worst exit code."""
     arguments = expecting.arguments
     root = arguments.out or default_folder(multi_device.ALL if apart else targets[0].name)
@@ -95,7 +95,7 @@ def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console
         for options in separate:
             check_files(options)
         for target, options in zip(targets, separate, strict=True):
-            recording = Recording(arguments.db, options.out, resume=arguments.resume)
+            recording = HistoryRecording(arguments.db, options.out, resume=arguments.resume)
             target_expecting = replace(expecting, arguments=options, root=root)
             runs.append(_DeviceRun(target, target_expecting, stack.enter_context(recording)))
             jobs = "1 worker" if target.scheduler.jobs == 1 else f"{target.scheduler.jobs} workers"
@@ -140,7 +140,7 @@ def _kept(root: Path) -> str:
 
 
 def _separate(
-    arguments: argparse.Namespace, target: Target, root: Path, apart: bool, many: bool
+    arguments: argparse.Namespace, target: RunTarget, root: Path, apart: bool, many: bool
 ) -> argparse.Namespace:
     """Return the arguments of one of several runs, with output files for this run only."""
     separate = copy.copy(arguments)
@@ -219,7 +219,10 @@ def execute(arguments: argparse.Namespace) -> int:
     device = ahead.device(arguments.device)
     out = arguments.out or default_folder(device.name)
     console.write_line(f"Testing {device.name} on {number_of(cases)}, results in {out}")
-    with keeping(lambda: kept(out)), Recording(arguments.db, out, resume=arguments.resume) as recording:
+    with (
+        keeping(lambda: kept(out)),
+        HistoryRecording(arguments.db, out, resume=arguments.resume) as recording,
+    ):
         with progress_view() as progress:
             run = judge(expecting, device, cases, out, progress, arguments.time_limit, recording)
         return conclude(expecting, device, run, out, console, recording)

@@ -24,7 +24,7 @@ from vkgroup.device import DeviceInfo
 from vkgroup.outputs.exports.baseline import check_baseline
 from vkgroup.outputs.exports.folder import write_capabilities, write_summary
 from vkgroup.outputs.exports.junit import write_junit
-from vkgroup.outputs.history import Recording
+from vkgroup.outputs.history import HistoryRecording
 from vkgroup.record.causes import Cause
 from vkgroup.record.record import TakeResults
 from vkgroup.record.run import CasesWithoutVerdict
@@ -91,8 +91,8 @@ def conclude(
     found: Run,
     out: Path,
     console: Console,
-    recording: Recording,
-    target: multi_device.Target | None = None,
+    recording: HistoryRecording,
+    target: multi_device.RunTarget | None = None,
 ) -> int:
     """Repeat cases with unexpected results, then print the results of the run and write the requested files.
 
@@ -174,8 +174,8 @@ def judge(
     out: Path | None,
     progress: Progress,
     time_limit: float | None,
-    recording: Recording | None = None,
-    target: multi_device.Target | None = None,
+    recording: HistoryRecording | None = None,
+    target: multi_device.RunTarget | None = None,
     take: TakeResults | None = None,
 ) -> Run:
     """Run the cases with a progress bar; without a folder, no results are stored.

@@ -15,13 +15,13 @@ from vkgroup.base.reading import read_text
 from vkgroup.cli import shaders
 from vkgroup.cli.output import people, table, write_json
 from vkgroup.cli.with_file import Settings, settings_of
-from vkgroup.cost import FIELDS, Cost, Job, Status, costs_on, job_of, labels, regressions
+from vkgroup.cost import FIELDS, CompileJob, CompileStatus, Cost, costs_on, job_of, labels, regressions
 from vkgroup.cost.comparing import paired
 from vkgroup.device import DeviceInfo
 from vkgroup.device.fetched import newest_names, representatives
 from vkgroup.workers.multi_device import choose
 
-_BAD = (Status.REJECTED, Status.CRASH, Status.TIMEOUT)
+_BAD = (CompileStatus.REJECTED, CompileStatus.CRASH, CompileStatus.TIMEOUT)
 """Statuses that are verdicts against a driver."""
 
 _NONE = "-"
@@ -64,7 +64,7 @@ def _devices(choice: str | None) -> list[DeviceInfo]:
     return choose(",".join(names))
 
 
-def _job(setting: Settings, options: argparse.Namespace) -> Job:
+def _job(setting: Settings, options: argparse.Namespace) -> CompileJob:
     """Return the shader to compile."""
     module = shaders.load(options, shaders.TARGETS[options.target])
     setting.require_valid(module)
@@ -110,7 +110,7 @@ def _print(title: str, costs: Sequence[Cost], others: Sequence[Cost] | None, str
     shown = [["device", "size", *(FIELDS[name].title for name in names), "kinds"]]
     for cost, other in rows:
         cells = [devices[cost.device], str(cost.subgroup_size)]
-        if cost.status is not Status.COMPILED:
+        if cost.status is not CompileStatus.COMPILED:
             cells += [cost.status.value, *([""] * len(names))]
         else:
             cells += [_cell(name, cost, other) for name in names]
@@ -120,7 +120,7 @@ def _print(title: str, costs: Sequence[Cost], others: Sequence[Cost] | None, str
     table(shown, stream)
     for cost, other in rows:
         for entry in filter(None, (cost, other)):
-            if entry.status is not Status.COMPILED:
+            if entry.status is not CompileStatus.COMPILED:
                 where = f"{devices[entry.device]}, subgroups of {entry.subgroup_size}"
                 print(f"{where}: {entry.status}: {entry.detail}", file=stream)
 
@@ -128,7 +128,7 @@ def _print(title: str, costs: Sequence[Cost], others: Sequence[Cost] | None, str
 def _cell(name: str, cost: Cost, other: Cost | None) -> str:
     value = cost.quantities.get(name)
     text = _NONE if value is None else f"{value:g}" if value < 1e6 else f"{value:.0f}"
-    if other is None or other.status is not Status.COMPILED:
+    if other is None or other.status is not CompileStatus.COMPILED:
         return text
     after = other.quantities.get(name)
     return text if after == value else f"{text} → {_NONE if after is None else f'{after:g}'}"

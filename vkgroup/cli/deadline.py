@@ -55,7 +55,7 @@ def within(seconds: float, *, since_start: bool = True) -> Iterator[None]:
         raise phases.DeadlineReached
 
     start = _started if since_start else time.monotonic()
-    phases.update(seconds=seconds, deadline=start + seconds, phase="starting", owner=phases.Owner.HOST)
+    phases.update(seconds=seconds, deadline=start + seconds, phase="starting", owner=phases.CodeOwner.HOST)
     before = signal.signal(signal.SIGALRM, end)
     timer = signal.setitimer(signal.ITIMER_REAL, remaining())
     try:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from vkgroup.cli.output import people, table, write_json
 from vkgroup.device import Discovery
 from vkgroup.device.fetched import fetched_gpus, own_drivers
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.drivers.gpus import Gpu
 from vkgroup.workers.opening import devices as find_devices
 
@@ -63,7 +63,7 @@ def _state(status: str, message: str) -> str:
     return status if not message else f"{status}: {message}"
 
 
-def _data(discovery: Discovery, compile_only: Sequence[tuple[Driver, Gpu]]) -> dict[str, object]:
+def _data(discovery: Discovery, compile_only: Sequence[tuple[CachedDriver, Gpu]]) -> dict[str, object]:
     default = discovery.default
     devices = discovery.devices
     return {

@@ -21,7 +21,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return 0
     for name in arguments.names:
         drivers.parse_name(name)  # a wrong name is reported before anything is downloaded
-    found: Iterator[drivers.Driver]
+    found: Iterator[drivers.CachedDriver]
     if arguments.offline is not None:
         found = (drivers.unpack(name, arguments.offline / "drivers") for name in arguments.names)
     else:

@@ -15,7 +15,7 @@ from rich.text import Text
 from vkgroup.base.errors import VkgroupError
 from vkgroup.cli.console import Console
 from vkgroup.conformance import AnyCase, Run
-from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
+from vkgroup.conformance.expectations import ExpectationOutcome, Expectations, read_expectations
 from vkgroup.conformance.outcomes import AGAIN, RunOutcomes, read_again, write_again
 from vkgroup.outputs.exports.annotations import github, write_gitlab
 from vkgroup.outputs.exports.baseline import save_baseline, write_tables
@@ -167,8 +167,8 @@ def _kinds(outcomes: RunOutcomes, out: Path, console: Console, *, names: bool) -
     known = [
         f"{counts[outcome]} {words}"
         for outcome, words in (
-            (Outcome.EXPECTED_FAIL, "failing as the baseline says"),
-            (Outcome.KNOWN_FLAKE, "known to flake"),
+            (ExpectationOutcome.EXPECTED_FAIL, "failing as the baseline says"),
+            (ExpectationOutcome.KNOWN_FLAKE, "known to flake"),
         )
         if counts[outcome]
     ]
@@ -181,9 +181,16 @@ def _kinds(outcomes: RunOutcomes, out: Path, console: Console, *, names: bool) -
         console.write_line(
             f"Of {len(idle)} of Khronos' names in the baseline nothing fails here: {_some(idle)}"
         )
-    _names("New flakes (name them in --flakes):", outcomes.named(Outcome.FLAKE), out / "results.csv", console)
+    _names(
+        "New flakes (name them in --flakes):",
+        outcomes.named(ExpectationOutcome.FLAKE),
+        out / "results.csv",
+        console,
+    )
     unexpected = [
-        f"{name},{outcome}" for name, outcome in outcomes.unexpected.items() if outcome != Outcome.MISSING
+        f"{name},{outcome}"
+        for name, outcome in outcomes.unexpected.items()
+        if outcome != ExpectationOutcome.MISSING
     ]
     if names:
         _names("Unexpected results:", unexpected, out / "failures.csv", console)

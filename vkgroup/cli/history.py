@@ -14,7 +14,7 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.outputs import history
 from vkgroup.outputs.exports.folder import export
-from vkgroup.outputs.history import Kind, RunInfo, RunRecord
+from vkgroup.outputs.history import RunInfo, RunKind, RunRecord
 
 _FILES = (".json", ".jsonl", ".xz", ".db", ".sqlite")
 
@@ -34,7 +34,7 @@ class Runs:
             raise InvalidInput(f"there is no {name}")
         if self._database is None:
             self._database = history.open(database(self._arguments.db))
-        kind = Kind(self._arguments.kind) if self._arguments.kind else None
+        kind = RunKind(self._arguments.kind) if self._arguments.kind else None
         return self._database.run(name, kind=kind, device=self._arguments.device)
 
     def __enter__(self) -> Runs:
@@ -88,7 +88,7 @@ def _add(file: Path, paths: list[Path]) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    kind = Kind(arguments.kind) if arguments.kind else None
+    kind = RunKind(arguments.kind) if arguments.kind else None
     with history.open(database(arguments.db)) as runs:
         listed = runs.runs(kind=kind, device=arguments.device)
     stream = people(arguments.json)

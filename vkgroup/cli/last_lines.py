@@ -10,7 +10,7 @@ from shlex import quote
 
 from vkgroup.base.files import write_output
 from vkgroup.cli.console import Console
-from vkgroup.conformance.expectations import Outcome
+from vkgroup.conformance.expectations import ExpectationOutcome
 from vkgroup.conformance.hangs import ALLOW
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
@@ -83,7 +83,7 @@ def finish(outcomes: RunOutcomes, arguments: argparse.Namespace, out: Path, cons
             console.write_line(f"Report: {report}")
         return 0 if outcomes.success else 1
     unknown = _without_known_cause(outcomes)
-    missing = sum(outcome == Outcome.MISSING for outcome in outcomes.unexpected.values())
+    missing = sum(outcome == ExpectationOutcome.MISSING for outcome in outcomes.unexpected.values())
     _print_summary(outcomes.run, len(unknown), missing, report, console)
     return 1 if unknown or missing else 0
 
@@ -94,7 +94,7 @@ def _without_known_cause(outcomes: RunOutcomes) -> list[str]:
     return [
         case
         for case, outcome in outcomes.unexpected.items()
-        if outcome.improved or (case not in known and outcome != Outcome.MISSING)
+        if outcome.improved or (case not in known and outcome != ExpectationOutcome.MISSING)
     ]
 
 

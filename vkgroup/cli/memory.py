@@ -25,7 +25,7 @@ _FIELDS = (b"RssAnon:", b"RssShmem:")
 
 
 @dataclass(frozen=True)
-class Limit:
+class MemoryLimit:
     """A limit of memory.
 
     `nbytes`: of all processes of the command together.
@@ -53,12 +53,12 @@ class Limit:
         return f"{said}: the largest worker process was ended. {ADVICE}", False
 
 
-def limit_of(chosen: argparse.Namespace) -> Limit | None:
+def limit_of(chosen: argparse.Namespace) -> MemoryLimit | None:
     """Return the limit of a command; None if it has no ``--memory``, or the system does not tell the use."""
     if not hasattr(chosen, "memory") or not Path("/proc/self/status").is_file():
         return None
     folder = chosen.command == "check" and chosen.shader is not None and chosen.shader.is_dir()
-    return Limit(chosen.memory or default(), not folder)
+    return MemoryLimit(chosen.memory or default(), not folder)
 
 
 def default(root: Path = Path("/")) -> int:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 import vkgroup
 from vkgroup.base.errors import InternalError
-from vkgroup.base.phases import Owner, phase
+from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.cli.probe_tables import add_declared, add_title, empty_table, print_opengl
@@ -49,11 +49,11 @@ def execute(arguments: argparse.Namespace) -> int:
         recording = None
         if arguments.db is not None:
             # Imported here, because databases import the suite, which this command does not need otherwise.
-            from vkgroup.outputs.history import Recording, recorded
+            from vkgroup.outputs.history import HistoryRecording, recorded
 
-            recording = stack.enter_context(Recording(arguments.db, source))
+            recording = stack.enter_context(HistoryRecording(arguments.db, source))
         device = stack.enter_context(vkgroup.open(arguments.device))
-        with phase("running the experiments", Owner.EXECUTION):
+        with phase("running the experiments", CodeOwner.EXECUTION):
             result = probe(device)
         # Write everything before the device is closed, because closing a lost device may fail.
         _print(result, console)

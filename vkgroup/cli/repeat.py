@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
-from vkgroup.base.phases import Owner, phase
+from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.cli import deadline
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.reproduction import folder as folders
@@ -56,7 +56,7 @@ def _repeat(arguments: argparse.Namespace, record: dict[str, Any], device: Devic
     seconds = arguments.timeout / deadline.RUN_PART
     if record["kind"] == "run":
         print(f"{record['shader']}: run on {original['name']} ({original['driver']})", flush=True)
-        with open_device(device) as opened, phase("executing", Owner.EXECUTION):
+        with open_device(device) as opened, phase("executing", CodeOwner.EXECUTION):
             outcome = repeat_run(opened, folder, record, deadline.remaining())
     elif record["kind"] == "check":
         print(f"{record['shader']}: {record['findings']} when the folder was made", flush=True)

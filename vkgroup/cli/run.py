@@ -17,7 +17,7 @@ import vkgroup
 from vkgroup.base.choices import HITS
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import write_array
-from vkgroup.base.phases import Owner, phase, update
+from vkgroup.base.phases import CodeOwner, phase, update
 from vkgroup.cli import deadline, output, pairs, shaders
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.dispatch import Device, DrawState, HitGroup
@@ -82,13 +82,13 @@ class _Work:
         recording = None
         if arguments.repro is not None:
             # Imported here, because only --repro needs the suite.
-            from vkgroup.outputs.reproduction.runs import Recording
+            from vkgroup.outputs.reproduction.runs import RunFolder
 
             with phase("writing the reproduction folder"):
                 shader = str(arguments.shader)
-                recording = Recording(arguments.repro, shader, device, self.method, self.given)
+                recording = RunFolder(arguments.repro, shader, device, self.method, self.given)
             update(folder=shlex.quote(str(arguments.repro)))
-        with phase("executing", Owner.EXECUTION):
+        with phase("executing", CodeOwner.EXECUTION):
             result: RunResult = getattr(device, self.method)(**self.given, timeout=deadline.remaining())
         if recording is not None:
             recording.finish(result)

@@ -12,7 +12,7 @@ from vkgroup.base import choices
 from vkgroup.check.assumed import inputs_of, name_at, push_of
 from vkgroup.check.configured import find_binding
 from vkgroup.cli import pairs, shaders
-from vkgroup.cli.check_one import Checked
+from vkgroup.cli.check_one import CheckedShader
 from vkgroup.cli.with_file import Settings
 from vkgroup.configuration import Arrays, Configuration
 from vkgroup.configuration.generated import marks_of
@@ -22,7 +22,7 @@ from vkgroup.spirv import Module
 
 
 def assumed(
-    settings: Settings, checked: Checked, devices: Sequence[DeviceInfo], file: Path, arrays: Arrays
+    settings: Settings, checked: CheckedShader, devices: Sequence[DeviceInfo], file: Path, arrays: Arrays
 ) -> Configuration:
     """Return the configuration that repeats a check; arrays that are not short are written beside `file`."""
     options, module, report = settings.options, checked.module, checked.report
@@ -85,7 +85,9 @@ def _number(text: str) -> int | str:
     return int(text) if text.isdecimal() and str(int(text)) == text else text
 
 
-def _specialization(settings: Settings, checked: Checked) -> tuple[dict[str, bool | int | float], list[str]]:
+def _specialization(
+    settings: Settings, checked: CheckedShader
+) -> tuple[dict[str, bool | int | float], list[str]]:
     """Return the values of the specialization constants by name or id, and the names of those not given."""
     given = settings.specialization(checked.module)
     constants = checked.module.reflection.specialization_constants

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.compiler import Target, compile_file, link
+from vkgroup.compiler import TargetEnvironment, compile_file, link
 from vkgroup.compiler.request import read
 from vkgroup.spirv import Module, set_local_size
 
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from vkgroup.device import Capabilities
     from vkgroup.device.gl_limits import Value
 
-TARGETS = {".".join(map(str, target.vulkan_version)): target for target in reversed(Target)}
+TARGETS = {".".join(map(str, target.vulkan_version)): target for target in reversed(TargetEnvironment)}
 
 
-def load(arguments: argparse.Namespace, target: Target, capabilities: Capabilities | None = None) -> Module:
+def load(
+    arguments: argparse.Namespace, target: TargetEnvironment, capabilities: Capabilities | None = None
+) -> Module:
     """Return the validated module of the shader on the command line.
 
     `capabilities`: capabilities of the device; they determine OpenGL's limits for ``--dialect gl``.
@@ -49,7 +51,11 @@ def _limits(capabilities: Capabilities) -> dict[str, Value]:
 
 
 def load_stage(
-    arguments: argparse.Namespace, file: Path, stage: str, target: Target, capabilities: Capabilities
+    arguments: argparse.Namespace,
+    file: Path,
+    stage: str,
+    target: TargetEnvironment,
+    capabilities: Capabilities,
 ) -> Module:
     """Return the module of another shader, with the options of the main shader."""
     given = vars(arguments) | {"shader": file, "stage": stage, "local_size": None}
@@ -57,7 +63,7 @@ def load_stage(
 
 
 def load_stages(
-    arguments: argparse.Namespace, target: Target, capabilities: Capabilities
+    arguments: argparse.Namespace, target: TargetEnvironment, capabilities: Capabilities
 ) -> tuple[Module, dict[str, Any]]:
     """Load the shader on the command line and the other stages of the draw.
 
@@ -88,7 +94,7 @@ def load_stages(
     return load(arguments, target, capabilities), modules_by_stage
 
 
-def _options(arguments: argparse.Namespace, target: Target) -> dict[str, Any]:
+def _options(arguments: argparse.Namespace, target: TargetEnvironment) -> dict[str, Any]:
     """Return the options that compiling and linking share."""
     return {
         "defines": dict(define(text) for text in arguments.defines),

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 
 from vkgroup.base import phases
-from vkgroup.base.phases import Owner, Status
+from vkgroup.base.phases import CodeOwner, CommandStatus
 from vkgroup.base.processes import EXTERNAL_SIGNALS
 from vkgroup.cli import deadline, memory
 from vkgroup.cli.signals import ENDING
@@ -60,7 +60,7 @@ def run_in_child(chosen: argparse.Namespace, started: float) -> int | None:
         return None
     file = phases.shared_file()
     seconds = time_limit_of(chosen)
-    phases.share(file, Status(seconds=seconds, deadline=started + seconds, folder=_folder(chosen)))
+    phases.share(file, CommandStatus(seconds=seconds, deadline=started + seconds, folder=_folder(chosen)))
     sys.stdout.flush()
     sys.stderr.flush()
     passed = (*ENDING, signal.SIGTSTP)
@@ -134,7 +134,7 @@ class Supervisor:
     child: int
     file: int
     waited: frozenset[int]
-    limit: memory.Limit | None
+    limit: memory.MemoryLimit | None
     _passed: int = 0  # the signal that was passed on; 0 if none was
 
     def wait(self) -> int:
@@ -211,13 +211,13 @@ def _print(line: str, code: int) -> int:
     return code
 
 
-def late(now: Status) -> str:
+def late(now: CommandStatus) -> str:
     """Return the message on a missed deadline."""
     advice = " Give more time (--timeout S) or less work." if now.option else ""
     return f"{now.late}.{advice}{_kept(now)}"
 
 
-def crash(now: Status, code: int) -> str:
+def crash(now: CommandStatus, code: int) -> str:
     """Return the message on a command that did not end by itself.
 
     `code`: the negative number of a signal, or the exit code with which a driver ended the process.
@@ -234,8 +234,8 @@ def crash(now: Status, code: int) -> str:
     return f"the driver of {now.device} crashed ({name}), while {now.phase}.{_kept(now)}"
 
 
-def _kept(now: Status) -> str:
+def _kept(now: CommandStatus) -> str:
     """Return the sentence on the reproduction folder of ``run``."""
     if now.folder == _NO_FOLDER:
-        return "" if now.owner is Owner.HOST else " To keep the module and the inputs, add --repro DIR."
+        return "" if now.owner is CodeOwner.HOST else " To keep the module and the inputs, add --repro DIR."
     return f" To repeat it: vkgroup run {now.folder}" if now.folder else ""

@@ -13,13 +13,13 @@ from vkgroup.base.errors import InvalidDispatch, InvalidInput
 from vkgroup.check.configured import ConfiguredInputs, check_push
 from vkgroup.check.preparation import groups_of
 from vkgroup.cli import pairs, shaders
-from vkgroup.compiler import Target
+from vkgroup.compiler import TargetEnvironment
 from vkgroup.configuration import Configuration, chosen, read
 from vkgroup.configuration.fields import define_text, triple
 from vkgroup.configuration.generated import without_generated
 from vkgroup.configuration.reading import FileConfiguration
 from vkgroup.dispatch.specialization import pack_specialization
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spirv import Module
 
 _SAME = (
@@ -57,7 +57,7 @@ class Settings:
             seed = self.fields.seed
         return seed or 0
 
-    def target(self, default: Target) -> Target:
+    def target(self, default: TargetEnvironment) -> TargetEnvironment:
         """Return the compilation target."""
         version = vars(self.options).get("target")
         return default if version is None else shaders.TARGETS[version]
@@ -130,7 +130,7 @@ class Settings:
             values, _ = pack_specialization(constants, self.specialization(module))
             names = {entry.name for entry in module.reflection.entry_points}
             entry = self.options.entry_point if self.options.entry_point in names else None
-            program = Program(module, entry, values)
+            program = ExecutableShader(module, entry, values)
             x, y, z = groups_of(self.options.groups, program)
             a, b, c = program.local_size
             return x * y * z * a * b * c

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vkgroup.compiler.front import CompileOptions, compile_file, compile_source, link
     from vkgroup.compiler.gl.interface import GlInterface, interface_of
     from vkgroup.compiler.optimizer import optimize
-    from vkgroup.compiler.request import Target
+    from vkgroup.compiler.request import TargetEnvironment
     from vkgroup.compiler.tools import assemble, disassemble, validate
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "DIALECTS",
     "CompileOptions",
     "GlInterface",
-    "Target",
+    "TargetEnvironment",
     "assemble",
     "compile_file",
     "compile_source",
@@ -37,7 +37,7 @@ _MODULES = {
     "vkgroup.compiler.front": "CompileOptions compile_file compile_source link",
     "vkgroup.compiler.gl.interface": "GlInterface interface_of",
     "vkgroup.compiler.optimizer": "optimize",
-    "vkgroup.compiler.request": "Target",
+    "vkgroup.compiler.request": "TargetEnvironment",
     "vkgroup.compiler.tools": "assemble disassemble validate",
 }
 

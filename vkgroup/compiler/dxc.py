@@ -18,7 +18,7 @@ from typing import Any
 from vkgroup.base.errors import CompilerUnavailable
 from vkgroup.compiler.hlsl_front_ends import common_arguments, entry_point_of
 from vkgroup.compiler.includes import Dependencies, Includer, require_unconfined, scan
-from vkgroup.compiler.request import Request, failure, failure_of_log, from_shaderc
+from vkgroup.compiler.request import CompileRequest, failure, failure_of_log, from_shaderc
 
 PATH_VARIABLE = "VKGROUP_DXC"
 """Environment variable with the path of libdxcompiler."""
@@ -159,7 +159,7 @@ def dxc_version(_: None = None) -> str:
     return f"{major.value}.{minor.value}"
 
 
-def compile_dxc(request: Request) -> tuple[bytes, Dependencies]:
+def compile_dxc(request: CompileRequest) -> tuple[bytes, Dependencies]:
     """Compile without validation; return the module's words and the included files.
 
     The entry point is chosen as for Slang (`hlsl_front_ends.entry_point_of`), and keeps its name.
@@ -198,7 +198,7 @@ def compile_dxc(request: Request) -> tuple[bytes, Dependencies]:
         _release(result)
 
 
-def _words_of(result: Any, request: Request) -> bytes:
+def _words_of(result: Any, request: CompileRequest) -> bytes:
     """Return the module of a result; raise its errors."""
     status = ctypes.c_int32()
     _call(result, _UNKNOWN, ctypes.c_int32, ctypes.pointer(status))
@@ -224,7 +224,7 @@ def _blob(result: Any, method: int) -> bytes:
         _release(blob)
 
 
-def _arguments(request: Request, profile: str) -> list[str]:
+def _arguments(request: CompileRequest, profile: str) -> list[str]:
     minor = min(request.target.vulkan_version[1], 3)
     environment = "vulkan1.1spirv1.4" if request.target.name == "VULKAN_1_1_SPIRV_1_4" else f"vulkan1.{minor}"
     arguments = [request.name, "-E", entry_point_of(request), "-T", profile, "-spirv"]

@@ -26,7 +26,7 @@ from vkgroup.compiler.hlsl_front_ends import stage_of_source
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.optimizer import ASSEMBLY, LEVELS, WORDS, assemble_source, finish, legalize, read_module
 from vkgroup.compiler.registers import shifted, shifts_of
-from vkgroup.compiler.request import Request, Target, clean, failure, hint_at_opengl, read
+from vkgroup.compiler.request import CompileRequest, TargetEnvironment, clean, failure, hint_at_opengl, read
 from vkgroup.compiler.tools import tools_version, validates
 from vkgroup.spec.stages import STAGE_NAMES, STAGES
 from vkgroup.spirv import Module, rename_entry_point
@@ -46,7 +46,7 @@ def compile_source(
     dialect: str = "vulkan",
     defines: Mapping[str, str | int] | None = None,
     include_paths: Sequence[str | os.PathLike[str]] = (),
-    target: Target | str = Target.VULKAN_1_1,
+    target: TargetEnvironment | str = TargetEnvironment.VULKAN_1_1,
     optimize: str | bool = False,
     debug: bool = False,
     entry_point: str = "main",
@@ -71,8 +71,8 @@ def compile_source(
     defines : macro values by name; the name of a function-like macro includes its parameters, as in
         ``{"TWICE(x)": "((x) * 2)"}``.
     include_paths : folders that ``#include`` searches, in order.
-    target : Vulkan version of the module: a `Target` or its name (``"vulkan1.3"``, ``"1.3"``). Mesh and ray
-        tracing shaders for Vulkan 1.1 use SPIR-V 1.4, which needs VK_KHR_spirv_1_4.
+    target : Vulkan version of the module: a `TargetEnvironment` or its name (``"vulkan1.3"``, ``"1.3"``).
+        Mesh and ray tracing shaders for Vulkan 1.1 use SPIR-V 1.4, which needs VK_KHR_spirv_1_4.
     optimize : False, ``"performance"`` (or True), or ``"size"``.
     debug : whether the module contains line numbers and the source.
     entry_point : the entry point's name in the module; in HLSL also in the source.
@@ -126,7 +126,7 @@ def compile_source(
     )
     if dialect == "spirv":
         return assemble_source(
-            request.source, name, Target.of(target), lower=lower_legacy, level=request.optimize
+            request.source, name, TargetEnvironment.of(target), lower=lower_legacy, level=request.optimize
         )
     if dialect == "gl":
         return compile_program([request], compiler, cache)[request.stage.name]
@@ -138,7 +138,7 @@ class LinkOptions(TypedDict, total=False):
 
     defines: Mapping[str, str | int] | None
     include_paths: Sequence[str | os.PathLike[str]]
-    target: Target | str
+    target: TargetEnvironment | str
     optimize: str | bool
     debug: bool
     lower_legacy: bool
@@ -231,7 +231,7 @@ def _read(file: Path, **options: Unpack[CompileOptions]) -> Module:
     with phase(f"validating {printable(str(file))}"):
         return read_module(
             file,
-            Target.of(options.get("target", Target.VULKAN_1_1)),
+            TargetEnvironment.of(options.get("target", TargetEnvironment.VULKAN_1_1)),
             lower=options.get("lower_legacy", False),
             level=_level(options.get("optimize", False)),
         )
@@ -245,7 +245,7 @@ def _request(
     *,
     entry_point: str = "main",
     **options: Unpack[LinkOptions],
-) -> Request:
+) -> CompileRequest:
     """Return the checked and normalized options."""
     if dialect not in DIALECTS:
         raise CompileError(f"unknown dialect {dialect!r}; choose one of: {', '.join(DIALECTS)}")
@@ -255,13 +255,13 @@ def _request(
     if kind is None:
         known = ", ".join(entry.name for entry in STAGES)
         raise CompileError(f"unknown stage {stage!r}; choose one of: {known}")
-    return Request(
+    return CompileRequest(
         source=clean(source, name),
         name=printable(name),
         path=name,
         stage=kind,
         dialect=dialect,
-        target=Target.of(options.get("target", Target.VULKAN_1_1)).for_stage(kind),
+        target=TargetEnvironment.of(options.get("target", TargetEnvironment.VULKAN_1_1)).for_stage(kind),
         optimize=_level(options.get("optimize", False)),
         debug=options.get("debug", False),
         entry_point=entry_point,
@@ -295,7 +295,7 @@ def _defines(defines: Mapping[str, str | int] | None) -> tuple[tuple[str, str], 
     return tuple(macros)
 
 
-def _compile(request: Request, compiler: str, use_cache: bool) -> Module:
+def _compile(request: CompileRequest, compiler: str, use_cache: bool) -> Module:
     """Return the module from the cache, or compile it and add it to the cache."""
     key = _key(request, compiler) if use_cache else None
     module = module_cache.load(key) if key else None
@@ -307,7 +307,7 @@ def _compile(request: Request, compiler: str, use_cache: bool) -> Module:
     return module
 
 
-def _key(request: Request, compiler: str) -> str | None:
+def _key(request: CompileRequest, compiler: str) -> str | None:
     """Return the cache key; None if the compiler's version is unknown, or the module is not validated."""
     if not validates():
         return None
@@ -353,14 +353,14 @@ def _revision() -> str:
     return module_cache.key_of(*(text for file in files for text in (file.name, file.read_text("utf-8"))))
 
 
-def _rewritten(request: Request, compiler: str) -> Request:
+def _rewritten(request: CompileRequest, compiler: str) -> CompileRequest:
     """Return the request with the source changed for glslang, if the GL dialect or HLSL needs it."""
     if request.dialect == "hlsl" and compiler not in ("slang", "dxc"):
         return hlsl.prepared(request)
     return thread_group.prepared(request) if request.dialect == "gl" else request
 
 
-def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
+def _build(request: CompileRequest, compiler: str) -> tuple[Module, Dependencies]:
     """Compile and validate; on request optimize and validate again."""
     chosen = front_end(compiler, request.dialect)
     try:
@@ -375,7 +375,7 @@ def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
     return _finished(module, request, chosen.name), dependencies
 
 
-def compile_program(requests: Sequence[Request], compiler: str, use_cache: bool) -> dict[str, Module]:
+def compile_program(requests: Sequence[CompileRequest], compiler: str, use_cache: bool) -> dict[str, Module]:
     """Return the modules of a GL program by stage, from the cache or compiled and added to it."""
     keys = _program_keys(requests, compiler) if use_cache else {}
     cached = {stage: module_cache.load(key) for stage, key in keys.items()}
@@ -401,14 +401,14 @@ def compile_program(requests: Sequence[Request], compiler: str, use_cache: bool)
     return modules
 
 
-def _restored(error: CompileError, requests: Sequence[Request]) -> CompileError:
+def _restored(error: CompileError, requests: Sequence[CompileRequest]) -> CompileError:
     """Return a program's error of the same class with locations in the original sources."""
     files = {diagnostic.file for diagnostic in error.diagnostics}
     source = next((request.source for request in requests if request.name in files), "")
     return type(error)(str(error.args[0]), thread_group.restore(error, source).diagnostics)
 
 
-def _program_keys(requests: Sequence[Request], compiler: str) -> dict[str, str]:
+def _program_keys(requests: Sequence[CompileRequest], compiler: str) -> dict[str, str]:
     """Return the cache key of each stage of a program; empty if the compiler's version is unknown."""
     parts = [_key(request, compiler) for request in requests]
     known = [part for part in parts if part is not None]
@@ -417,7 +417,7 @@ def _program_keys(requests: Sequence[Request], compiler: str) -> dict[str, str]:
     return {request.stage.name: module_cache.key_of(request.stage.name, *known) for request in requests}
 
 
-def _finished(module: Module, request: Request, compiler: str) -> Module:
+def _finished(module: Module, request: CompileRequest, compiler: str) -> Module:
     """Set the names of entry point and source; validate; on request optimize and validate again."""
     if request.dialect not in ("hlsl", "slang") and request.entry_point != "main":
         module = rename_entry_point(module, request.entry_point)

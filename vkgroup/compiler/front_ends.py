@@ -18,7 +18,7 @@ from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.installed import InstalledGlslang, installed_glslang
 from vkgroup.compiler.isolated import compile_isolated, has_libshaderc, version_of_dxc
 from vkgroup.compiler.optimizer import trim_capabilities
-from vkgroup.compiler.request import DEFAULT_VERSION, Request, find_version
+from vkgroup.compiler.request import DEFAULT_VERSION, CompileRequest, find_version
 from vkgroup.compiler.shaderc import compile_by_executable, executable_identity, executable_name
 from vkgroup.compiler.slang import slang_folder, slang_identity, slang_name
 from vkgroup.spirv import Module, rename_entry_point
@@ -35,7 +35,7 @@ class FrontEnd(Protocol):
     def identity(self) -> str | None:
         """An identifier of the build for the cache of modules; None if unknown."""
 
-    def compile(self, request: Request) -> tuple[Module, Dependencies]:
+    def compile(self, request: CompileRequest) -> tuple[Module, Dependencies]:
         """Compile a request without validation and optimization.
 
         Raises CompileError: the source does not compile. Raises CompilerUnavailable: the compiler is not
@@ -113,7 +113,7 @@ class _Wheel:
     def identity(self) -> str:
         return glslang_identity()
 
-    def compile(self, request: Request) -> tuple[Module, Dependencies]:
+    def compile(self, request: CompileRequest) -> tuple[Module, Dependencies]:
         try:
             return compile_isolated("glslang", request)
         except CompileError as error:
@@ -146,7 +146,7 @@ class _Shaderc:
     def identity(self) -> str | None:
         return None if _has_libshaderc() else executable_identity()
 
-    def compile(self, request: Request) -> tuple[Module, Dependencies]:
+    def compile(self, request: CompileRequest) -> tuple[Module, Dependencies]:
         if _has_libshaderc():
             return compile_isolated("shaderc", request)
         words, dependencies = compile_by_executable(request)
@@ -169,7 +169,7 @@ class _Slang:
     def identity(self) -> str:
         return slang_identity()
 
-    def compile(self, request: Request) -> tuple[Module, Dependencies]:
+    def compile(self, request: CompileRequest) -> tuple[Module, Dependencies]:
         slang_folder()  # without it, a clear error
         module, dependencies = compile_isolated("slang", request)
         return rename_entry_point(module, request.entry_point), dependencies
@@ -187,7 +187,7 @@ class _Dxc:
     def identity(self) -> str | None:
         return dxc_identity()
 
-    def compile(self, request: Request) -> tuple[Module, Dependencies]:
+    def compile(self, request: CompileRequest) -> tuple[Module, Dependencies]:
         dxc_library()  # without it, a clear error
         module, dependencies = compile_isolated("dxc", request)
         if _PARTITIONED in module.reflection.capabilities:
@@ -213,7 +213,7 @@ class _Installed:
     def identity(self) -> str:
         return f"{self._compiler.name} {' '.join(self._compiler.packages)}"
 
-    def compile(self, request: Request) -> tuple[Module, Dependencies]:
+    def compile(self, request: CompileRequest) -> tuple[Module, Dependencies]:
         try:
             return compile_isolated("shaderc", request, self._compiler)
         except CompileError as error:
@@ -227,7 +227,7 @@ _COLUMN_SECONDS = 10.0
 
 
 def _with_columns(
-    compiler: InstalledGlslang, request: Request, diagnostics: Sequence[Diagnostic]
+    compiler: InstalledGlslang, request: CompileRequest, diagnostics: Sequence[Diagnostic]
 ) -> list[Diagnostic]:
     """Return the diagnostics with columns, which only the executable ``glslang`` prints.
 

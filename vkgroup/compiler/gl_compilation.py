@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from vkgroup.base.errors import CompileError, LinkError
 from vkgroup.compiler.gl_source import Facts, facts, mended
-from vkgroup.compiler.glslang import Compilation, with_include_directive
+from vkgroup.compiler.glslang import GlslangCompilation, with_include_directive
 from vkgroup.compiler.includes import Dependencies, Includer, Inclusion
-from vkgroup.compiler.request import Request
+from vkgroup.compiler.request import CompileRequest
 from vkgroup.compiler.stack import with_deep_stack
 
 
@@ -23,7 +23,7 @@ class Compiled:
     dependencies: Dependencies  # the files that were included
 
 
-def compile_for_opengl(requests: Sequence[Request]) -> Compiled:
+def compile_for_opengl(requests: Sequence[CompileRequest]) -> Compiled:
     """Compile and link the shaders of a program.
 
     Raises CompileError: a shader does not compile; one diagnostic for each message of glslang. Raises
@@ -37,7 +37,7 @@ def compile_for_opengl(requests: Sequence[Request]) -> Compiled:
 
     def work(longest: int) -> tuple[dict[str, bytes], list[Facts]]:
         with ExitStack() as stack:
-            return _compile_and_link(Compilation(stack, longest), requests, inclusions)
+            return _compile_and_link(GlslangCompilation(stack, longest), requests, inclusions)
 
     modules, shader_facts = with_deep_stack(work)
     for inclusion in inclusions:
@@ -47,7 +47,7 @@ def compile_for_opengl(requests: Sequence[Request]) -> Compiled:
 
 
 def _compile_and_link(
-    compilation: Compilation, requests: Sequence[Request], inclusions: Sequence[Inclusion]
+    compilation: GlslangCompilation, requests: Sequence[CompileRequest], inclusions: Sequence[Inclusion]
 ) -> tuple[dict[str, bytes], list[Facts]]:
     """Return the module of each stage, and the facts about each shader."""
     shader_facts, shaders = [], []

@@ -22,7 +22,7 @@ from vkgroup.compiler.hlsl_prelude import PRELUDE
 from vkgroup.compiler.includes import Dependencies, Includer, Inclusion
 from vkgroup.compiler.request import (
     DEFAULT_VERSION,
-    Request,
+    CompileRequest,
     failure,
     failure_of_log,
     find_version,
@@ -161,7 +161,7 @@ def glslang_name() -> str:
     return f"glslang {wheel_version(_WHEEL)}"
 
 
-def compile_glslang(request: Request) -> tuple[bytes, Dependencies]:
+def compile_glslang(request: CompileRequest) -> tuple[bytes, Dependencies]:
     """Compile without validation; return the module's words and the included files.
 
     `vkgroup.compiler.gl_compilation` compiles the GL dialect, because its programs have several shaders.
@@ -173,7 +173,7 @@ def compile_glslang(request: Request) -> tuple[bytes, Dependencies]:
 
     def work(longest: int) -> bytes:
         with ExitStack() as stack:
-            compilation = Compilation(stack, longest)
+            compilation = GlslangCompilation(stack, longest)
             shader = compilation.create(request, with_include_directive(request), inclusion)
             compilation.preprocess(request, shader, inclusion)
             compilation.parse(request, shader)
@@ -182,14 +182,14 @@ def compile_glslang(request: Request) -> tuple[bytes, Dependencies]:
     return with_deep_stack(work), inclusion.includer.dependencies
 
 
-class Shader(NamedTuple):
+class GlslangShader(NamedTuple):
     """glslang's input structure of a shader, and the shader."""
 
     entry: Any
     handle: Any
 
 
-class Compilation:
+class GlslangCompilation:
     """Compilation of one program; objects that C code refers to exist until the stack is unwound."""
 
     def __init__(self, stack: ExitStack, longest: int) -> None:
@@ -198,7 +198,9 @@ class Compilation:
         self._stack, self._longest = stack, longest
         self._references: list[Any] = []
 
-    def create(self, request: Request, source: str, inclusion: Inclusion, *, macros: bool = True) -> Shader:
+    def create(
+        self, request: CompileRequest, source: str, inclusion: Inclusion, *, macros: bool = True
+    ) -> GlslangShader:
         """Return a shader with a source; the macros of the request are set unless the source has no more."""
         handle, code = self._ffi.new_handle(inclusion), self._ffi.new("char[]", source.encode())
         entry = _shader_input(self._glslang, request, code, handle)
@@ -221,9 +223,9 @@ class Compilation:
         if request.dialect == "hlsl":
             method = self._glslang.set_entry_point()
             method(int(self._ffi.cast("uintptr_t", shader.shader)), request.entry_point.encode())
-        return Shader(entry, shader)
+        return GlslangShader(entry, shader)
 
-    def preprocess(self, request: Request, shader: Shader, inclusion: Inclusion) -> str:
+    def preprocess(self, request: CompileRequest, shader: GlslangShader, inclusion: Inclusion) -> str:
         """Preprocess a shader and return its text."""
         done = self._front.glslang_shader_preprocess(shader.handle, shader.entry)
         if inclusion.crash is not None:
@@ -236,19 +238,19 @@ class Compilation:
             raise failure(request.name, 0, message)
         return text.decode("utf-8", "replace")
 
-    def parse(self, request: Request, shader: Shader) -> None:
+    def parse(self, request: CompileRequest, shader: GlslangShader) -> None:
         """Parse a preprocessed shader."""
         # Macros are already replaced in the preprocessed text and must not be replaced again.
         self._front.glslang_shader_set_preamble(shader.handle, self._ffi.NULL)
         if not self._front.glslang_shader_parse(shader.handle, shader.entry):
             raise self._failure(request, shader)
 
-    def _failure(self, request: Request, shader: Shader) -> CompileError:
+    def _failure(self, request: CompileRequest, shader: GlslangShader) -> CompileError:
         return _failure_of_log(
             request, self._ffi.string(self._front.glslang_shader_get_info_log(shader.handle))
         )
 
-    def link(self, request: Request, shaders: Sequence[Shader]) -> Any:
+    def link(self, request: CompileRequest, shaders: Sequence[GlslangShader]) -> Any:
         """Return the program of parsed shaders; the request is that of the first one."""
         # The program refers to its shaders: it is created last and deleted first.
         program = self._stack.enter_context(
@@ -265,7 +267,7 @@ class Compilation:
             )
         return program
 
-    def generate(self, request: Request, program: Any) -> bytes:
+    def generate(self, request: CompileRequest, program: Any) -> bytes:
         """Return the SPIR-V words of the request's stage of a linked program."""
         stage = request.stage.glslang
         if request.debug:
@@ -283,7 +285,7 @@ class Compilation:
         return bytes(self._ffi.buffer(words, 4 * count))
 
 
-def _shader_input(glslang: Glslang, request: Request, code: Any, handle: Any) -> Any:
+def _shader_input(glslang: Glslang, request: CompileRequest, code: Any, handle: Any) -> Any:
     """Return glslang's input structure for a request."""
     is_hlsl = request.dialect == "hlsl"
     vulkan, spirv = request.target.vulkan_version, request.target.spirv_version
@@ -305,7 +307,7 @@ def _shader_input(glslang: Glslang, request: Request, code: Any, handle: Any) ->
     return entry
 
 
-def with_include_directive(request: Request) -> str:
+def with_include_directive(request: CompileRequest) -> str:
     """Return the GLSL source with ``#include`` enabled if it is used; line numbers do not change.
 
     The extension must follow ``#version``. glslang would put a preamble's ``#extension`` before it, so the
@@ -326,7 +328,7 @@ def with_include_directive(request: Request) -> str:
     return source[:end] + inserted + source[end:]
 
 
-def _failure_of_log(request: Request, log: bytes) -> CompileError:
+def _failure_of_log(request: CompileRequest, log: bytes) -> CompileError:
     """Return the error of a log; a log without messages also gives an error."""
     text = log.decode("utf-8", "replace")
     diagnostics = from_glslang(text, request.name)

@@ -23,14 +23,14 @@ from dataclasses import replace
 
 from vkgroup.compiler.hlsl_inputs import merge_inputs
 from vkgroup.compiler.hlsl_prelude import PRELUDE
-from vkgroup.compiler.request import Request
+from vkgroup.compiler.request import CompileRequest
 from vkgroup.spirv import Module, grammar
 from vkgroup.spirv.editor import Editor, Rewrite, Words
 
 _ALL_EQUAL = re.compile(r"\bWaveActiveAllEqual\b")
 
 
-def prepared(request: Request) -> Request:
+def prepared(request: CompileRequest) -> CompileRequest:
     """Return the request with `PRELUDE` if its source uses `WaveActiveAllEqual` or includes files."""
     if not request.has_includes and not _ALL_EQUAL.search(request.source):
         return request

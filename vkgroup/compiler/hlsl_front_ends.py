@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from vkgroup.compiler.request import Request
+from vkgroup.compiler.request import CompileRequest
 
 _FUNCTION = r"(?:\s*\[[^\]]*\])*\s*[\w<>, ]+?\s+(\w+)\s*\("
 _ENTRY_POINT = re.compile(r'\[\s*shader\s*\(\s*"(\w+)"\s*\)\s*\]' + _FUNCTION)
@@ -19,7 +19,7 @@ def entry_points(source: str) -> list[tuple[str, str]]:
     return [(match[1], match[2]) for match in _ENTRY_POINT.finditer(source)]
 
 
-def entry_point_of(request: Request) -> str:
+def entry_point_of(request: CompileRequest) -> str:
     """Return the function that is the entry point of a request.
 
     If that is ``main``, the default, and the source has no such function, it is the only function with
@@ -55,7 +55,7 @@ def stage_of_source(source: str) -> str | None:
     return stages.pop() if len(stages) == 1 else None
 
 
-def common_arguments(request: Request) -> list[str]:
+def common_arguments(request: CompileRequest) -> list[str]:
     """Return the options that both compilers have: shifts of registers, macros, and folders of includes."""
     arguments: list[str] = []
     for name, shift in request.register_shifts:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from vkgroup.base.errors import CompileError
 from vkgroup.base.reading import is_inside, printable, read_bytes
-from vkgroup.compiler.request import Request, decode, failure
+from vkgroup.compiler.request import CompileRequest, decode, failure
 
 #: Maximum depth of inclusion; a deeper one is reported as a cycle without an include guard.
 MAXIMUM_DEPTH = 64
@@ -63,7 +63,7 @@ def outside_of(path: str, folder: Path | None) -> str:
     )
 
 
-def require_unconfined(request: Request, compiler: str) -> None:
+def require_unconfined(request: CompileRequest, compiler: str) -> None:
     """Raise CompileError for a confined source with includes, for a compiler that reads them itself."""
     if request.confined_to is not None and request.has_includes:
         raise failure(request.name, 0, f"{compiler} cannot confine includes to {request.confined_to}")

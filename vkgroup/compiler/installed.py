@@ -28,7 +28,7 @@ LIBRARY_VARIABLE = "VKGROUP_LIBSHADERC"
 _FORMAT = 1
 
 
-class Metadata(msgspec.Struct, kw_only=True):
+class CompilerMetadata(msgspec.Struct, kw_only=True):
     """The content of `METADATA`; paths are relative to the folder.
 
     `version`: of glslang. `packages`: names and versions. `loader`: the dynamic linker, or empty if the
@@ -80,7 +80,7 @@ def compilers_folder() -> Path:
 def load(folder: Path) -> InstalledGlslang | None:
     """Return the compiler in a folder; None if there is none, or files are missing or have another size."""
     try:
-        metadata = msgspec.json.decode((folder / METADATA).read_bytes(), type=Metadata)
+        metadata = msgspec.json.decode((folder / METADATA).read_bytes(), type=CompilerMetadata)
         if metadata.format != _FORMAT:
             return None
         if any((folder / name).stat().st_size != size for name, size in metadata.files.items()):

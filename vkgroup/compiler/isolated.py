@@ -21,7 +21,7 @@ from vkgroup.base import processes
 from vkgroup.base.errors import CompilerUnavailable
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.installed import InstalledGlslang
-from vkgroup.compiler.request import Request, failure
+from vkgroup.compiler.request import CompileRequest, failure
 from vkgroup.spirv import Module
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def compile_isolated(
-    compiler: str, request: Request, installed: InstalledGlslang | None = None
+    compiler: str, request: CompileRequest, installed: InstalledGlslang | None = None
 ) -> tuple[Module, Dependencies]:
     """Compile a request with a compiler of the worker process, without validation.
 
@@ -164,7 +164,7 @@ def compile_isolated(
     return Module.from_bytes(words), dependencies
 
 
-def link_isolated(requests: Sequence[Request]) -> Compiled:
+def link_isolated(requests: Sequence[CompileRequest]) -> Compiled:
     """Run `vkgroup.compiler.gl_compilation.compile_for_opengl` in the worker process; errors as above."""
     compiled: Compiled = _server.ask("program", tuple(requests), requests[0].name)
     return compiled

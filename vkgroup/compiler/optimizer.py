@@ -15,7 +15,7 @@ from pathlib import Path
 from vkgroup.base.errors import CompileError, CompilerUnavailable, InvalidModule
 from vkgroup.base.reading import read_bytes
 from vkgroup.base.wheels import prefixes
-from vkgroup.compiler.request import Target, clean, failure
+from vkgroup.compiler.request import TargetEnvironment, clean, failure
 from vkgroup.compiler.tools import assemble, universal_environment, validate, validate_for
 from vkgroup.spirv import Module, lower_legacy
 from vkgroup.spirv.editor import set_version
@@ -38,7 +38,9 @@ def _executable() -> Path:
     raise CompilerUnavailable(f"spirv-opt is not installed: pip install {_WHEEL}")
 
 
-def optimize(module: Module, level: str = "performance", *, target: Target | None = None) -> Module:
+def optimize(
+    module: Module, level: str = "performance", *, target: TargetEnvironment | None = None
+) -> Module:
     """Return the module after SPIRV-Tools' passes; bindings and specialization constants stay.
 
     Parameters
@@ -59,7 +61,7 @@ def optimize(module: Module, level: str = "performance", *, target: Target | Non
     return _run(module, LEVELS[level], environment, "--skip-validation")
 
 
-def legalize(module: Module, target: Target) -> Module:
+def legalize(module: Module, target: TargetEnvironment) -> Module:
     """Return the module after the HLSL legalization passes that glslang's output needs; not validated."""
     return _run(module, "--legalize-hlsl", target.environment, "--skip-validation")
 
@@ -125,7 +127,7 @@ _VERSION = re.compile(r"(?:\s*;[^\n]*\n)*?\s*;[ \t]*Version:[ \t]*(\d+)\.(\d+)")
 
 
 def assemble_source(
-    source: str, name: str, target: Target, *, lower: bool = False, level: str | None = None
+    source: str, name: str, target: TargetEnvironment, *, lower: bool = False, level: str | None = None
 ) -> Module:
     """Assemble and validate a module; on request lower and optimize it.
 
@@ -143,7 +145,9 @@ def assemble_source(
     return finish(module, target, lower=lower, level=level)
 
 
-def read_module(path: Path, target: Target, *, lower: bool = False, level: str | None = None) -> Module:
+def read_module(
+    path: Path, target: TargetEnvironment, *, lower: bool = False, level: str | None = None
+) -> Module:
     """Read a module from a binary file and validate it; on request lower and optimize it.
 
     Raises CompileError: the file cannot be read. Raises InvalidModule: the file is not a module, or the
@@ -156,7 +160,7 @@ def read_module(path: Path, target: Target, *, lower: bool = False, level: str |
     return finish(Module.from_bytes(data), target, lower=lower, level=level)
 
 
-def finish(module: Module, target: Target, *, lower: bool, level: str | None) -> Module:
+def finish(module: Module, target: TargetEnvironment, *, lower: bool, level: str | None) -> Module:
     """Validate a module; on request lower its legacy ballots and votes and optimize it, and validate again.
 
     Raises InvalidModule: the module is invalid for `target`, before or after lowering or optimization.

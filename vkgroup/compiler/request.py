@@ -15,7 +15,7 @@ from vkgroup.compiler.gl_limits import Limits
 from vkgroup.spec.stages import Stage
 
 
-class Target(Enum):
+class TargetEnvironment(Enum):
     """Environment that a module is compiled and validated for.
 
     The value is Vulkan version, SPIR-V version (Vulkan 1.3, appendix "Vulkan Environment for
@@ -45,18 +45,18 @@ class Target(Enum):
         """SPIRV-Tools' name, for example ``"vulkan1.1"``."""
         return self.value[2]
 
-    def for_stage(self, stage: Stage) -> Target:
+    def for_stage(self, stage: Stage) -> TargetEnvironment:
         """Return the target for a shader of a stage: mesh and ray-tracing shaders need SPIR-V 1.4."""
-        newer = self is Target.VULKAN_1_1 and stage.since > self.spirv_version
-        return Target.VULKAN_1_1_SPIRV_1_4 if newer else self
+        newer = self is TargetEnvironment.VULKAN_1_1 and stage.since > self.spirv_version
+        return TargetEnvironment.VULKAN_1_1_SPIRV_1_4 if newer else self
 
     @classmethod
-    def of(cls, name: Target | str) -> Target:
+    def of(cls, name: TargetEnvironment | str) -> TargetEnvironment:
         """Return the target with a name such as ``"vulkan1.3"`` or ``"1.3"``; a target is returned unchanged.
 
         Raises InvalidInput: there is no such target. The message lists the names.
         """
-        if isinstance(name, Target):
+        if isinstance(name, TargetEnvironment):
             return name
         for target in cls:
             if name in (target.environment, target.environment.removeprefix("vulkan")):
@@ -65,7 +65,7 @@ class Target(Enum):
         raise InvalidInput(f"Unknown target {name!r}; choose one of: {names}.")
 
     @classmethod
-    def for_api_version(cls, version: int | tuple[int, ...]) -> Target:
+    def for_api_version(cls, version: int | tuple[int, ...]) -> TargetEnvironment:
         """Return the newest target that a device of this Vulkan version supports.
 
         The version is packed as in ``VkPhysicalDeviceProperties.apiVersion``, or (major, minor, …).
@@ -92,7 +92,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 @dataclass(frozen=True)
-class Request:
+class CompileRequest:
     """All inputs of a compilation."""
 
     source: str  # text with line feeds as line ends and without a byte-order mark
@@ -100,7 +100,7 @@ class Request:
     # `stage`, `dialect`, `target`, `optimize`, `debug`, `entry_point`, `lower_legacy`: see `compile_source`
     stage: Stage
     dialect: str
-    target: Target
+    target: TargetEnvironment
     optimize: str | None
     debug: bool
     entry_point: str

@@ -22,7 +22,7 @@ from vkgroup.compiler.includes import Cycle, Dependencies, Includer, Inclusion, 
 from vkgroup.compiler.installed import LIBRARY_VARIABLE
 from vkgroup.compiler.request import (
     DEFAULT_VERSION,
-    Request,
+    CompileRequest,
     failure,
     failure_of_log,
     find_version,
@@ -160,7 +160,7 @@ def has_library(_: None = None) -> bool:
     return _library() is not None
 
 
-def compile_by_library(request: Request) -> tuple[bytes, Dependencies]:
+def compile_by_library(request: CompileRequest) -> tuple[bytes, Dependencies]:
     """Compile with libshaderc, without validation and optimization; return words and included files.
 
     The entry point of a GLSL source is called ``main``. In the dialect ``"gl"`` the result is a module for
@@ -190,12 +190,12 @@ def problem(question: tuple[str, bytes]) -> str:
     return tools.problem(environment, tools.ffi.from_buffer("uint32_t[]", words))
 
 
-def _versions(request: Request) -> tuple[int, int]:
+def _versions(request: CompileRequest) -> tuple[int, int]:
     """Return the minor versions of Vulkan (1.3 at most: common shaderc builds lack 1.4) and of SPIR-V."""
     return min(request.target.vulkan_version[1], 3), request.target.spirv_version[1]
 
 
-def _compile_by_library(library: _Library, request: Request) -> tuple[bytes, Dependencies]:
+def _compile_by_library(library: _Library, request: CompileRequest) -> tuple[bytes, Dependencies]:
     ffi, lib = library.ffi, library.lib
     inclusion = Inclusion(Includer(request.folder, request.include_paths, request.confined_to))
     handle = ffi.new_handle(inclusion)
@@ -224,7 +224,7 @@ def _compile_by_library(library: _Library, request: Request) -> tuple[bytes, Dep
     return words, inclusion.includer.dependencies
 
 
-def _set_options(lib: Any, request: Request, options: Any) -> None:
+def _set_options(lib: Any, request: CompileRequest, options: Any) -> None:
     vulkan, spirv = _versions(request)
     if request.dialect == "gl":
         lib.shaderc_compile_options_set_target_env(options, _TARGET_OPENGL, _OPENGL_VERSION)
@@ -247,7 +247,7 @@ def _set_options(lib: Any, request: Request, options: Any) -> None:
         lib.shaderc_compile_options_set_auto_map_locations(options, True)
 
 
-def compile_by_executable(request: Request) -> tuple[bytes, Dependencies]:
+def compile_by_executable(request: CompileRequest) -> tuple[bytes, Dependencies]:
     """Run ``glslc`` with the source on its standard input; results and errors as `compile_by_library`.
 
     ``glslc`` resolves includes of the main source from the working directory. This is therefore the source's
@@ -271,7 +271,7 @@ def compile_by_executable(request: Request) -> tuple[bytes, Dependencies]:
     raise failure_of_log(request.name, from_shaderc(log, lambda file: _known_name(request, file)), log)
 
 
-def _arguments(request: Request) -> list[str]:
+def _arguments(request: CompileRequest) -> list[str]:
     vulkan, spirv = _versions(request)
     arguments = [
         f"-fshader-stage={request.stage.suffix}",
@@ -306,14 +306,14 @@ def _run(
         ) from None
 
 
-def _endless(request: Request, path: str, timeout: float, cycle: Cycle | None) -> CompileError:
+def _endless(request: CompileRequest, path: str, timeout: float, cycle: Cycle | None) -> CompileError:
     """Return the error for a compiler that exceeded its time limit."""
     if cycle is None:
         return failure(request.name, 0, f"{path} did not finish in {timeout} seconds")
     return failure(cycle.file, cycle.line, f"include cycle: {' → '.join(cycle.paths)}")
 
 
-def _known_name(request: Request, file: str) -> str:
+def _known_name(request: CompileRequest, file: str) -> str:
     """Return the user's name for a file: the source's name, or a path below an include path as given."""
     if file in ("<stdin>", "glslc"):
         return request.name

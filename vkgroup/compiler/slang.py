@@ -18,7 +18,7 @@ from vkgroup.base.reading import is_inside, read_bytes
 from vkgroup.base.wheels import wheel_version
 from vkgroup.compiler.hlsl_front_ends import common_arguments, entry_point_of
 from vkgroup.compiler.includes import Dependencies, digest, outside_of
-from vkgroup.compiler.request import Request, failure, failure_of_log
+from vkgroup.compiler.request import CompileRequest, failure, failure_of_log
 
 _WHEEL = "slangpy"
 INSTALL = "install it: pip install 'vkgroup[slang]'"
@@ -82,7 +82,7 @@ def _opened() -> tuple[Any, int]:
     return library, library.spCreateSession(None)
 
 
-def compile_slang(request: Request) -> tuple[bytes, Dependencies]:
+def compile_slang(request: CompileRequest) -> tuple[bytes, Dependencies]:
     """Compile without validation; return the module's words and the included or imported files.
 
     If the source has no function with the entry point's name and one function with ``[shader("…")]`` of the
@@ -99,7 +99,7 @@ def compile_slang(request: Request) -> tuple[bytes, Dependencies]:
         library.spDestroyCompileRequest(handle)
 
 
-def _compiled(library: Any, handle: ctypes.c_void_p, request: Request) -> tuple[bytes, Dependencies]:
+def _compiled(library: Any, handle: ctypes.c_void_p, request: CompileRequest) -> tuple[bytes, Dependencies]:
     options = _arguments(request)
     words = (ctypes.c_char_p * len(options))(*[option.encode() for option in options])
     if library.spProcessCommandLineArguments(handle, words, len(options)) < 0:
@@ -121,7 +121,7 @@ def _compiled(library: Any, handle: ctypes.c_void_p, request: Request) -> tuple[
     return ctypes.string_at(code, size.value), dependencies
 
 
-def _arguments(request: Request) -> list[str]:
+def _arguments(request: CompileRequest) -> list[str]:
     major, minor = request.target.spirv_version
     arguments = ["-target", "spirv", "-profile", f"spirv_{major}_{minor}", "-O1"]
     arguments += ["-g2"] if request.debug else []
@@ -134,7 +134,7 @@ _PLACE = re.compile(r"\s*--> (?P<file>.*):(?P<line>\d+):(?P<column>\d+)")
 _DETAIL = re.compile(r"\s*\|\s*\^+ (?P<detail>.+)")
 
 
-def _diagnostics(library: Any, handle: ctypes.c_void_p, request: Request) -> list[Diagnostic]:
+def _diagnostics(library: Any, handle: ctypes.c_void_p, request: CompileRequest) -> list[Diagnostic]:
     """Return the messages of Slang: a headline, a place, and what stands beside the carets."""
     log = (library.spGetDiagnosticOutput(handle) or b"").decode("utf-8", "replace")
     diagnostics: list[Diagnostic] = []
@@ -153,14 +153,14 @@ def _diagnostics(library: Any, handle: ctypes.c_void_p, request: Request) -> lis
     return diagnostics
 
 
-def _require_confined(path: str, request: Request) -> None:
+def _require_confined(path: str, request: CompileRequest) -> None:
     """Raise CompileError for another file than the source that is outside of `request.confined_to`."""
     folder = request.confined_to
     if folder is not None and path != request.name and not is_inside(path, folder):
         raise failure(request.name, 0, outside_of(path, folder))
 
 
-def _dependencies(library: Any, handle: ctypes.c_void_p, request: Request) -> Dependencies:
+def _dependencies(library: Any, handle: ctypes.c_void_p, request: CompileRequest) -> Dependencies:
     """Return the included and imported files; CompileError if one is outside of `request.confined_to`."""
     dependencies = Dependencies()
     get: Callable[..., bytes] = library.spGetDependencyFilePath

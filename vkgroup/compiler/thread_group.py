@@ -14,7 +14,7 @@ from dataclasses import replace
 from vkgroup.base import resources
 from vkgroup.base.errors import CompileError
 from vkgroup.compiler.includes import Dependencies
-from vkgroup.compiler.request import Request
+from vkgroup.compiler.request import CompileRequest
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import add_source_extension
 
@@ -59,7 +59,7 @@ _VARIABLE = re.compile(r"\bgl_(?:Thread|Warp|SM|HelperThread)\w*NV\b")
 _OF_A_CALL = re.compile(r"l-value|L-value|unexpected LEFT_PAREN")
 
 
-def prepared(request: Request) -> Request:
+def prepared(request: CompileRequest) -> CompileRequest:
     """Return the request with each directive of the extension replaced by an include of the header.
 
     Line numbers do not change. The directives "enable", "require" and "warn" have the same effect: support is

@@ -15,7 +15,7 @@ from vkgroup.base.errors import CompileError, Diagnostic, InvalidModule, NotVali
 from vkgroup.base.wheels import library_identity, open_library
 from vkgroup.compiler.installed import installed_glslang
 from vkgroup.compiler.isolated import problem_of_installed
-from vkgroup.compiler.request import Target
+from vkgroup.compiler.request import TargetEnvironment
 from vkgroup.compiler.validator import DECLARATIONS, SpirvTools
 from vkgroup.spirv import Module
 from vkgroup.spirv.legacy import check_legacy
@@ -66,7 +66,7 @@ def tools_version() -> str:
     return f"SPIRV-Tools {name} {library_identity(_WHEEL, _LIBRARY)}"
 
 
-def validate(module: Module, target: Target | str = Target.VULKAN_1_1) -> None:
+def validate(module: Module, target: TargetEnvironment | str = TargetEnvironment.VULKAN_1_1) -> None:
     """Check a module against the rules of SPIR-V and of the Vulkan version.
 
     Layouts that need ``scalarBlockLayout`` or ``uniformBufferStandardLayout``, and ``LocalSizeId``, are
@@ -75,7 +75,7 @@ def validate(module: Module, target: Target | str = Target.VULKAN_1_1) -> None:
 
     Raises InvalidModule: the module is invalid; the message has SPIRV-Tools' reason.
     """
-    validate_for(module, Target.of(target).environment)
+    validate_for(module, TargetEnvironment.of(target).environment)
 
 
 _LONG_VECTORS = "Invalid capability operand: 5425"
@@ -123,7 +123,9 @@ def _of_newer_tools(module: Module, environment: str) -> str:
     return problem_of_installed(installed, module, environment) or _VALID
 
 
-def assemble(text: str, target: Target | str = Target.VULKAN_1_1, *, name: str = "<string>") -> Module:
+def assemble(
+    text: str, target: TargetEnvironment | str = TargetEnvironment.VULKAN_1_1, *, name: str = "<string>"
+) -> Module:
     """Return the module of SPIR-V assembly; numeric ids keep their numbers.
 
     The module is not validated: see `validate`.
@@ -149,7 +151,7 @@ def assemble(text: str, target: Target | str = Target.VULKAN_1_1, *, name: str =
     result = tools.ffi.new("binary **")
     with tools.message() as message:
         status = tools.lib.spvTextToBinaryWithOptions(
-            tools.context(Target.of(target).environment),
+            tools.context(TargetEnvironment.of(target).environment),
             data,
             len(data),
             _PRESERVE_NUMERIC_IDS,

@@ -25,7 +25,7 @@ _MOST = 1 << 28
 
 
 @dataclass(frozen=True)
-class Rule:
+class ArrayRule:
     """A rule that makes the numbers of an array."""
 
     kind: str  # one of `RULES`
@@ -61,7 +61,7 @@ def is_rule(value: object, members: Collection[str] = ()) -> bool:
     return isinstance(value, dict) and not value.keys().isdisjoint(RULES) and not value.keys() <= set(members)
 
 
-def parse(value: dict[str, Any], where: str) -> Rule:
+def parse(value: dict[str, Any], where: str) -> ArrayRule:
     """Return the rule of an object; raise InvalidInput if it is invalid."""
     kinds = [name for name in value if name in RULES]
     others = [name for name in value if name not in (*RULES, *_SIZES)]
@@ -78,10 +78,10 @@ def parse(value: dict[str, Any], where: str) -> Rule:
     if kind == "zeros":
         if not _is_count(argument):
             raise InvalidInput(f"{where}: 'zeros' takes an integer from 1 to {_MOST}, not {argument!r}.")
-        return Rule("fill", 0, (argument,))
+        return ArrayRule("fill", 0, (argument,))
     if not _ALLOWED[kind][0](argument):
         raise InvalidInput(f"{where}: {kind!r} takes {_ALLOWED[kind][1]}, not {argument!r}.")
-    return Rule(kind, argument, shape)
+    return ArrayRule(kind, argument, shape)
 
 
 def _shape(value: dict[str, Any], where: str) -> tuple[int, ...] | None:
@@ -252,7 +252,9 @@ def make(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any], source: Sourc
     return _random(rule, shape, dtype, source)
 
 
-def _random(rule: Rule, shape: tuple[int, ...], dtype: np.dtype[Any], source: Source) -> npt.NDArray[Any]:
+def _random(
+    rule: ArrayRule, shape: tuple[int, ...], dtype: np.dtype[Any], source: Source
+) -> npt.NDArray[Any]:
     """Return the numbers of ``random`` and ``indices_of``."""
     if rule.kind == "random":
         low, high = rule.value

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vkgroup.conformance.arrays import Flags, Indices, Words
-from vkgroup.conformance.stages import GROUP_CELLS, Stage
+from vkgroup.conformance.stages import GROUP_CELLS, BatchStage
 
 ROUNDS = 3
 """Number of exchanges of a case, each with different values."""
@@ -45,7 +45,7 @@ class Barrier:
 
 
 @dataclass(frozen=True)
-class Memory:
+class BarrierMemory:
     """The memory of a barrier case: a ``"buffer"`` or an ``"image"`` of words, initially zero."""
 
     kind: str
@@ -120,12 +120,12 @@ def planes(barrier: Barrier, slots: int) -> int:
     return 1 if barrier.kind == "exchange" else 1 + slots * ROUNDS
 
 
-def words(stage: Stage, size: int, planes_: int) -> int:
+def words(stage: BatchStage, size: int, planes_: int) -> int:
     """Return the number of words of a case's buffer or image, in whole rows of cells."""
     return -(-planes_ * stage.cells(size) // ROW) * ROW
 
 
-def constants(stage: Stage, size: int) -> list[str]:
+def constants(stage: BatchStage, size: int) -> list[str]:
     """Return the GLSL constants and functions that all barrier cases of a program share."""
     return [
         f"const uint GROUP_CELLS = {GROUP_CELLS}u;",

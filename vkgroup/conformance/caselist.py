@@ -67,7 +67,7 @@ def problem(text: str) -> str | None:
     return None
 
 
-class Expressions:
+class CaseExpressions:
     """Valid expressions that are searched for together; TooLarge if RE2 does not accept them."""
 
     def __init__(self, texts: Sequence[str] = ()) -> None:
@@ -238,7 +238,7 @@ def answering(name: str) -> tuple[str, ...]:
     return tuple(case for case in cases if not _SIZED.search(case))
 
 
-def found_by(expressions: Expressions) -> tuple[frozenset[str], frozenset[int]]:
+def found_by(expressions: CaseExpressions) -> tuple[frozenset[str], frozenset[int]]:
     """Return the names of the selected cases, and the indices of the expressions that select any."""
     cases: set[str] = set()
     useful: set[int] = set()

@@ -20,7 +20,7 @@ _SHOWN_PATTERNS = 4
 
 
 @dataclass
-class Group:
+class KhronosGroup:
     """One group of the Khronos suite, and the cases it maps to."""
 
     name: str  # ``"subgroups.arithmetic.compute"``
@@ -38,12 +38,12 @@ def group_of(name: str) -> str:
     return ".".join(parts[:-1])
 
 
-def groups_of(names: Iterable[str]) -> list[Group]:
+def groups_of(names: Iterable[str]) -> list[KhronosGroup]:
     """Return the groups of the names, in order of first appearance, each with the corresponding cases."""
-    groups: dict[str, Group] = {}
+    groups: dict[str, KhronosGroup] = {}
     for name in names:
         key = group_of(name)
-        group = groups.setdefault(key, Group(key))
+        group = groups.setdefault(key, KhronosGroup(key))
         matched = matches(map_name(name).globs)
         group.names += 1
         group.mapped += bool(matched)

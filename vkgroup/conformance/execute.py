@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from vkgroup.base.errors import CompileError, CompilerUnavailable, Unsupported
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.compiler.front_ends import compiles
-from vkgroup.conformance.stages import SCENE, Around
+from vkgroup.conformance.stages import SCENE, PipelineRest
 from vkgroup.dispatch import Boxes, Buffer, Device, HitGroup, Instance, Triangles
-from vkgroup.spec.stages import STAGE_NAMES, Pipeline
+from vkgroup.spec.stages import STAGE_NAMES, PipelineKind
 from vkgroup.spirv import Module
 
 Transform = Callable[[bytes], bytes]
@@ -44,7 +44,11 @@ class Executor:
         self.seed = seed
         self.timeout = timeout
         # At most SPIR-V 1.5: from 1.6 on, the subgroup size of a pipeline may vary without a flag.
-        self.target = Target.VULKAN_1_1 if self.capabilities.api_version < (1, 2) else Target.VULKAN_1_2
+        self.target = (
+            TargetEnvironment.VULKAN_1_1
+            if self.capabilities.api_version < (1, 2)
+            else TargetEnvironment.VULKAN_1_2
+        )
         self.compiler = compiler
         self._transform = transform
         self._buffers: dict[str, Buffer] = {}
@@ -140,7 +144,7 @@ def run_around(
     executor: Executor,
     stage: str,
     module: Module,
-    around: Around,
+    around: PipelineRest,
     bindings: Mapping[Any, Any],
     **control: Any,
 ) -> Mapping[Any, Any]:
@@ -165,11 +169,11 @@ def run_stages(
     """
     device, stages, command = executor.device, dict[str, Any](modules), dict(arguments)
     pipelines = STAGE_NAMES[stage].pipelines
-    if Pipeline.COMPUTE in pipelines:
+    if PipelineKind.COMPUTE in pipelines:
         with device.pipeline(stages[stage], **control) as pipeline, pipeline.bind(bindings) as bound:
             bound.dispatch((command.pop("groups"), 1, 1), **command, timeout=executor.timeout)
         return {}
-    if Pipeline.RAYS in pipelines:
+    if PipelineKind.RAYS in pipelines:
         _trace(executor, stages, command, bindings, **control)
         return {}
     if "tessellation_control" in stages:

@@ -22,7 +22,7 @@ from pathlib import Path
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.reading import require_regular
 from vkgroup.conformance import caselist
-from vkgroup.conformance.caselist import Expressions
+from vkgroup.conformance.caselist import CaseExpressions
 from vkgroup.conformance.families import cases_named
 from vkgroup.record.record import Status
 
@@ -33,7 +33,7 @@ MOST_BYTES = 256 << 20
 """Maximum size of a file in bytes, six times that of a results file of the whole suite."""
 
 
-class Outcome(StrEnum):
+class ExpectationOutcome(StrEnum):
     """A result compared with its expectation, with the names of deqp-runner's ``RunnerStatus``."""
 
     PASS = "Pass"
@@ -68,36 +68,50 @@ class Outcome(StrEnum):
         return self in _IMPROVED
 
 
-_EXPECTED = frozenset({Outcome.PASS, Outcome.SKIP, Outcome.EXPECTED_FAIL, Outcome.FLAKE, Outcome.KNOWN_FLAKE})
-_IMPROVED = frozenset({Outcome.IMPROVED_PASS, Outcome.IMPROVED_FAIL, Outcome.IMPROVED_SKIP})
+_EXPECTED = frozenset(
+    {
+        ExpectationOutcome.PASS,
+        ExpectationOutcome.SKIP,
+        ExpectationOutcome.EXPECTED_FAIL,
+        ExpectationOutcome.FLAKE,
+        ExpectationOutcome.KNOWN_FLAKE,
+    }
+)
+_IMPROVED = frozenset(
+    {ExpectationOutcome.IMPROVED_PASS, ExpectationOutcome.IMPROVED_FAIL, ExpectationOutcome.IMPROVED_SKIP}
+)
 
 PLAIN = {
-    Status.PASS: Outcome.PASS,
-    Status.FAIL: Outcome.FAIL,
-    Status.CRASH: Outcome.CRASH,
-    Status.TIMEOUT: Outcome.TIMEOUT,
-    Status.UNDEFINED: Outcome.SKIP,
-    Status.NOT_SUPPORTED: Outcome.SKIP,
-    Status.COMPILED: Outcome.SKIP,
-    Status.REJECTED: Outcome.FAIL,
+    Status.PASS: ExpectationOutcome.PASS,
+    Status.FAIL: ExpectationOutcome.FAIL,
+    Status.CRASH: ExpectationOutcome.CRASH,
+    Status.TIMEOUT: ExpectationOutcome.TIMEOUT,
+    Status.UNDEFINED: ExpectationOutcome.SKIP,
+    Status.NOT_SUPPORTED: ExpectationOutcome.SKIP,
+    Status.COMPILED: ExpectationOutcome.SKIP,
+    Status.REJECTED: ExpectationOutcome.FAIL,
 }
 """The outcome of each status without an expectation."""
 
 # The outcome of a result by the status in the baseline (deqp-runner, RunnerStatus::with_baseline).
-_WITH_BASELINE: dict[Outcome, dict[str, Outcome]] = {
-    Outcome.FAIL: {
-        "Fail": Outcome.EXPECTED_FAIL,
-        "ExpectedFail": Outcome.EXPECTED_FAIL,
-        "Crash": Outcome.IMPROVED_FAIL,
-        "Timeout": Outcome.IMPROVED_FAIL,
+_WITH_BASELINE: dict[ExpectationOutcome, dict[str, ExpectationOutcome]] = {
+    ExpectationOutcome.FAIL: {
+        "Fail": ExpectationOutcome.EXPECTED_FAIL,
+        "ExpectedFail": ExpectationOutcome.EXPECTED_FAIL,
+        "Crash": ExpectationOutcome.IMPROVED_FAIL,
+        "Timeout": ExpectationOutcome.IMPROVED_FAIL,
     },
-    Outcome.PASS: dict.fromkeys(("Fail", "Crash", "Missing", "Timeout"), Outcome.IMPROVED_PASS),
-    Outcome.CRASH: dict.fromkeys(("Crash", "ExpectedFail"), Outcome.EXPECTED_FAIL),
-    Outcome.TIMEOUT: {"Timeout": Outcome.EXPECTED_FAIL},
-    Outcome.SKIP: dict.fromkeys(("Fail", "Crash", "Missing", "Timeout"), Outcome.IMPROVED_SKIP),
+    ExpectationOutcome.PASS: dict.fromkeys(
+        ("Fail", "Crash", "Missing", "Timeout"), ExpectationOutcome.IMPROVED_PASS
+    ),
+    ExpectationOutcome.CRASH: dict.fromkeys(("Crash", "ExpectedFail"), ExpectationOutcome.EXPECTED_FAIL),
+    ExpectationOutcome.TIMEOUT: {"Timeout": ExpectationOutcome.EXPECTED_FAIL},
+    ExpectationOutcome.SKIP: dict.fromkeys(
+        ("Fail", "Crash", "Missing", "Timeout"), ExpectationOutcome.IMPROVED_SKIP
+    ),
 }
 
-_STATUSES = frozenset(outcome.value for outcome in Outcome) | {
+_STATUSES = frozenset(outcome.value for outcome in ExpectationOutcome) | {
     "Warn",
     "UnexpectedImprovement(Crash)",
     "UnexpectedImprovement(Timeout)",
@@ -111,12 +125,12 @@ _KHRONOS = re.compile("dEQP", re.IGNORECASE)
 
 _FAILING = ("Fail", "Crash", "Timeout", "ExpectedFail")
 
-_NO_WORSE = (Outcome.EXPECTED_FAIL, Outcome.IMPROVED_FAIL)
+_NO_WORSE = (ExpectationOutcome.EXPECTED_FAIL, ExpectationOutcome.IMPROVED_FAIL)
 """Outcomes with a Khronos name in the baseline: the case fails as expected, or less severely."""
 
 
 @dataclass(frozen=True)
-class Expected:
+class BaselineLine:
     """A line of a baseline: name, deqp-runner's status, file and line number (from 1)."""
 
     name: str
@@ -129,7 +143,7 @@ class Expected:
 class Patterns:
     """Regular expressions that select cases."""
 
-    ours: Expressions = field(default_factory=Expressions)  # expressions for vkgroup's names
+    ours: CaseExpressions = field(default_factory=CaseExpressions)  # expressions for vkgroup's names
     cases: frozenset[str] = frozenset()  # the cases selected by expressions for Khronos names
     idle: tuple[str, ...] = ()  # file and line of each expression for Khronos names that selects no case
 
@@ -142,7 +156,7 @@ class Patterns:
 class Expectations:
     """The expectations for a device."""
 
-    baseline: dict[str, Expected] = field(default_factory=dict)  # the lines of the baselines, by name
+    baseline: dict[str, BaselineLine] = field(default_factory=dict)  # the lines of the baselines, by name
     #: `skips`, `flakes`: cases to leave out, and cases that may fail or pass.
     skips: Patterns = Patterns()
     flakes: Patterns = Patterns()
@@ -157,9 +171,9 @@ class Expectations:
         }
 
     @cached_property
-    def _by_case(self) -> dict[str, list[Expected]]:
+    def _by_case(self) -> dict[str, list[BaselineLine]]:
         """The lines with Khronos names, by their cases."""
-        lines: dict[str, list[Expected]] = {}
+        lines: dict[str, list[BaselineLine]] = {}
         for name, cases in self.khronos.items():
             for case in cases:
                 lines.setdefault(case, []).append(self.baseline[name])
@@ -178,12 +192,12 @@ class Expectations:
         """Return whether a case is left out."""
         return self.skips.find(name)
 
-    def lines(self, name: str) -> Sequence[Expected]:
+    def lines(self, name: str) -> Sequence[BaselineLine]:
         """Return the lines of the baselines for a case: that with its name, else those with Khronos names."""
         own = self.baseline.get(name)
         return self._by_case.get(name, ()) if own is None else (own,)
 
-    def outcome(self, name: str, status: Status) -> Outcome:
+    def outcome(self, name: str, status: Status) -> ExpectationOutcome:
         """Return the outcome of a case with a status."""
         outcome = PLAIN[status]
         for line in self.lines(name):
@@ -191,10 +205,10 @@ class Expectations:
             if line.name == name:
                 outcome = beside
             elif beside in _NO_WORSE:
-                outcome = Outcome.EXPECTED_FAIL
+                outcome = ExpectationOutcome.EXPECTED_FAIL
                 break
         if not outcome.expected and self.flakes.find(name):
-            return Outcome.KNOWN_FLAKE
+            return ExpectationOutcome.KNOWN_FLAKE
         return outcome
 
 
@@ -205,7 +219,7 @@ def read_expectations(
 
     Raise InvalidInput if a file cannot be read or a line is not valid, with the line and what is allowed.
     """
-    entries: dict[str, Expected] = {}
+    entries: dict[str, BaselineLine] = {}
     for path in baselines:
         for name, entry in read_baseline(path).items():
             if name in entries:
@@ -217,16 +231,16 @@ def read_expectations(
     return Expectations(entries, _read_patterns(skips), _read_patterns(flakes))
 
 
-def read_baseline(path: Path) -> dict[str, Expected]:
+def read_baseline(path: Path) -> dict[str, BaselineLine]:
     """Read one baseline; raises the errors of `read_expectations`."""
-    entries: dict[str, Expected] = {}
+    entries: dict[str, BaselineLine] = {}
     for number, line in _lines(path):
         name, status = parse_line(line, f"{path}:{number}")
         if name in entries:
             raise InvalidInput(
                 f"{path}:{number}: {name} is already on line {entries[name].line}; remove one of them"
             )
-        entries[name] = Expected(name, status, path, number)
+        entries[name] = BaselineLine(name, status, path, number)
     return entries
 
 
@@ -258,9 +272,9 @@ def _read_patterns(paths: Sequence[Path]) -> Patterns:
                 locations.append(where)
             else:
                 ours.append(line)
-    cases, useful = caselist.found_by(Expressions(theirs)) if theirs else (frozenset(), frozenset())
+    cases, useful = caselist.found_by(CaseExpressions(theirs)) if theirs else (frozenset(), frozenset())
     idle = tuple(where for number, where in enumerate(locations) if number not in useful)
-    return Patterns(Expressions(ours), cases, idle)
+    return Patterns(CaseExpressions(ours), cases, idle)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

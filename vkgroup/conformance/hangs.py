@@ -13,7 +13,7 @@ from functools import partial
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.plan import Batch
 from vkgroup.record.causes.axes import axes_of
-from vkgroup.record.causes.findings import Finding, findings_for
+from vkgroup.record.causes.findings import KnownError, findings_for
 from vkgroup.record.record import Result, Status
 from vkgroup.record.run import NotRun
 
@@ -65,7 +65,7 @@ class HangGuard:
         self._hanging = [finding for finding in self._findings if finding.hangs]
         self._hung: list[tuple[str, Callable[[str], bool]]] = []
 
-    def finding(self, case: str) -> Finding | None:
+    def finding(self, case: str) -> KnownError | None:
         """Return the known error by which a case hangs the device."""
         return next((finding for finding in self._hanging if finding.covers(case)), None)
 

@@ -34,7 +34,7 @@ _VARYING = {
 
 
 @dataclass(frozen=True)
-class Intrinsic:
+class HlslIntrinsic:
     """One use of an intrinsic."""
 
     name: str  # HLSL's name
@@ -52,19 +52,19 @@ def _vectors(scalars: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in GLSL_OF if name.rstrip("234") in scalars)
 
 
-def _of(name: str, core: str, definition: str, scalars: tuple[str, ...], *operands: str) -> Intrinsic:
+def _of(name: str, core: str, definition: str, scalars: tuple[str, ...], *operands: str) -> HlslIntrinsic:
     """Return an intrinsic of scalars and vectors whose result has the type of its value."""
     second = ", {1}" if operands else ""
     call = f"{{type}}({name}({{0}}{second}))"
-    return Intrinsic(name, core, definition, call, _vectors(scalars), operands or ("",))
+    return HlslIntrinsic(name, core, definition, call, _vectors(scalars), operands or ("",))
 
 
-def _combining(name: str, core: str, definition: str, *, rounds: bool) -> Intrinsic:
+def _combining(name: str, core: str, definition: str, *, rounds: bool) -> HlslIntrinsic:
     """Return an intrinsic for a sum, product, minimum or maximum."""
     return replace(_of(name, core, definition, _NUMBERS), data=("exact", "rounding")[: 1 + rounds])
 
 
-def _equal_components() -> list[Intrinsic]:
+def _equal_components() -> list[HlslIntrinsic]:
     """Return WaveActiveAllEqual of vectors: the case gives the last component, and the others vary."""
     rows = []
     for type_ in _vectors(_ANY):
@@ -75,7 +75,7 @@ def _equal_components() -> list[Intrinsic]:
         others = ", ".join([_VARYING[scalar]] * (count - 1))
         call = f"WaveActiveAllEqual({type_}({others}, {{0}})).{_COMPONENTS[count - 1]}"
         rows.append(
-            Intrinsic(
+            HlslIntrinsic(
                 "WaveActiveAllEqual",
                 "subgroupAllEqual",
                 "for each component, whether it is the same in every active lane",
@@ -91,15 +91,15 @@ _EVERY_ACTIVE = "over the values of all active lanes"
 _BELOW = "over the values of the active lanes with smaller indices"
 _QUADS = ("q0", "q1", "q2", "q3", "dynamic")
 
-INTRINSICS: tuple[Intrinsic, ...] = (
-    Intrinsic(
+INTRINSICS: tuple[HlslIntrinsic, ...] = (
+    HlslIntrinsic(
         "WaveGetLaneCount", "gl_SubgroupSize", "the number of lanes of a wave", "WaveGetLaneCount()",
         ("uint",),
     ),
-    Intrinsic(
+    HlslIntrinsic(
         "WaveGetLaneIndex", "gl_SubgroupInvocationID", "the lane's index", "WaveGetLaneIndex()", ("uint",)
     ),
-    Intrinsic(
+    HlslIntrinsic(
         "WaveIsFirstLane", "subgroupElect", "true in the active lane with the smallest index alone",
         "WaveIsFirstLane()", ("bool",),
     ),
@@ -112,28 +112,28 @@ INTRINSICS: tuple[Intrinsic, ...] = (
         "the value of the lane of an index, which may differ between lanes", _ANY,
         *("last", "reverse", "dynamic", "data", "straddling"),
     ),
-    Intrinsic(
+    HlslIntrinsic(
         "WaveActiveAnyTrue", "subgroupAny", "whether any active lane's is true", "WaveActiveAnyTrue({0})",
         ("bool",),
     ),
-    Intrinsic(
+    HlslIntrinsic(
         "WaveActiveAllTrue", "subgroupAll", "whether all active lanes' are true", "WaveActiveAllTrue({0})",
         ("bool",),
     ),
-    Intrinsic(
+    HlslIntrinsic(
         "WaveActiveBallot", "subgroupBallot", "a bit for each lane, set in those that are active and true",
         "WaveActiveBallot({0})", ("bool",),
     ),
-    Intrinsic(
+    HlslIntrinsic(
         "WaveActiveAllEqual", "subgroupAllEqual", "whether the value is the same in every active lane",
         "WaveActiveAllEqual({0})", _ANY,
     ),
     *_equal_components(),
-    Intrinsic(
+    HlslIntrinsic(
         "WaveActiveCountBits", "subgroupAdd",
         "in how many active lanes it is true, asked of each bit of a word", "counted({0})", ("uint",),
     ),
-    Intrinsic(
+    HlslIntrinsic(
         "WavePrefixCountBits", "subgroupExclusiveAdd",
         "in how many active lanes with smaller indices it is true, asked of each bit of a word",
         "counted_below({0})", ("uint",),
@@ -148,7 +148,7 @@ INTRINSICS: tuple[Intrinsic, ...] = (
     _combining("WavePrefixSum", "subgroupExclusiveAdd", f"the sum {_BELOW}", rounds=True),
     _combining("WavePrefixProduct", "subgroupExclusiveMul", f"the product {_BELOW}", rounds=True),
     _of("QuadReadLaneAt", "subgroupQuadBroadcast", "the value of the quad's lane of an index", _ANY, *_QUADS),
-    Intrinsic(
+    HlslIntrinsic(
         "QuadReadLaneAt", "subgroupQuadSwapHorizontal",
         "the value of the quad's lane of an index that differs between lanes",
         "{type}(QuadReadLaneAt({0}, (lane & 3u) ^ 1u))", _vectors(_ANY), operands=("across",),
@@ -171,6 +171,6 @@ def row_numbers() -> dict[tuple[str, str, str], int]:
     }
 
 
-def intrinsic_of(name: str, type_: str, operand: str) -> Intrinsic:
+def intrinsic_of(name: str, type_: str, operand: str) -> HlslIntrinsic:
     """Return the row of an intrinsic with a type and an operand."""
     return INTRINSICS[row_numbers()[name, type_, operand]]

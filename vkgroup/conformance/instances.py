@@ -18,7 +18,7 @@ from vkgroup.conformance.arrays import POISON, Flags, Indices, Words
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.patterns import Pattern
 from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.conformance.stages import Recorded, Stage
+from vkgroup.conformance.stages import BatchStage, Recorded
 
 SLOT_PLANES = 5
 """Planes of one slot in the outputs: whether it was executed, and the active mask's four words."""
@@ -27,7 +27,7 @@ SLOT_PLANES = 5
 class Recording(Protocol):
     """The parts of a `vkgroup.conformance.subgroup.shader.Program` that tell where its records are."""
 
-    stage: Stage
+    stage: BatchStage
     pattern: Pattern
     subgroup_size: int
     output_words: int
@@ -72,7 +72,7 @@ class Instances:
     slot: Indices
     group: Indices
     subgroup: Indices
-    number: Indices  # (rows,) the argument of `Stage.places` for its subgroup
+    number: Indices  # (rows,) the argument of `BatchStage.places` for its subgroup
     subgroups: tuple[Indices, ...]  # for each group, the numbers of its subgroups, ascending
     member: Indices  # (rows, size) invocation index of each lane; 0 where the lane left no record
     place: Indices  # (rows, size) where each lane's values lie in the data

@@ -66,7 +66,7 @@ def _subgroup() -> str:
 
 
 @dataclass(frozen=True)
-class Intrinsic:
+class SpirvIntrinsic:
     """A function that GLSL lacks."""
 
     instruction: str  # the beginning of its declaration
@@ -83,12 +83,12 @@ class Intrinsic:
 
 
 @cache
-def intrinsic_of(operation: str) -> Intrinsic | None:
+def intrinsic_of(operation: str) -> SpirvIntrinsic | None:
     """Return the declaration of a function that GLSL compilers lack; None for others and for variables."""
     row = EXTENDED_OPERATIONS.get(operation) or SUBGROUP_OPERATIONS.get(operation)
     if row is None or not row.by_instruction:
         return None
-    return Intrinsic(*_instruction_of(row, row.types[0]))
+    return SpirvIntrinsic(*_instruction_of(row, row.types[0]))
 
 
 def function_of(operation: Operation, type_: GlslType) -> str:

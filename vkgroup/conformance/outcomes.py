@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vkgroup.base.files import write_whole
 from vkgroup.conformance import plan
-from vkgroup.conformance.expectations import PLAIN, PROMISES, Expectations, Expected, Outcome
+from vkgroup.conformance.expectations import PLAIN, PROMISES, BaselineLine, ExpectationOutcome, Expectations
 from vkgroup.conformance.families import cases_named
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.hangs import is_hang
@@ -43,28 +43,30 @@ class RunOutcomes:
             promises = [Result(PROMISES, Status.FAIL, detail="; ".join(broken))]
         self.results = [*self.run.results, *promises]
         """The first result of every case, and last that of `PROMISES` if it is not a plain pass."""
-        self.by_case: dict[str, Outcome] = {}
+        self.by_case: dict[str, ExpectationOutcome] = {}
         """Each case's outcome, by name."""
         self._settle()
 
     def _settle(self) -> None:
         outcomes = {result.case: self._outcome(result) for result in self.results}
-        outcomes.update(dict.fromkeys(self.left_out, Outcome.SKIP))
-        outcomes.update(dict.fromkeys([*self.run.missing, *self.run.without_verdict], Outcome.MISSING))
+        outcomes.update(dict.fromkeys(self.left_out, ExpectationOutcome.SKIP))
+        outcomes.update(
+            dict.fromkeys([*self.run.missing, *self.run.without_verdict], ExpectationOutcome.MISSING)
+        )
         for held in self.run.not_run:
-            outcomes.update(dict.fromkeys(held.cases, Outcome.SKIP))
+            outcomes.update(dict.fromkeys(held.cases, ExpectationOutcome.SKIP))
         self.by_case = {name: outcomes[name] for name in sorted(outcomes)}
 
-    def _outcome(self, result: Result) -> Outcome:
+    def _outcome(self, result: Result) -> ExpectationOutcome:
         """Return a case's outcome: a flake if one of its results is expected, and the other is not."""
         first = self.expectations.outcome(result.case, result.status)
         if result.case not in self.again:
             return first
         second = self.expectations.outcome(result.case, self.again[result.case].status)
-        return first if first.expected == second.expected else Outcome.FLAKE
+        return first if first.expected == second.expected else ExpectationOutcome.FLAKE
 
     @property
-    def unexpected(self) -> dict[str, Outcome]:
+    def unexpected(self) -> dict[str, ExpectationOutcome]:
         """The unexpected outcomes by case, including those of cases that were not reached."""
         return {name: outcome for name, outcome in self.by_case.items() if not outcome.expected}
 
@@ -74,11 +76,11 @@ class RunOutcomes:
         return all(outcome.expected for outcome in self.by_case.values())
 
     @property
-    def counts(self) -> Counter[Outcome]:
+    def counts(self) -> Counter[ExpectationOutcome]:
         """The number of cases with each outcome."""
         return Counter(self.by_case.values())
 
-    def named(self, *outcomes: Outcome) -> list[str]:
+    def named(self, *outcomes: ExpectationOutcome) -> list[str]:
         """Return the names of the cases with any of these outcomes."""
         return [name for name, outcome in self.by_case.items() if outcome in outcomes]
 
@@ -96,7 +98,7 @@ class RunOutcomes:
         """Return the cases of a cause with unexpected outcomes, the simplest first."""
         return [name for name in cause.cases if not self.by_case[name].expected]
 
-    def expected(self, name: str) -> Expected | None:
+    def expected(self, name: str) -> BaselineLine | None:
         """Return the baseline's line for a case or for its Khronos name; None if there is none."""
         return next(iter(self.expectations.lines(name)), None)
 
@@ -108,7 +110,7 @@ class RunOutcomes:
         if not self.expectations.khronos:
             return []
         results = [*self.results, *self.again.values()]
-        passing = {result.case for result in results if PLAIN[result.status] is Outcome.PASS}
+        passing = {result.case for result in results if PLAIN[result.status] is ExpectationOutcome.PASS}
         failing = {result.case for result in results if not PLAIN[result.status].expected}
         judged = {result.case for result in self.results}
         return [
@@ -123,7 +125,7 @@ class RunOutcomes:
         expected = self.expected(result.case)
         outcome = self.by_case[result.case]
         if expected is not None and outcome.improved:
-            advice = "remove the line" if outcome != Outcome.IMPROVED_FAIL else "change it to Fail"
+            advice = "remove the line" if outcome != ExpectationOutcome.IMPROVED_FAIL else "change it to Fail"
             parts.append(f"{expected.path}:{expected.line} expects {expected.status}: {advice}")
         elif expected is not None and expected.name != result.case and not PLAIN[result.status].expected:
             parts.append(f"{expected.path}:{expected.line} expects {expected.status} of {expected.name}")
@@ -145,7 +147,7 @@ class RunOutcomes:
         names = {
             name
             for name, outcome in self.unexpected.items()
-            if outcome != Outcome.MISSING and name != PROMISES and name not in self.again
+            if outcome != ExpectationOutcome.MISSING and name != PROMISES and name not in self.again
         }
         if self.run.capabilities.is_gpu:
             # A case that hung would hang the GPU again.

@@ -16,9 +16,9 @@ from vkgroup.conformance.arrays import Indices, Words
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.shapes import SHAPES, WORKGROUPS
-from vkgroup.conformance.stages.base import Around, Recorded, Stage, WorkgroupStage
+from vkgroup.conformance.stages.base import BatchStage, PipelineRest, Recorded, WorkgroupStage
 from vkgroup.conformance.stages.interfaces import TicketStage, vertices
-from vkgroup.conformance.stages.pixels import HEIGHT, WIDTH, FragmentStage
+from vkgroup.conformance.stages.pixels import HEIGHT, WIDTH, TriangleStage
 from vkgroup.conformance.subgroup.cases import Case
 
 _WHOLE_VERTICES = TicketStage("vertex", vertices(512, 4))
@@ -98,9 +98,9 @@ class WorkgroupPart(WorkgroupStage):
         """Return the name of the subgroup; there is one workgroup."""
         return f"subgroup {number}"
 
-    def around(self, planes: int) -> Around:
+    def around(self, planes: int) -> PipelineRest:
         """Return a dispatch of one workgroup."""
-        return Around({}, {"groups": 1})
+        return PipelineRest({}, {"groups": 1})
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class VertexPart(TicketStage):
         return _WHOLE_VERTICES.table_seed
 
 
-def parts_of(case: Case, size: int, wrong: Iterable[tuple[int, int]]) -> Iterator[Stage]:
+def parts_of(case: Case, size: int, wrong: Iterable[tuple[int, int]]) -> Iterator[BatchStage]:
     """Yield parts of a case's stage, those with the fewest invocations first; none where parts do not apply.
 
     Parameters
@@ -140,13 +140,13 @@ def parts_of(case: Case, size: int, wrong: Iterable[tuple[int, int]]) -> Iterato
     elif case.stage == "fragment":
         for width, height in ((2, 2), (4, 2), (4, 4), (8, 4), (8, 8), (16, 8)):
             if width < WIDTH and height < HEIGHT:
-                yield FragmentStage(width + partial, height + partial)
+                yield TriangleStage(width + partial, height + partial)
     elif case.stage == "vertex":
         for subgroups in (1, 2, 4, 8, 16):
             yield VertexPart("vertex", vertices(subgroups * size - partial, 1))
 
 
-def _workgroup_parts(wrong: Sequence[tuple[int, int]], size: int, partial: bool) -> Iterator[Stage]:
+def _workgroup_parts(wrong: Sequence[tuple[int, int]], size: int, partial: bool) -> Iterator[BatchStage]:
     local_size = SHAPES["1d"].local_size(partial)
     spots = [(group, first // size * size) for group, first in wrong[:SPOTS]]
     count = 1

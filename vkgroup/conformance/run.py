@@ -47,7 +47,7 @@ from vkgroup.record.run import CasesWithoutVerdict, Run
 from vkgroup.workers.driver_output import position, printed_since
 from vkgroup.workers.opening import open_device
 from vkgroup.workers.pool import default_jobs
-from vkgroup.workers.scheduler import InProcess, LocalScheduler, Scheduler, pass_on, read_capabilities
+from vkgroup.workers.scheduler import BatchScheduler, InProcess, LocalScheduler, pass_on, read_capabilities
 
 
 def judge_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
@@ -196,7 +196,7 @@ class ExecutorSession:
     judge: Judge
 
     def perform(self, job: Any) -> Any:
-        """Perform a job and return its answer; see `vkgroup.workers.messages.Session`."""
+        """Perform a job and return its answer; see `vkgroup.workers.messages.WorkerSession`."""
         return self.judge(self.executor, job)
 
     def close(self) -> None:
@@ -228,7 +228,7 @@ def run(
     transform: Transform | None = None,
     on_start: Callable[[Run], None] | None = None,
     on_results: TakeResults | None = None,
-    scheduler: Scheduler | None = None,
+    scheduler: BatchScheduler | None = None,
     allow_hangs: bool = False,
     compiler: str = "",
     statistics: bool = False,

@@ -15,7 +15,7 @@ WORKGROUPS = 4
 
 
 @dataclass(frozen=True)
-class Shape:
+class WorkgroupShape:
     """A workgroup's extent, whole and partial."""
 
     name: str
@@ -31,12 +31,12 @@ class Shape:
         return prod(self.local_size(partial))
 
 
-SHAPES: dict[str, Shape] = {
+SHAPES: dict[str, WorkgroupShape] = {
     shape.name: shape
     for shape in (
-        Shape("1d", (128, 1, 1), (123, 1, 1)),
-        Shape("2d", (16, 8, 1), (41, 3, 1)),
-        Shape("3d", (8, 4, 4), (41, 1, 3)),
+        WorkgroupShape("1d", (128, 1, 1), (123, 1, 1)),
+        WorkgroupShape("2d", (16, 8, 1), (41, 3, 1)),
+        WorkgroupShape("3d", (8, 4, 4), (41, 1, 3)),
     )
 }
 """All shapes by name."""

@@ -23,7 +23,7 @@ VARIABLES = ("gl_WarpsPerSMNV", "gl_SMCountNV", "gl_WarpIDNV", "gl_SMIDNV")
 
 
 @dataclass(frozen=True)
-class Test:
+class BuiltinTest:
     """A rule that the values of the variables must satisfy."""
 
     name: str  # its part in the names of cases
@@ -33,19 +33,19 @@ class Test:
 
 
 _TESTS = (
-    Test(
+    BuiltinTest(
         "property", "{} is what VkPhysicalDeviceShaderSMBuiltinsPropertiesNV says, in every invocation",
         VARIABLES[:2],
     ),
-    Test("range", "{} is below the number of its kind in every invocation", VARIABLES[2:]),
-    Test("subgroup", "{} is the same in all invocations of a subgroup", VARIABLES[2:]),
-    Test(
+    BuiltinTest("range", "{} is below the number of its kind in every invocation", VARIABLES[2:]),
+    BuiltinTest("subgroup", "{} is the same in all invocations of a subgroup", VARIABLES[2:]),
+    BuiltinTest(
         "workgroup", "How the invocations of a workgroup share {}, which the specification does not say",
         VARIABLES[2:], ("compute",),
     ),
 )  # fmt: skip
 
-TESTS: dict[str, Test] = {test.name: test for test in _TESTS}
+TESTS: dict[str, BuiltinTest] = {test.name: test for test in _TESTS}
 """All tests by name."""
 
 

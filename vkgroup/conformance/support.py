@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vkgroup.device import Capabilities
-from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES, STAGES, Pipeline, stages_of
+from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES, STAGES, PipelineKind, stages_of
 
 
 def lacking_stages(stages: Iterable[str], capabilities: Capabilities) -> list[str]:
@@ -42,7 +42,7 @@ STAGE_FEATURES: dict[str, tuple[str, ...]] = {
 }
 """The features that cases of a stage need."""
 
-DRAWN = stages_of(Pipeline.PRIMITIVES) + stages_of(Pipeline.MESHES)
+DRAWN = stages_of(PipelineKind.PRIMITIVES) + stages_of(PipelineKind.MESHES)
 """The stages of draws."""
 
 

@@ -5,18 +5,18 @@ The shader is compiled for a device and not executed, so the device may be compi
 
 from __future__ import annotations
 
-from vkgroup.cost.comparing import Change, regressions
-from vkgroup.cost.jobs import Job, job_of
+from vkgroup.cost.comparing import CostChange, regressions
+from vkgroup.cost.jobs import CompileJob, job_of
 from vkgroup.cost.measuring import costs_of_jobs, costs_on
-from vkgroup.cost.record import Cost, Status, labels
+from vkgroup.cost.record import CompileStatus, Cost, labels
 from vkgroup.dispatch.statistics import FIELDS
 
 __all__ = [
     "FIELDS",
-    "Change",
+    "CompileJob",
+    "CompileStatus",
     "Cost",
-    "Job",
-    "Status",
+    "CostChange",
     "costs_of_jobs",
     "costs_on",
     "job_of",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from vkgroup.cost.record import Cost, Status
+from vkgroup.cost.record import CompileStatus, Cost
 from vkgroup.dispatch.statistics import FIELDS
 from vkgroup.drivers.cache import version_key
 
 
 @dataclass(frozen=True)
-class Change:
+class CostChange:
     """A change of a quantity, or of the status of a compilation.
 
     Attributes
@@ -52,23 +52,23 @@ def _with_recorded(costs: Sequence[Cost], baseline: Sequence[Cost]) -> Iterator[
             yield cost, old
 
 
-def regressions(costs: Sequence[Cost], baseline: Sequence[Cost], threshold: float) -> list[Change]:
+def regressions(costs: Sequence[Cost], baseline: Sequence[Cost], threshold: float) -> list[CostChange]:
     """Return the quantities that are worse than in the baseline by more than a fraction of the old value.
 
     Of a compile-only device, the cost with the same version of the driver counts, else with the newest one in
     the baseline. A shader that compiled in the baseline and does not compile any more is a regression, too.
     Devices and subgroup sizes that the baseline lacks are left out.
     """
-    changes: list[Change] = []
+    changes: list[CostChange] = []
     for cost, old in _with_recorded(costs, baseline):
-        if old.status is not Status.COMPILED:
+        if old.status is not CompileStatus.COMPILED:
             continue
         place = (cost.device, old.device, cost.subgroup_size)
-        if cost.status is not Status.COMPILED:
-            changes.append(Change(*place, "status", old.status, cost.status))
+        if cost.status is not CompileStatus.COMPILED:
+            changes.append(CostChange(*place, "status", old.status, cost.status))
             continue
         changes += [
-            Change(*place, name, before, cost.quantities[name])
+            CostChange(*place, name, before, cost.quantities[name])
             for name, before in old.quantities.items()
             if name in cost.quantities and _is_worse(name, before, cost.quantities[name], threshold)
         ]

@@ -15,7 +15,7 @@ SUBGROUP, SHARED, BARRIER = "subgroup", "shared memory", "barrier"
 
 
 @dataclass(frozen=True)
-class Kind:
+class InstructionKind:
     """A kind of instructions: what they implement, and an expression that the whole instruction matches."""
 
     name: str
@@ -23,8 +23,8 @@ class Kind:
     pattern: re.Pattern[str]
 
 
-def _kind(name: str, implements: str, pattern: str) -> Kind:
-    return Kind(name, implements, re.compile(pattern))
+def _kind(name: str, implements: str, pattern: str) -> InstructionKind:
+    return InstructionKind(name, implements, re.compile(pattern))
 
 
 _AMD = (

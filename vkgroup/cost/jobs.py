@@ -33,7 +33,7 @@ _INPUT_FORMATS = {"float": "Rgba32f", "int": "Rgba32i", "uint": "Rgba32ui"}
 
 
 @dataclass(frozen=True)
-class Job:
+class CompileJob:
     """A shader to compile; made by `job_of`.
 
     Attributes
@@ -84,8 +84,8 @@ def job_of(
     specialization: Mapping[int | str, Any] | None = None,
     sizes: tuple[int, ...] = (),
     full_subgroups: bool = False,
-) -> Job:
-    """Return a shader to compile; the other parameters are the attributes of `Job`.
+) -> CompileJob:
+    """Return a shader to compile; the other parameters are the attributes of `CompileJob`.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def job_of(
     Shader(module, entry, specialization)
     slots_of(module.reflection.bindings)
     if entry.stage == "compute":
-        return Job(
+        return CompileJob(
             module.to_bytes(), "compute", entry_point, specialization, sizes, full_subgroups=full_subgroups
         )
     if len(module.reflection.entry_points) > 1:
@@ -123,7 +123,7 @@ def job_of(
         formats = _formats(_attributes(entry), other)
     uses_subgroups = bool(module.reflection.subgroup_uses)
     uses_subgroups |= "GroupNonUniform" in module.reflection.capabilities
-    return Job(
+    return CompileJob(
         module.to_bytes(),
         entry.stage,
         None,

@@ -8,8 +8,8 @@ from typing import Any
 
 from vkgroup.base.errors import DriverError, InternalError, NoDevice, Unsupported, describe, is_device_error
 from vkgroup.cost.instructions import count_of, kinds_of
-from vkgroup.cost.jobs import Job
-from vkgroup.cost.record import Cost, Status
+from vkgroup.cost.jobs import CompileJob
+from vkgroup.cost.record import CompileStatus, Cost
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.executables import Executable
@@ -27,7 +27,7 @@ EXTENSION = "VK_KHR_pipeline_executable_properties"
 class CompileAt:
     """Request to compile a job's shader at one subgroup size."""
 
-    job: Job
+    job: CompileJob
     size: int
 
 
@@ -60,7 +60,7 @@ class CostSession:
         self.device.close()
 
 
-def costs_on(device: DeviceInfo, job: Job, timeout: float = SECONDS) -> list[Cost]:
+def costs_on(device: DeviceInfo, job: CompileJob, timeout: float = SECONDS) -> list[Cost]:
     """Compile a shader on a device at each subgroup size, and return the costs.
 
     Parameters and errors are those of `costs_of_jobs`.
@@ -69,7 +69,9 @@ def costs_on(device: DeviceInfo, job: Job, timeout: float = SECONDS) -> list[Cos
     return costs
 
 
-def costs_of_jobs(device: DeviceInfo, jobs: Sequence[Job], timeout: float = SECONDS) -> list[list[Cost]]:
+def costs_of_jobs(
+    device: DeviceInfo, jobs: Sequence[CompileJob], timeout: float = SECONDS
+) -> list[list[Cost]]:
     """Compile shaders on a device at each subgroup size, and return the costs of each.
 
     A crash of the driver is the result of one shader and size. A size that the driver does not compile for,
@@ -101,7 +103,7 @@ def costs_of_jobs(device: DeviceInfo, jobs: Sequence[Job], timeout: float = SECO
     except NoDevice as error:
         if not device.is_compile_only:
             raise
-        cost = Cost(device.choice, device.name, device.subgroup_size, Status.NOT_SUPPORTED, str(error))
+        cost = Cost(device.choice, device.name, device.subgroup_size, CompileStatus.NOT_SUPPORTED, str(error))
         results += [[cost] for _ in jobs[len(results) :]]
     return results
 
@@ -133,7 +135,7 @@ class _Worker:
         RADV uses up its memory.
         """
         answer = _ask(self._process, request, self._timeout)
-        if isinstance(answer, tuple) and answer[0] is Status.CRASH and self._has_compiled:
+        if isinstance(answer, tuple) and answer[0] is CompileStatus.CRASH and self._has_compiled:
             self._restart()
             answer = _ask(self._process, request, self._timeout)
         if isinstance(answer, Cost):
@@ -162,7 +164,7 @@ def _start(device: DeviceInfo, timeout: float) -> WorkerProcess:
 
 def _ask(
     worker: WorkerProcess, request: CompileAt | str, timeout: float
-) -> Cost | Capabilities | tuple[Status, str]:
+) -> Cost | Capabilities | tuple[CompileStatus, str]:
     """Return the worker's answer, or how the driver failed.
 
     Raises InternalError: vkgroup or the host failed.
@@ -172,16 +174,16 @@ def _ask(
     except WorkerDied as error:
         if error.is_internal:
             raise InternalError(str(error)) from error
-        return Status.CRASH, str(error)
+        return CompileStatus.CRASH, str(error)
     if isinstance(answer, Failure):
         if answer.is_internal:
             raise InternalError(answer.message)
-        return Status.TIMEOUT if answer.kind == "timeout" else Status.CRASH, answer.message
+        return CompileStatus.TIMEOUT if answer.kind == "timeout" else CompileStatus.CRASH, answer.message
     assert isinstance(answer, Cost | Capabilities)
     return answer
 
 
-def sizes_of(capabilities: Capabilities, job: Job) -> tuple[int, ...]:
+def sizes_of(capabilities: Capabilities, job: CompileJob) -> tuple[int, ...]:
     """Return the subgroup sizes that a device can compile a shader for."""
     control = capabilities.size_control
     if not _controls_size(capabilities, job):
@@ -189,17 +191,17 @@ def sizes_of(capabilities: Capabilities, job: Job) -> tuple[int, ...]:
     return tuple(1 << power for power in range(8) if control.min_size <= 1 << power <= control.max_size)
 
 
-def _controls_size(capabilities: Capabilities, job: Job) -> bool:
+def _controls_size(capabilities: Capabilities, job: CompileJob) -> bool:
     control = capabilities.size_control
     return control.supported and job.stage in control.required_size_stages and job.controls_size
 
 
-def cost_of(device: Device, job: Job, size: int) -> Cost:
+def cost_of(device: Device, job: CompileJob, size: int) -> Cost:
     """Compile a shader on an open device at a subgroup size, and return its cost."""
     capabilities = device.capabilities
-    cost = Cost(device.info.choice, capabilities.name, size, Status.COMPILED)
+    cost = Cost(device.info.choice, capabilities.name, size, CompileStatus.COMPILED)
     if "pipelineExecutableInfo" not in capabilities.features:
-        return replace(cost, status=Status.NOT_SUPPORTED, detail=f"the driver lacks {EXTENSION}")
+        return replace(cost, status=CompileStatus.NOT_SUPPORTED, detail=f"the driver lacks {EXTENSION}")
     printed = position()
     own_size = not _controls_size(capabilities, job) and size == capabilities.subgroup.size
     try:
@@ -212,14 +214,14 @@ def cost_of(device: Device, job: Job, size: int) -> Cost:
             shader = pipeline.stages.shaders[0]
     except Unsupported as error:
         lacking = ", ".join(error.missing) or str(error)
-        return replace(cost, status=Status.NOT_SUPPORTED, detail=lacking)
+        return replace(cost, status=CompileStatus.NOT_SUPPORTED, detail=lacking)
     except DriverError as error:
         if not is_device_error(error):
             raise
         detail = "\n".join(filter(None, (describe(error), printed_since(printed))))
-        return replace(cost, status=Status.REJECTED, detail=detail)
+        return replace(cost, status=CompileStatus.REJECTED, detail=detail)
     if not executables:
-        return replace(cost, status=Status.NOT_SUPPORTED, detail="the driver reports no executable")
+        return replace(cost, status=CompileStatus.NOT_SUPPORTED, detail="the driver reports no executable")
     declared: dict[str, float] = {}
     if job.stage == "compute":
         memory = shader.module.reflection.shared_memory(shader.specialization)

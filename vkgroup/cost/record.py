@@ -13,7 +13,7 @@ from vkgroup.base.errors import InvalidInput
 from vkgroup.device import fetched
 
 
-class Status(StrEnum):
+class CompileStatus(StrEnum):
     """Result of a compilation."""
 
     COMPILED = "Compiled"
@@ -48,7 +48,7 @@ class Cost:
     device: str
     gpu: str
     subgroup_size: int
-    status: Status
+    status: CompileStatus
     detail: str = ""
     quantities: dict[str, float] = field(default_factory=dict)
     kinds: dict[str, int] = field(default_factory=dict)

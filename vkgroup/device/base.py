@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, NoReturn, Protocol
 from weakref import WeakSet, ref
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DeviceLost, DriverError, InvalidDispatch, Unsupported
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 
@@ -51,7 +51,7 @@ class Trimmable(Protocol):
         """Free the memory that is kept."""
 
 
-class DeviceBase(Closing):
+class DeviceBase(Closeable):
     """An open device as its buffers, images and pipelines see it.
 
     `info`: identifies the device for other processes.
@@ -73,7 +73,7 @@ class DeviceBase(Closing):
         self.lost = ""
         self.calls: dict[Any, Any] = {}
         self.user: ref[Any] | None = None
-        self._children: WeakSet[Closing] = WeakSet()
+        self._children: WeakSet[Closeable] = WeakSet()
         self.trimmable: WeakSet[Trimmable] = WeakSet()
 
     @property
@@ -119,12 +119,12 @@ class DeviceBase(Closing):
             "VK_ERROR_DEVICE_LOST",
         )
 
-    def register(self, child: Closing) -> None:
+    def register(self, child: Closeable) -> None:
         """Close `child` before the device is closed."""
         self._children.add(child)
 
     @contextmanager
-    def making(self, child: Closing) -> Iterator[None]:
+    def making(self, child: Closeable) -> Iterator[None]:
         """Register an object of the device while it is created, and close it if that fails."""
         self.register(child)
         child._holding = True
@@ -135,7 +135,7 @@ class DeviceBase(Closing):
             raise
         self.raise_validation_errors()
 
-    def forget(self, child: Closing) -> None:
+    def forget(self, child: Closeable) -> None:
         """Undo `register`, as `child` is being closed."""
         self._children.discard(child)
         self.closings = next(self._closing_numbers)  # in one step, because threads may close side by side

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.device import vk
 from vkgroup.device.core import DeviceCore, checked_timeout
 from vkgroup.device.sharing import Shareable, SharedMemory, wait_for_cuda
@@ -26,7 +26,7 @@ class Used(Shareable, Protocol):
     references: int
 
 
-class Commands(Closing):
+class Commands(Closeable):
     """A command buffer, which can be in flight several times.
 
     `what` names the recorded work in errors. `number` is that of the last submission.

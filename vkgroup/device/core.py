@@ -9,7 +9,7 @@ from vkgroup.base.errors import DeviceLost, DispatchTimeout, InvalidDispatch
 from vkgroup.device import vk
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
-from vkgroup.device.instance import Instance
+from vkgroup.device.instance import VulkanInstance
 from vkgroup.device.timeline import Timeline
 
 
@@ -42,7 +42,7 @@ class DeviceCore(DeviceBase):
     command_pool: Any
 
     def __init__(
-        self, instance: Instance, physical: Any, info: DeviceInfo, capabilities: Capabilities
+        self, instance: VulkanInstance, physical: Any, info: DeviceInfo, capabilities: Capabilities
     ) -> None:
         super().__init__(info, capabilities)
         self.instance, self.physical = instance, physical

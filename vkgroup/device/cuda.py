@@ -73,7 +73,7 @@ class _MappedBuffer(ctypes.Structure):
     _fields_ = (("offset", c_uint64), ("size", c_uint64), ("flags", c_uint), ("reserved", c_uint * 16))
 
 
-class Driver:
+class CudaDriver:
     """The driver's functions, which are the attributes of a library; each raises where it fails."""
 
     def __init__(self, library: Any) -> None:
@@ -109,10 +109,10 @@ def load_library() -> Any:
 
 
 @cache
-def _driver() -> Driver | str:
+def _driver() -> CudaDriver | str:
     """Return the initialised driver, or the reason in words if there is none."""
     try:
-        driver = Driver(load_library())
+        driver = CudaDriver(load_library())
         driver.call("cuInit", 0)
     except (OSError, DriverError, Unsupported) as error:
         return str(error)
@@ -151,14 +151,14 @@ class CudaDevice:
     is retained until the process ends: arrays that live in it may outlive everything of vkgroup.
     """
 
-    def __init__(self, driver: Driver, ordinal: int, device: int) -> None:
+    def __init__(self, driver: CudaDriver, ordinal: int, device: int) -> None:
         self._driver, self.ordinal, self._device = driver, ordinal, device
         self._context: Any = None
         self._stream: Any = None
         self._lock = threading.Lock()
 
     @contextmanager
-    def _current(self) -> Iterator[Driver]:
+    def _current(self) -> Iterator[CudaDriver]:
         """Make the primary context current, and restore the previous one afterwards."""
         with self._lock:
             if self._context is None:

@@ -12,12 +12,12 @@ from fnmatch import fnmatchcase
 from vkgroup import drivers
 from vkgroup.base.errors import NoDevice
 from vkgroup.device.capabilities import DeviceInfo
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.drivers.cache import version_key
 from vkgroup.drivers.gpus import Gpu, gpus_of
 
 
-def driver_of(choice: str) -> tuple[Driver, Gpu | None]:
+def driver_of(choice: str) -> tuple[CachedDriver, Gpu | None]:
     """Return driver and GPU of a choice such as ``radv:navi31``; None for the GPU of ``lavapipe-26.1.6``.
 
     Raises NoDevice: the driver is not in the cache, or does not know the GPU; the message says what to do.
@@ -39,7 +39,7 @@ def driver_of(choice: str) -> tuple[Driver, Gpu | None]:
     return driver, gpu
 
 
-def _knows(driver: Driver, gpu: Gpu) -> bool:
+def _knows(driver: CachedDriver, gpu: Gpu) -> bool:
     """Return whether a driver of the GPU's family has a version that compiles for the GPU."""
     return version_key(driver.version) >= version_key(gpu.since)
 
@@ -56,24 +56,24 @@ def newest_names() -> list[str]:
     return [driver.name for driver in _newest_drivers()]
 
 
-def fetched_gpus() -> list[tuple[Driver, Gpu]]:
+def fetched_gpus() -> list[tuple[CachedDriver, Gpu]]:
     """Return the GPUs that the newest drivers in the cache compile for."""
     return _gpus_of(_newest_drivers())
 
 
-def _newest_drivers() -> list[Driver]:
+def _newest_drivers() -> list[CachedDriver]:
     """Return the drivers in the cache that compile for absent GPUs; of several versions the newest."""
-    newest: dict[str, Driver] = {}
+    newest: dict[str, CachedDriver] = {}
     for driver in _compile_only_drivers():
         newest.setdefault(driver.family, driver)
     return list(newest.values())
 
 
-def _compile_only_drivers() -> list[Driver]:
+def _compile_only_drivers() -> list[CachedDriver]:
     return [driver for driver in drivers.installed() if driver.is_compile_only]
 
 
-def _gpus_of(chosen: Iterable[Driver]) -> list[tuple[Driver, Gpu]]:
+def _gpus_of(chosen: Iterable[CachedDriver]) -> list[tuple[CachedDriver, Gpu]]:
     return [(driver, gpu) for driver in chosen for gpu in gpus_of(driver.family) if _knows(driver, gpu)]
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from vkgroup.base.errors import VkgroupError
 from vkgroup.device.capabilities import DeviceInfo, named_after
-from vkgroup.device.instance import Instance
+from vkgroup.device.instance import VulkanInstance
 from vkgroup.device.manifests import preload, read_manifest
 from vkgroup.device.query import read_capabilities
 
@@ -45,7 +45,7 @@ def inspect(path: Path, name: str, gpu: str | None = None) -> dict[str, Any]:
         if not any(hasattr(loaded, entry) for entry in _ENTRIES):
             message = f"the library {library} loads, but is no Vulkan driver (it lacks {_ENTRIES[0]})"
             return report | {"status": "not_a_driver", "message": message}
-        instance, devices = Instance(path, validate=False), []
+        instance, devices = VulkanInstance(path, validate=False), []
         for index, physical in enumerate(instance.physical_devices()):
             declared = read_capabilities(instance.functions, physical, instance.version)
             capabilities = named_after(gpu or "", declared)

@@ -18,10 +18,10 @@ _PORTABILITY = "VK_KHR_portability_enumeration"
 _PORTABILITY_FLAG = 0x1
 _LAYER, _DEBUG_EXTENSION = "VK_LAYER_KHRONOS_validation", "VK_EXT_debug_utils"
 _lock = threading.RLock()
-_instances: dict[tuple[int, str, bool], Instance] = {}
+_instances: dict[tuple[int, str, bool], VulkanInstance] = {}
 
 
-class Instance:
+class VulkanInstance:
     """A VkInstance that sees the driver of one manifest.
 
     `manifest`: the ICD's JSON file.
@@ -125,7 +125,7 @@ class Instance:
         self.functions.vkDestroyInstance(self.handle, vk.NULL)
 
 
-def shared_instance(manifest: Path, *, validate: bool) -> Instance:
+def shared_instance(manifest: Path, *, validate: bool) -> VulkanInstance:
     """Return this process's instance of a driver, made when first asked for.
 
     Drivers stay loaded until the process ends: loading one takes long, and some do not survive being unloaded
@@ -140,11 +140,11 @@ def shared_instance(manifest: Path, *, validate: bool) -> Instance:
                 " do not survive that. Start processes with the method 'spawn' (multiprocessing.get_context)."
             )
         if key not in _instances:
-            _instances[key] = Instance(manifest, validate=validate)
+            _instances[key] = VulkanInstance(manifest, validate=validate)
         return _instances[key]
 
 
-def destroy_instances(kept: set[Instance]) -> None:
+def destroy_instances(kept: set[VulkanInstance]) -> None:
     """Destroy this process's instances, except those in `kept`, whose devices hang or lend memory."""
     for (process, _, _), instance in _instances.items():
         if process == os.getpid() and instance not in kept:

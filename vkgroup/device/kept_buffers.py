@@ -34,7 +34,7 @@ class Keepable(Protocol):
         """Close it and free its memory."""
 
 
-class Owner(DeviceCore):
+class BufferOwner(DeviceCore):
     """The device of kept buffers; `closing` while it is being closed."""
 
     closing: bool
@@ -56,7 +56,7 @@ class KeptBuffers(Generic[B]):
     new ones of the device's own memory, and taking one of them is fastest.
     """
 
-    def __init__(self, device: Owner) -> None:
+    def __init__(self, device: BufferOwner) -> None:
         self._device = device
         self._kept: OrderedDict[Any, list[Kept]] = OrderedDict()
         self.ready: dict[int, list[B]] = {}

@@ -8,7 +8,7 @@ from vkgroup.base import processes
 from vkgroup.base.errors import NoDevice
 from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.fetched import driver_of
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.drivers.gpus import Gpu
 
 OWN = "VKGROUP_PROCESS_OF"
@@ -29,7 +29,7 @@ def launch_of(device: DeviceInfo | None, module: str, *arguments: str) -> Launch
     return launch(driver, gpu, module, *arguments)
 
 
-def launch(driver: Driver, gpu: Gpu | None, module: str, *arguments: str) -> Launch:
+def launch(driver: CachedDriver, gpu: Gpu | None, module: str, *arguments: str) -> Launch:
     """Return the command of a process that runs a module with a driver that has its own C library.
 
     `gpu`: the absent GPU; None for a driver that executes.

@@ -23,7 +23,7 @@ from vkgroup.base.errors import (
 )
 from vkgroup.device import discovery, vk
 from vkgroup.device.capabilities import DeviceInfo, named_after
-from vkgroup.device.instance import Instance, destroy_instances, shared_instance, validation_wanted
+from vkgroup.device.instance import VulkanInstance, destroy_instances, shared_instance, validation_wanted
 from vkgroup.device.memory import MemoryDevice
 from vkgroup.device.query import (
     feature_struct,
@@ -73,7 +73,7 @@ class LogicalDevice(MemoryDevice):
 
     def __init__(
         self,
-        instance: Instance,
+        instance: VulkanInstance,
         index: int,
         icd: str,
         *,

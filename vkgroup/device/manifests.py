@@ -28,30 +28,30 @@ _SUBFOLDER = Path("vulkan") / "icd.d"
 
 
 @dataclass(frozen=True)
-class Candidate:
+class LoaderCandidate:
     """A loader that may be used: a path or library name for the dynamic linker, and its origin in words."""
 
     name: str
     origin: str
 
 
-def candidates() -> list[Candidate]:
+def candidates() -> list[LoaderCandidate]:
     """List the loaders to try, best first: `VKGROUP_LOADER`, the system's, those in the user's cache."""
     asked = os.environ.get("VKGROUP_LOADER")
     if asked:
-        return [Candidate(asked, "VKGROUP_LOADER")]
+        return [LoaderCandidate(asked, "VKGROUP_LOADER")]
     names = _SYSTEM_NAMES.get(sys.platform, _SYSTEM_NAMES_ELSEWHERE)
-    candidates = [Candidate(name, "the system's libraries") for name in names]
+    candidates = [LoaderCandidate(name, "the system's libraries") for name in names]
     bundled = drivers.kept_loader()
     if bundled is not None:
-        candidates.append(Candidate(str(bundled), "a bundle"))
+        candidates.append(LoaderCandidate(str(bundled), "a bundle"))
     for driver in drivers.installed():
         if driver.start is None and Path(driver.loader).is_file():
-            candidates.append(Candidate(str(driver.loader), f"the fetched driver {driver.name}"))
+            candidates.append(LoaderCandidate(str(driver.loader), f"the fetched driver {driver.name}"))
     return candidates
 
 
-def find_loader() -> Candidate:
+def find_loader() -> LoaderCandidate:
     """Return the first loader that the dynamic linker can load; `NoDevice` with the reasons if none."""
     reasons = []
     for candidate in candidates():

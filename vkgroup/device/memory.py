@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DriverError, OutOfMemory, Unsupported
 from vkgroup.device import vk
 from vkgroup.device.base import MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
-from vkgroup.device.instance import Instance
-from vkgroup.device.kept_buffers import KeptBuffers, Owner
+from vkgroup.device.instance import VulkanInstance
+from vkgroup.device.kept_buffers import BufferOwner, KeptBuffers
 from vkgroup.device.limits import require_buffer_size
-from vkgroup.device.pool import Allocation, Kind, MemoryPool
+from vkgroup.device.pool import Allocation, MemoryPool, RequestKind
 from vkgroup.device.sharing import CudaSharing, SharedMemory, reference_lock, sharing_of, wait_for_cuda
 from vkgroup.device.transfers import HostMemory, Transfers
 
@@ -72,7 +72,7 @@ def allocate(
             f" {heap}. Work in parts.",
             "VK_ERROR_OUT_OF_DEVICE_MEMORY",
         )
-    kind, size, alignment = Kind(number, addressable, image), requirements.size, requirements.alignment
+    kind, size, alignment = RequestKind(number, addressable, image), requirements.size, requirements.alignment
     try:
         return device.pool.allocate(kind, size, alignment, what, extra=extra)
     except OutOfMemory:
@@ -84,7 +84,7 @@ def allocate(
 _serials = itertools.count(1)
 
 
-class MemoryDevice(Owner):
+class MemoryDevice(BufferOwner):
     """A device with its memory and buffers.
 
     `pool`: the memory of buffers and images.
@@ -96,7 +96,7 @@ class MemoryDevice(Owner):
     transfers: Transfers
 
     def __init__(
-        self, instance: Instance, physical: Any, info: DeviceInfo, capabilities: Capabilities
+        self, instance: VulkanInstance, physical: Any, info: DeviceInfo, capabilities: Capabilities
     ) -> None:
         super().__init__(instance, physical, info, capabilities)
         self._idle_shared: dict[int, list[DeviceBuffer]] = {}
@@ -220,7 +220,7 @@ class MemoryDevice(Owner):
             buffer.close()
 
 
-class DeviceBuffer(Closing):
+class DeviceBuffer(Closeable):
     """A VkBuffer with memory of the device's pool; memory that CUDA shares is of its own.
 
     On a discrete GPU it lies in the GPU's memory, and bytes come and go through a staging buffer; on

@@ -39,7 +39,7 @@ _HOST_VISIBLE = vk.ffi.integer_const("VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT")
 
 
 @dataclass(frozen=True)
-class Kind:
+class RequestKind:
     """Requests of one kind share blocks.
 
     Images have other blocks than buffers, so that bufferImageGranularity need not be kept (Vulkan 1.4, 12.7).
@@ -50,13 +50,13 @@ class Kind:
     image: bool = False
 
 
-class Block:
+class MemoryBlock:
     """A VkDeviceMemory, which is divided by `fit`, or is one allocation if `fit` is None.
 
     `mapped` is its address in the host's memory, or 0. Without a `kind` it is not used again.
     """
 
-    def __init__(self, kind: Kind | None, handle: Any, size: int, mapped: int) -> None:
+    def __init__(self, kind: RequestKind | None, handle: Any, size: int, mapped: int) -> None:
         self.kind, self.handle, self.size, self.mapped = kind, handle, size, mapped
         self.fit: SegregatedFit | None = None
 
@@ -66,7 +66,7 @@ class Allocation:
 
     __slots__ = ("block", "mapped", "offset", "size")
 
-    def __init__(self, block: Block, offset: int, size: int) -> None:
+    def __init__(self, block: MemoryBlock, offset: int, size: int) -> None:
         self.block, self.offset, self.size = block, offset, size
         self.mapped = block.mapped + offset if block.mapped else 0
 
@@ -93,13 +93,13 @@ class MemoryPool:
         self._lock = device.lock
         self._busy = False
         self._freed: deque[Allocation] = deque()
-        self._shared: dict[Kind, list[Block]] = {}
+        self._shared: dict[RequestKind, list[MemoryBlock]] = {}
         # Large blocks that nothing uses, the one that was freed last at the end.
-        self._cached: list[Block] = []
+        self._cached: list[MemoryBlock] = []
         self._allocations = self._in_use = self._peak = self._held = 0
 
     def allocate(
-        self, kind: Kind, size: int, alignment: int, what: str, *, extra: Any = vk.NULL
+        self, kind: RequestKind, size: int, alignment: int, what: str, *, extra: Any = vk.NULL
     ) -> Allocation:
         """Return memory for an object of `size` bytes; `what` names it in errors.
 
@@ -183,7 +183,7 @@ class MemoryPool:
             elif block.fit is None and block.kind is not None:
                 self._keep_within(block.kind)
 
-    def _keep_within(self, kind: Kind) -> None:
+    def _keep_within(self, kind: RequestKind) -> None:
         """Release the large blocks that were freed first, if a heap has too much memory that is not used."""
         heap = self._properties.memoryTypes[kind.memory_type].heapIndex
         most = self._properties.memoryHeaps[heap].size * self._part
@@ -200,7 +200,7 @@ class MemoryPool:
             self._cached.remove(block)
             self._release(block)
 
-    def _small(self, kind: Kind, size: int, alignment: int, what: str) -> Allocation:
+    def _small(self, kind: RequestKind, size: int, alignment: int, what: str) -> Allocation:
         blocks = self._shared.setdefault(kind, [])
         for block in reversed(blocks):
             assert block.fit is not None
@@ -220,7 +220,7 @@ class MemoryPool:
         assert offset is not None
         return Allocation(block, offset, SegregatedFit.rounded(size))
 
-    def _large(self, kind: Kind, size: int, what: str) -> Allocation:
+    def _large(self, kind: RequestKind, size: int, what: str) -> Allocation:
         fitting = [
             block for block in self._cached if block.kind == kind and size <= block.size <= size * _SURPLUS
         ]
@@ -232,8 +232,8 @@ class MemoryPool:
         return Allocation(block, 0, block.size)
 
     def _block(
-        self, kind: Kind, size: int, what: str, extra: Any = vk.NULL, *, reusable: bool = True
-    ) -> Block:
+        self, kind: RequestKind, size: int, what: str, extra: Any = vk.NULL, *, reusable: bool = True
+    ) -> MemoryBlock:
         """Allocate from the driver."""
         if self._allocations >= self._most:
             raise OutOfMemory(
@@ -260,7 +260,7 @@ class MemoryPool:
             mapped = int(vk.ffi.cast("uintptr_t", address[0]))
         self._allocations += 1
         self._held += size
-        return Block(kind if reusable else None, memory[0], size, mapped)
+        return MemoryBlock(kind if reusable else None, memory[0], size, mapped)
 
     def _trim(self) -> int:
         unused, self._cached = self._cached, []
@@ -271,7 +271,7 @@ class MemoryPool:
             self._release(block)
         return sum(block.size for block in unused)
 
-    def _release(self, block: Block) -> None:
+    def _release(self, block: MemoryBlock) -> None:
         self._allocations -= 1
         self._held -= block.size
         self._functions.vkFreeMemory(self._handle, block.handle, vk.NULL)

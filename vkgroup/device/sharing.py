@@ -212,7 +212,7 @@ class Referenced(Protocol):
         """Free the memory, if its buffer was closed while it was referenced."""
 
 
-class Reference:
+class MemoryReference:
     """Keeps memory alive until it is released or the reference is garbage-collected.
 
     Each array of another library has one for the memory that it views, and may release it in any thread.

@@ -23,7 +23,7 @@ _TRANSFER = vk.ffi.integer_const("VK_PIPELINE_STAGE_TRANSFER_BIT")
 _HOST = vk.ffi.integer_const("VK_PIPELINE_STAGE_HOST_BIT")
 
 
-class Buffer(Used, Protocol):
+class CopiedBuffer(Used, Protocol):
     """A VkBuffer that is copied."""
 
     handle: Any
@@ -50,7 +50,9 @@ class TransferQueue:
         self._recorded: deque[tuple[int, Any]] = deque()  # numbers and arrays of one VkCommandBuffer
         self._joined = 0
 
-    def copy(self, source: tuple[Buffer, int], target: tuple[Buffer, int], nbytes: int, after: int) -> int:
+    def copy(
+        self, source: tuple[CopiedBuffer, int], target: tuple[CopiedBuffer, int], nbytes: int, after: int
+    ) -> int:
         """Submit a copy between two buffers, each with an offset; returns its number in `timeline`.
 
         It begins when submission `after` of the main queue has finished.
@@ -76,7 +78,7 @@ class TransferQueue:
             buffer.used = used
         self._joined = number
 
-    def _record(self, source: tuple[Buffer, int], target: tuple[Buffer, int], nbytes: int) -> Any:
+    def _record(self, source: tuple[CopiedBuffer, int], target: tuple[CopiedBuffer, int], nbytes: int) -> Any:
         """Record a copy into a command buffer that is not in flight; returns its array."""
         device, functions, recorded = self._device, self._device.functions, self._recorded
         if recorded and recorded[0][0] <= self.timeline.poll():

@@ -26,7 +26,7 @@ from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import DeviceCore
 from vkgroup.device.timeline import Timeline
-from vkgroup.device.transfer_queue import Buffer, TransferQueue
+from vkgroup.device.transfer_queue import CopiedBuffer, TransferQueue
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -48,7 +48,7 @@ TRANSFER_TIMEOUT = 60.0
 """Seconds that one piece of a transfer may take."""
 
 
-class Memory(Buffer, Protocol):
+class TransferMemory(CopiedBuffer, Protocol):
     """A VkBuffer of `nbytes`; `mapped` are its bytes if the host can access them."""
 
     nbytes: int
@@ -64,7 +64,7 @@ class _Staging:
     `number` is its last submission, to the queue of `timeline`.
     """
 
-    def __init__(self, device: DeviceCore, buffer: Memory) -> None:
+    def __init__(self, device: DeviceCore, buffer: TransferMemory) -> None:
         assert buffer.mapped is not None
         self.buffer, self.bytes = buffer, buffer.mapped
         self.number, self.timeline = 0, device.timeline
@@ -75,7 +75,7 @@ class Transfers:
     """The transfers of one device; `make` returns a buffer of the host's memory."""
 
     def __init__(
-        self, device: DeviceCore, make: Callable[[int], Memory], barrier: Callable[..., None]
+        self, device: DeviceCore, make: Callable[[int], TransferMemory], barrier: Callable[..., None]
     ) -> None:
         self._device, self._make, self._barrier = device, make, barrier
         self._idle: SimpleQueue[_Staging] = SimpleQueue()
@@ -84,7 +84,7 @@ class Transfers:
         # Created here and not by the first thread that uses it: there must be only one.
         self._queue = TransferQueue(device) if device.transfer_family is not None else None
 
-    def upload(self, data: Bytes, target: Memory, offset: int) -> None:
+    def upload(self, data: Bytes, target: TransferMemory, offset: int) -> None:
         """Copy bytes into a buffer. The bytes have been read when this returns; the device may still copy."""
         piece = _piece(data.size)
         # Who views the target's memory does not wait for vkgroup, so the copy is waited for, in order.
@@ -96,7 +96,7 @@ class Transfers:
         starts = range(0, data.size, piece)
         _in_threads(lambda at: self._upload(data[at : at + piece], target, offset + at, after), starts)
 
-    def download(self, source: Memory, offset: int, out: Bytes) -> None:
+    def download(self, source: TransferMemory, offset: int, out: Bytes) -> None:
         """Copy bytes out of a buffer, after the work that uses it and was submitted before."""
         piece = _piece(out.size)
         after = self._beside(source)
@@ -108,7 +108,9 @@ class Transfers:
             lambda at: self._download(source, offset + at, out[at : at + piece], after, poll=False), starts
         )
 
-    def copy_alone(self, source: tuple[Memory, int], target: tuple[Memory, int], nbytes: int) -> None:
+    def copy_alone(
+        self, source: tuple[TransferMemory, int], target: tuple[TransferMemory, int], nbytes: int
+    ) -> None:
         """Copy between two buffers, each with an offset, and wait for it."""
         after = self._beside(source[0], target[0])
         if after is not None:
@@ -122,7 +124,11 @@ class Transfers:
             commands.close()
 
     def copy(
-        self, commands: Commands, source: tuple[Memory, int], target: tuple[Memory, int], nbytes: int
+        self,
+        commands: Commands,
+        source: tuple[TransferMemory, int],
+        target: tuple[TransferMemory, int],
+        nbytes: int,
     ) -> int:
         """Submit a copy between two buffers to the main queue; returns the number of the submission."""
         functions = self._device.functions
@@ -136,7 +142,7 @@ class Transfers:
         commands.settle(number)
         return number
 
-    def _beside(self, *buffers: Memory) -> int | None:
+    def _beside(self, *buffers: TransferMemory) -> int | None:
         """Return the submission after which a copy can begin, if the main queue has work after it.
 
         None if the main queue has no such work or is the only one, or for memory that CUDA shares, which
@@ -149,7 +155,7 @@ class Transfers:
         return None if after == submitted or device.finished(submitted) else after
 
     def _copy_beside(
-        self, source: tuple[Memory, int], target: tuple[Memory, int], nbytes: int, after: int
+        self, source: tuple[TransferMemory, int], target: tuple[TransferMemory, int], nbytes: int, after: int
     ) -> tuple[int, Timeline]:
         """Submit a copy to the transfer queue; returns its number and the timeline that counts it."""
         assert self._queue is not None
@@ -158,8 +164,8 @@ class Transfers:
     def _copy(
         self,
         staging: _Staging,
-        source: tuple[Memory, int],
-        target: tuple[Memory, int],
+        source: tuple[TransferMemory, int],
+        target: tuple[TransferMemory, int],
         nbytes: int,
         after: int | None,
     ) -> None:
@@ -174,7 +180,7 @@ class Transfers:
             staging.number, staging.timeline = staging.buffer.used, self._device.timeline
             raise
 
-    def _upload(self, data: Bytes, target: Memory, offset: int, after: int | None) -> None:
+    def _upload(self, data: Bytes, target: TransferMemory, offset: int, after: int | None) -> None:
         staging = self._take()
         try:
             staging.bytes[: data.size] = data
@@ -182,7 +188,9 @@ class Transfers:
         finally:
             self._idle.put(staging)
 
-    def _download(self, source: Memory, offset: int, out: Bytes, after: int | None, *, poll: bool) -> None:
+    def _download(
+        self, source: TransferMemory, offset: int, out: Bytes, after: int | None, *, poll: bool
+    ) -> None:
         staging = self._take()
         try:
             self._copy(staging, (source, offset), (staging.buffer, 0), out.size, after)
@@ -244,9 +252,9 @@ class HostMemory:
 
     def __init__(self) -> None:
         self._starts: list[int] = []
-        self._buffers: dict[int, ref[Memory]] = {}
+        self._buffers: dict[int, ref[TransferMemory]] = {}
 
-    def add(self, start: int, buffer: Memory) -> None:
+    def add(self, start: int, buffer: TransferMemory) -> None:
         """Store the address of a mapped buffer."""
         insort(self._starts, start)
         self._buffers[start] = ref(buffer)
@@ -256,7 +264,7 @@ class HostMemory:
         if self._buffers.pop(start, None) is not None:
             self._starts.remove(start)
 
-    def find(self, data: Bytes) -> tuple[Memory, int] | None:
+    def find(self, data: Bytes) -> tuple[TransferMemory, int] | None:
         """Return the buffer that contains an array's bytes, and their offset in it; None if none does."""
         if not self._starts:
             return None

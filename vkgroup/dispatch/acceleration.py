@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.requirements import require
@@ -119,7 +119,7 @@ class Instance:
 Geometry = Triangles | Boxes
 
 
-class AccelerationStructure(Closing):
+class AccelerationStructure(Closeable):
     """Geometry that rays are traced through; `Device.acceleration_structure` makes it.
 
     Attributes

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch, Unsupported
-from vkgroup.base.formats import FORMATS, Format, fitting
+from vkgroup.base.formats import FORMATS, TexelFormat, fitting
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.requirements import require
 from vkgroup.dispatch.buffer import checked_array
@@ -29,7 +29,7 @@ class Attachment:
 
     name: str  # name of the output; ``"depth"`` for the depth attachment
     location: int | None  # location of the output; None for the depth attachment
-    format: Format  # format of the texels
+    format: TexelFormat  # format of the texels
     image: Image | None = None  # the caller's image; None if a new image is made
     # contents before the draw, (height, width[, components]); None clears it
     before: npt.NDArray[Any] | None = None
@@ -46,7 +46,7 @@ class ColorOutput:
     components: int
 
     @property
-    def format(self) -> Format:
+    def format(self) -> TexelFormat:
         """The format that holds the output without loss: 32 bits per component."""
         prefix = {1: "R", 2: "Rg", 4: "Rgba"}[_FORMAT_COMPONENTS[self.components]]
         return FORMATS[f"{prefix}32{ {'float': 'f', 'int': 'i', 'uint': 'ui'}[self.kind] }"]
@@ -207,7 +207,7 @@ class ImageSource:
     def __init__(self, device: DeviceBase, images: type[Image]) -> None:
         self.device, self._images = device, images
 
-    def take(self, shape: tuple[int, ...], format_: Format, samples: int) -> Image:
+    def take(self, shape: tuple[int, ...], format_: TexelFormat, samples: int) -> Image:
         """Return an image to draw to; its contents are undefined."""
         return self._images(self.device, shape, format_, samples=samples, attachment=True)
 

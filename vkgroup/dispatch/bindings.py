@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DriverError, InvalidDispatch, Unsupported
 from vkgroup.base.sampler import Sampler
 from vkgroup.device.base import DeviceBase
@@ -56,7 +56,7 @@ def keys_of(slots: tuple[Slot, ...]) -> dict[Any, Any]:
     return keys
 
 
-class Bindings(Closing):
+class Bindings(Closeable):
     """Resources by slot.
 
     `device`: the device of the resources.

@@ -13,10 +13,10 @@ from vkgroup.base.errors import InvalidDispatch
 from vkgroup.spirv import (
     ArrayType,
     MatrixType,
-    Member,
     PointerType,
     PushConstants,
     ScalarType,
+    StructMember,
     StructType,
     Type,
     VectorType,
@@ -169,7 +169,7 @@ def _pack_struct(data: bytearray, start: int, kind: StructType, values: Mapping[
         _pack_member(data, start + (member.offset or 0), member, values[member.name])
 
 
-def _pack_member(data: bytearray, start: int, member: Member, value: Any) -> None:
+def _pack_member(data: bytearray, start: int, member: StructMember, value: Any) -> None:
     what = f"The member {member.name!r}"
     if isinstance(member.type, StructType):
         if not isinstance(value, Mapping):
@@ -184,7 +184,7 @@ def _pack_member(data: bytearray, start: int, member: Member, value: Any) -> Non
         data[start + offset : start + offset + kind.itemsize] = item.tobytes()
 
 
-def scalar_places(kind: Type, member: Member) -> tuple[list[int], np.dtype[Any], tuple[int, ...]]:
+def scalar_places(kind: Type, member: StructMember) -> tuple[list[int], np.dtype[Any], tuple[int, ...]]:
     """Offsets of all scalars of a type in the order of a C-ordered array, their dtype, the array's shape.
 
     A matrix is an array of its columns, as in GLSL.

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DriverError, InvalidDispatch, NotShareable, Unsupported
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.dlpack import CPU, CUDA, as_host, capsule_of
@@ -52,7 +52,7 @@ def _check_out(out: Any, dtype: Any, shape: Any) -> None:
         )
 
 
-class Buffer(Closing):
+class Buffer(Closeable):
     """Memory on a device that shaders read and write; `Device.buffer` makes it.
 
     Other array libraries view it without a copy, on the host and, where it was made with ``shared=True``, in

@@ -7,7 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch, Unsupported
-from vkgroup.base.formats import FORMATS, Format
+from vkgroup.base.formats import FORMATS, TexelFormat
 from vkgroup.base.sampler import Sampler
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure, geometry_of
@@ -38,7 +38,7 @@ def split(slot: Slot, item: Any) -> tuple[Any, Sampler | None]:
     return item, Sampler(compare="less_or_equal" if shadow else None)
 
 
-def check_sampled(slot: Slot, kind: ImageType, format: Format, sampler: Sampler, levels: int) -> None:
+def check_sampled(slot: Slot, kind: ImageType, format: TexelFormat, sampler: Sampler, levels: int) -> None:
     """Raise `InvalidDispatch` with the reason where a sampler cannot sample an image of a format."""
     if kind.depth != (sampler.compare is not None):
         how = (
@@ -84,7 +84,7 @@ def check_sampler(sampler: Sampler, device: DeviceBase) -> None:
         )
 
 
-def texel_format(slot: Slot, given: Shaped) -> Format:
+def texel_format(slot: Slot, given: Shaped) -> TexelFormat:
     """Choose the format of a texel buffer: the shader's, or one that the array's dtype and axes ask for."""
     kind = slot.texels
     assert kind is not None

@@ -10,7 +10,7 @@ import numpy as np
 
 from vkgroup.base.choices import COMPARISONS, SAMPLES
 from vkgroup.base.errors import InvalidDispatch
-from vkgroup.base.formats import Format
+from vkgroup.base.formats import TexelFormat
 from vkgroup.dispatch.checks import items_of
 from vkgroup.dispatch.image import Image, choose_format
 from vkgroup.dispatch.slots import Slot, slots_of
@@ -40,7 +40,7 @@ class InputAttachment:
     """One image that a draw reads: its InputAttachmentIndex, format and samples."""
 
     index: int
-    format: Format
+    format: TexelFormat
     samples: int = 1
 
 
@@ -132,8 +132,8 @@ class DrawFormats:
     """
 
     attributes: tuple[Attribute, ...] = ()
-    colors: tuple[tuple[int, Format], ...] = ()
-    depth: Format | None = None
+    colors: tuple[tuple[int, TexelFormat], ...] = ()
+    depth: TexelFormat | None = None
     inputs: tuple[InputAttachment, ...] = ()
 
 

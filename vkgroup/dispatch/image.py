@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DriverError, InvalidDispatch, Unsupported
-from vkgroup.base.formats import FORMATS, Format, find, fitting
+from vkgroup.base.formats import FORMATS, TexelFormat, find, fitting
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.buffer import as_bytes, checked_array
@@ -33,7 +33,7 @@ class Shaped(Protocol):
         """Lengths of its axes."""
 
 
-def choose_format(kind: ImageType, array: Shaped, what: str) -> Format:
+def choose_format(kind: ImageType, array: Shaped, what: str) -> TexelFormat:
     """Choose the format of an image or texel buffer that a module declares, to be filled from `array`.
 
     A format that the module leaves open follows the array's dtype, its axes, and what the shader reads: 8-bit
@@ -54,7 +54,7 @@ def choose_format(kind: ImageType, array: Shaped, what: str) -> Format:
     return format_
 
 
-def _guess(kind: ImageType, array: Shaped, what: str) -> Format:
+def _guess(kind: ImageType, array: Shaped, what: str) -> TexelFormat:
     axes = AXES[kind.dimension] + (kind.arrayed or kind.dimension == "Cube")
     components = array.shape[-1] if len(array.shape) == axes + 1 else 1
     reads = None if kind.sampled_type is None else kind.sampled_type.kind
@@ -67,7 +67,7 @@ def _guess(kind: ImageType, array: Shaped, what: str) -> Format:
     return format_
 
 
-def named_format(name: str) -> Format:
+def named_format(name: str) -> TexelFormat:
     """Return the format of a name in SPIR-V or GLSL (``"R32ui"``, ``"rgba8_snorm"``)."""
     format_ = find(name)
     if format_ is None:
@@ -75,7 +75,7 @@ def named_format(name: str) -> Format:
     return format_
 
 
-class Image(Closing):
+class Image(Closeable):
     """An image; `Device.image` makes it.
 
     The array's axes are those of NumPy images: layers first (of a cube: faces, in the order +x, -x, +y, -y,
@@ -104,7 +104,7 @@ class Image(Closing):
         self,
         device: DeviceBase,
         shape: tuple[int, ...],
-        format_: Format,
+        format_: TexelFormat,
         *,
         dimension: str = "2D",
         arrayed: bool = False,

@@ -14,7 +14,7 @@ from ctypes import c_int, c_size_t, c_void_p
 from typing import Any
 
 from vkgroup.base.errors import DriverError, Unsupported
-from vkgroup.device.sharing import Reference, why_unshared
+from vkgroup.device.sharing import MemoryReference, why_unshared
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.device import VulkanDevice
@@ -41,7 +41,7 @@ class SharedAllocator:
                 ["VK_KHR_external_memory_fd with a CUDA device of the same UUID"],
             )
         self._device, self._cuda = device, device.logical.sharing.cuda
-        self._held: dict[int, tuple[VulkanBuffer, Reference]] = {}
+        self._held: dict[int, tuple[VulkanBuffer, MemoryReference]] = {}
 
     def allocate(self, nbytes: int, ordinal: int) -> int:
         """Return the address of `nbytes` of new memory on the GPU with CUDA's number `ordinal`."""
@@ -52,7 +52,7 @@ class SharedAllocator:
         buffer = self._device.buffer(nbytes, shared=True)
         assert isinstance(buffer, VulkanBuffer)
         address = buffer.in_cuda.address
-        self._held[address] = buffer, Reference(buffer.memory)
+        self._held[address] = buffer, MemoryReference(buffer.memory)
         return address
 
     def free(self, address: int, ordinal: int = 0) -> None:

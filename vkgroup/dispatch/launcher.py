@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.pipeline import Pipeline
@@ -56,7 +56,7 @@ Output = tuple[tuple[int, ...], np.dtype[Any], int]
 """Shape, dtype and number of bytes of an array."""
 
 
-class Launcher(Closing):
+class Launcher(Closeable):
     """Steps with named buffers, each of which sees what the steps before it wrote.
 
     Attributes

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DriverError, InvalidDispatch
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.requirements import require
@@ -44,7 +44,7 @@ _COMMANDS = {"compute": "dispatch", "graphics": "draw", "ray-tracing": "trace"}
 MOST_PIPELINES = 32
 
 
-class Pipeline(Closing):
+class Pipeline(Closeable):
     """Shaders made ready to run on a device.
 
     `Device.pipeline`, `Device.graphics_pipeline` and `Device.ray_pipeline` make pipelines.

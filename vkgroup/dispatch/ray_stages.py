@@ -15,7 +15,7 @@ from vkgroup.dispatch.acceleration import AccelerationStructure
 from vkgroup.dispatch.stages import Shader, Stages, check_subgroup_size, stage_shader
 from vkgroup.spirv import ArrayType, Module, ScalarType, StructType, Type, VectorType
 from vkgroup.spirv.constants import Constant
-from vkgroup.spirv.instruction_uses import Trace
+from vkgroup.spirv.instruction_uses import TraceInstruction
 
 _BARYCENTRICS = VectorType(ScalarType("float", 32), 2)
 """The attribute of hits on triangles."""
@@ -28,7 +28,7 @@ Source = Module | str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
-class Group:
+class ShaderGroup:
     """A shader group, as indices of a pipeline's shaders: a `general` shader, or those of a hit group."""
 
     general: int | None = None
@@ -42,7 +42,7 @@ class Group:
         return "triangles" if self.intersection is None else "boxes"
 
 
-def _check_index(number: int, groups: Sequence[Group], what: str, kind: str) -> None:
+def _check_index(number: int, groups: Sequence[ShaderGroup], what: str, kind: str) -> None:
     if number >= len(groups):
         raise InvalidDispatch(f"{what} {number}; the number of {kind} given is {len(groups)}.")
 
@@ -77,7 +77,10 @@ def _words(shader: Shader) -> str:
 
 
 def _check_scene(
-    shader: Shader, trace: Trace, structure: AccelerationStructure, hit_groups: Sequence[Group]
+    shader: Shader,
+    trace: TraceInstruction,
+    structure: AccelerationStructure,
+    hit_groups: Sequence[ShaderGroup],
 ) -> None:
     # Of both numbers four bits count (SPIR-V, OpTraceRayKHR).
     offset = _number(trace.record_offset, shader, 0xF)
@@ -171,17 +174,17 @@ class RayStages(Stages):
         super().__init__(subgroup_size, False, varying_subgroup_size)
         self._given_recursion = max_recursion
         self._numbers: dict[tuple[str, Module], int] = {}
-        self.raygen = Group(general=self._number("raygen", raygen))
-        self.miss = tuple(Group(general=self._number("miss", module)) for module in miss)
+        self.raygen = ShaderGroup(general=self._number("raygen", raygen))
+        self.miss = tuple(ShaderGroup(general=self._number("miss", module)) for module in miss)
         self.hit_groups = tuple(
-            Group(**{stage: self._number(stage, module) for stage, module in group.sources()})
+            ShaderGroup(**{stage: self._number(stage, module) for stage, module in group.sources()})
             for group in hit_groups
         )
-        self.callables = tuple(Group(general=self._number("callable", module)) for module in callables)
+        self.callables = tuple(ShaderGroup(general=self._number("callable", module)) for module in callables)
         self.shaders = tuple(stage_shader(module, stage, specialization) for stage, module in self._numbers)
 
     @property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[ShaderGroup, ...]:
         """All groups in the order of the shader binding table."""
         return (self.raygen, *self.miss, *self.hit_groups, *self.callables)
 

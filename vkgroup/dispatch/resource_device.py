@@ -12,11 +12,11 @@ from weakref import ref
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import InvalidDispatch, NotShareable, OutOfMemory
-from vkgroup.base.phases import Owner, phase
+from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.base.sampler import Sampler, make_sampler
-from vkgroup.compiler import Target, compile_file, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
 from vkgroup.device.base import DeviceBase, MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.gl_limits import gl_values
@@ -38,7 +38,7 @@ _MOST_MODULES = 64
 """Maximum number of modules that a device keeps with their source texts."""
 
 
-class ResourceDevice(Closing):
+class ResourceDevice(Closeable):
     """The part of an open device that runs nothing; a kind of device names its kinds of objects."""
 
     _base: DeviceBase
@@ -59,12 +59,12 @@ class ResourceDevice(Closing):
 
     def _new_pipeline(self, stages: Stages) -> Pipeline:
         """Make a pipeline of this kind of device."""
-        with phase("trying whether the device executes", Owner.DRIVER):
+        with phase("trying whether the device executes", CodeOwner.DRIVER):
             self.require_execution()
         if self.info.is_reference:
             with phase("preparing the shader for the reference device"):
                 return self._kind_of_pipelines(self._base, stages)
-        with phase("creating the pipeline", Owner.DRIVER):
+        with phase("creating the pipeline", CodeOwner.DRIVER):
             return self._kind_of_pipelines(self._base, stages)
 
     @property
@@ -88,9 +88,9 @@ class ResourceDevice(Closing):
         return self._base.info
 
     @property
-    def target(self) -> Target:
+    def target(self) -> TargetEnvironment:
         """The target that modules for this device are compiled for."""
-        return Target.for_api_version(self.capabilities.api_version)
+        return TargetEnvironment.for_api_version(self.capabilities.api_version)
 
     def compile(self, source: str | os.PathLike[str], *, stage: str | None = None, **options: Any) -> Module:
         """Compile a shader for this device.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DriverError, InvalidDispatch
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
@@ -76,7 +76,7 @@ Step = Dispatch | Fill | Copy
 Stage = tuple[Step, ...]
 
 
-class Sequence(Closing):
+class Sequence(Closeable):
     """Work recorded once; `Device.sequence` makes it.
 
     Each step sees what the steps before it wrote; the steps of a tuple run side by side, in any order.

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vkgroup.base.errors import InvalidDispatch, InvalidModule, Unsupported
-from vkgroup.compiler import Target, validate
+from vkgroup.compiler import TargetEnvironment, validate
 from vkgroup.device import limits, requirements
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.slots import Slot, slots_of
 from vkgroup.dispatch.specialization import constant_of, pack_specialization
-from vkgroup.spirv import EntryPoint, Member, Module, PushConstants, Value
+from vkgroup.spirv import EntryPoint, Module, PushConstants, StructMember, Value
 
 
 class Shader:
@@ -40,9 +40,9 @@ class Shader:
         """Validate the module with SPIRV-Tools before a driver sees it, once for each device."""
         if hash(self.module) in device.validated:
             return
-        target = Target.for_api_version(device.capabilities.api_version)
-        if target is Target.VULKAN_1_1 and self.module.version == (1, 4):
-            target = Target.VULKAN_1_1_SPIRV_1_4
+        target = TargetEnvironment.for_api_version(device.capabilities.api_version)
+        if target is TargetEnvironment.VULKAN_1_1 and self.module.version == (1, 4):
+            target = TargetEnvironment.VULKAN_1_1_SPIRV_1_4
         validate(self.module, target)
         device.validated.add(hash(self.module))
 
@@ -133,7 +133,7 @@ class Stages(ABC):
         if len(blocks) < 2:
             return (blocks[0] if blocks else None), ""
         largest = max(blocks, key=lambda block: block.size)
-        members: list[Member] = []
+        members: list[StructMember] = []
         conflict = ""
         for member in (member for block in blocks for member in block.members):
             other = next((entry for entry in members if _meet(entry, member)), None)
@@ -179,7 +179,7 @@ def check_specialization(modules: tuple[Module, ...], specialization: Mapping[in
         constant_of(key, constants, "No stage has a")
 
 
-def _meet(first_member: Member, other: Member) -> bool:
+def _meet(first_member: StructMember, other: StructMember) -> bool:
     """Whether two members have a name or bytes in common."""
     if first_member.name and first_member.name == other.name:
         return True

@@ -23,7 +23,7 @@ from vkgroup.base.archives import DamagedArchive, extract_files
 from vkgroup.base.errors import DriverFetchError
 from vkgroup.drivers import cache
 from vkgroup.drivers.apt import INSTALL_INSTEAD, Apt, Package, Progress, distribution
-from vkgroup.drivers.cache import LOADER, RUNTIMES, Driver, Family, Runtime, parse_name
+from vkgroup.drivers.cache import LOADER, RUNTIMES, CachedDriver, DriverPackage, Runtime, parse_name
 from vkgroup.drivers.unpacked import file_of, libraries_of
 
 # Loads the libraries named on the command line one by one, in a separate process, because loading a foreign
@@ -57,12 +57,12 @@ _LAYER_MANIFEST = {
 def build(
     apt: Apt,
     folder: Path,
-    family: Family,
+    family: DriverPackage,
     package: Package,
     progress: Progress | None = None,
     *,
     self_contained: bool = False,
-) -> Driver:
+) -> CachedDriver:
     """Download `package` and its dependencies, and create the driver in `folder`.
 
     The work is done in a temporary folder that is renamed at the end. The caller must hold the cache's lock.
@@ -85,7 +85,7 @@ def build(
         _put_runtime(root, runtime, donor, finished)
         _write_manifests(file_of(root, family.icd), library, finished)
         preload = _bring_dependencies(apt, package, finished / library, work, progress, self_contained)
-        metadata = cache.Metadata(
+        metadata = cache.DriverMetadata(
             family=family.name,
             version=package.upstream,
             package=f"{package.name} {package.version}",
@@ -101,7 +101,7 @@ def build(
     return _written(folder / name)
 
 
-def _written(folder: Path) -> Driver:
+def _written(folder: Path) -> CachedDriver:
     """Return the driver in a folder that was just written."""
     driver = cache.load(folder)
     if driver is None:
@@ -111,12 +111,12 @@ def _written(folder: Path) -> Driver:
     return driver
 
 
-def loads(driver: Driver) -> bool:
+def loads(driver: CachedDriver) -> bool:
     """Return whether the dynamic linker of this host can load the driver (tried in a separate process)."""
     return _trial([*driver.preload, _library(driver)]) is None
 
 
-def prune_preload(driver: Driver) -> tuple[Path, ...]:
+def prune_preload(driver: CachedDriver) -> tuple[Path, ...]:
     """Return the bundled libraries of a driver that this host needs, in load order.
 
     The host's libraries are preferred, because other code in the process may use them too. If the driver does
@@ -150,7 +150,7 @@ class _Manifest(msgspec.Struct):
     ICD: _Icd
 
 
-def _library(driver: Driver) -> Path:
+def _library(driver: CachedDriver) -> Path:
     return driver.folder / msgspec.json.decode(driver.icd.read_bytes(), type=_Manifest).ICD.library_path
 
 
@@ -161,7 +161,7 @@ def _trial(libraries: Sequence[Path]) -> str | None:
     return None if done.returncode == 0 else (done.stderr.strip().splitlines() or ["it crashed"])[-1]
 
 
-def _put_runtime(root: Path, runtime: Runtime, donor: Driver | None, finished: Path) -> None:
+def _put_runtime(root: Path, runtime: Runtime, donor: CachedDriver | None, finished: Path) -> None:
     for part, pattern in ((LOADER, runtime.loader), (_LAYER, runtime.layer)):
         if donor is None:
             shutil.copyfile(file_of(root, pattern), finished / part)
@@ -231,7 +231,7 @@ def _keep(order: Sequence[Path], folder: Path) -> tuple[str, ...]:
     return tuple(names)
 
 
-def pack(driver: Driver, folder: Path) -> Path:
+def pack(driver: CachedDriver, folder: Path) -> Path:
     """Pack a driver into ``NAME.tar.xz`` in `folder`; return the path of that file."""
     archive = folder / f"{driver.name}{_SUFFIX}"
     with tarfile.open(archive, "w:xz", preset=9) as tar:
@@ -239,7 +239,7 @@ def pack(driver: Driver, folder: Path) -> Path:
     return archive
 
 
-def unpack(name: str, folder: Path) -> Driver:
+def unpack(name: str, folder: Path) -> CachedDriver:
     """Unpack a driver that `pack` wrote into `folder` into the user's cache, without network.
 
     A family name means the newest version in `folder`. Raises DriverFetchError if `folder` has no such

@@ -50,7 +50,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Driver:
+class CachedDriver:
     """One driver in the user's cache."""
 
     name: str  # family and version, such as ``lavapipe-25.0.7``
@@ -93,7 +93,7 @@ class StartFiles(msgspec.Struct):
     variable: str
 
 
-class Metadata(msgspec.Struct, kw_only=True):
+class DriverMetadata(msgspec.Struct, kw_only=True):
     """The content of `METADATA`; paths are relative to the driver's folder."""
 
     family: str
@@ -115,7 +115,7 @@ def drivers_folder() -> Path:
     return cache_folder() / "drivers"
 
 
-def write_metadata(folder: Path, metadata: Metadata) -> None:
+def write_metadata(folder: Path, metadata: DriverMetadata) -> None:
     """Write a driver's metadata file, with size and SHA-256 of every file in the folder."""
     files = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != METADATA):
@@ -125,12 +125,12 @@ def write_metadata(folder: Path, metadata: Metadata) -> None:
     (folder / METADATA).write_bytes(msgspec.json.format(encoded, indent=1) + b"\n")
 
 
-def read_metadata(folder: Path) -> Metadata:
+def read_metadata(folder: Path) -> DriverMetadata:
     """Return the metadata in a driver's folder; raise OSError or ValueError if it has none."""
-    return msgspec.json.decode((folder / METADATA).read_bytes(), type=Metadata)
+    return msgspec.json.decode((folder / METADATA).read_bytes(), type=DriverMetadata)
 
 
-def load(folder: Path) -> Driver | None:
+def load(folder: Path) -> CachedDriver | None:
     """Return the driver in `folder`; None if there is none or it is damaged.
 
     A file is intact if it has the recorded size and either the recorded time or the recorded SHA-256. Files
@@ -150,7 +150,7 @@ def load(folder: Path) -> Driver | None:
                 return None
     except (OSError, ValueError, RecursionError):
         return None
-    return Driver(
+    return CachedDriver(
         name=f"{metadata.family}-{metadata.version}",
         family=metadata.family,
         version=metadata.version,
@@ -166,7 +166,7 @@ def load(folder: Path) -> Driver | None:
     )
 
 
-def _named(metadata: Metadata) -> Iterator[str]:
+def _named(metadata: DriverMetadata) -> Iterator[str]:
     """Yield all files that a driver's metadata names."""
     yield from (metadata.icd, metadata.loader, metadata.layers or "", *metadata.preload, *metadata.files)
     if metadata.start is not None:
@@ -186,7 +186,7 @@ def _start(folder: Path, files: StartFiles | None) -> Start | None:
     return Start(folder / files.linker, folder / files.libraries, shim, files.variable)
 
 
-def installed() -> list[Driver]:
+def installed() -> list[CachedDriver]:
     """Return all intact drivers in the user's cache, in the order of `FAMILIES`, newest version first."""
     try:
         folders = [path for path in drivers_folder().iterdir() if path.is_dir()]
@@ -277,7 +277,7 @@ def kept_loader() -> Path | None:
 
 
 @dataclass(frozen=True)
-class Family:
+class DriverPackage:
     """A driver and the package that contains it."""
 
     name: str  # name of the driver for users
@@ -305,9 +305,9 @@ MESA = "mesa-vulkan-drivers"
 """The package with all of Mesa's drivers."""
 
 
-def _mesa(name: str, library: str, shim: str, variable: str, since: str = "") -> Family:
+def _mesa(name: str, library: str, shim: str, variable: str, since: str = "") -> DriverPackage:
     """Return a family of Mesa's drivers for GPUs, which compile without one."""
-    return Family(
+    return DriverPackage(
         name,
         MESA,
         f"usr/lib/*/libvulkan_{library}.so",
@@ -322,14 +322,14 @@ def _mesa(name: str, library: str, shim: str, variable: str, since: str = "") ->
 FAMILIES = {
     family.name: family
     for family in (
-        Family(
+        DriverPackage(
             "swiftshader",
             "chromium-common",
             "usr/lib/chromium/libvk_swiftshader.so",
             "usr/lib/chromium/vk_swiftshader_icd.json",
             "If `debian-archive-keyring` is missing too, fetch `lavapipe` instead.",
         ),
-        Family(
+        DriverPackage(
             "lavapipe",
             MESA,
             "usr/lib/*/libvulkan_lvp.so",
@@ -360,7 +360,7 @@ RUNTIMES = (
 )
 
 
-def parse_name(name: str) -> tuple[Family, str | None]:
+def parse_name(name: str) -> tuple[DriverPackage, str | None]:
     """Split ``lavapipe-25.0.7`` into its family and version; the version is None for the newest.
 
     Raises InvalidInput: the family is unknown.

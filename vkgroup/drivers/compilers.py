@@ -13,8 +13,8 @@ from vkgroup.base.errors import CompilerUnavailable, DriverFetchError
 from vkgroup.base.files import cache_folder
 from vkgroup.compiler.installed import (
     METADATA,
+    CompilerMetadata,
     InstalledGlslang,
-    Metadata,
     compilers_folder,
     installed_glslang,
     load,
@@ -95,7 +95,7 @@ def _build(work: Path, packages: tuple[str, ...]) -> InstalledGlslang:
         for path in sorted(finished.rglob("*"))
         if path.is_file()
     }
-    metadata = Metadata(
+    metadata = CompilerMetadata(
         version=version,
         packages=packages,
         library=f"lib/{_LIBRARIES[0]}",

@@ -11,18 +11,18 @@ from vkgroup.base.files import cache_folder
 from vkgroup.drivers import cache, own_c_library
 from vkgroup.drivers.apt import INSTALL_INSTEAD, Apt, Package, Progress, distribution
 from vkgroup.drivers.build import build, loads
-from vkgroup.drivers.cache import FAMILIES, MESA, Driver, Family, parse_name
+from vkgroup.drivers.cache import FAMILIES, MESA, CachedDriver, DriverPackage, parse_name
 
 
 @dataclass(frozen=True)
 class DriverStatus:
     """One entry of `list_drivers`: a driver that is in the cache or can be fetched."""
 
-    # `name`, `family`, `version`: as in `Driver`
+    # `name`, `family`, `version`: as in `CachedDriver`
     name: str
     family: str
     version: str
-    driver: Driver | None  # the driver in the cache; None if it is missing or damaged
+    driver: CachedDriver | None  # the driver in the cache; None if it is missing or damaged
     download_size: int | None  # size of its package in bytes; None if the distribution does not have it
     suite: str  # the distribution's suite with the package; empty if there is none
 
@@ -33,7 +33,7 @@ def fetch(
     *,
     self_contained: bool = False,
     bookworm: bool = False,
-) -> Driver:
+) -> CachedDriver:
     """Fetch a driver into the user's cache and return it; nothing is downloaded if it is there.
 
     `name` is ``swiftshader`` or ``lavapipe`` (newest version of the distribution or its backports), or has a
@@ -53,7 +53,7 @@ def fetch(
         return fetching.driver(name)
 
 
-def fetch_all(names: Sequence[str], progress: Progress | None = None) -> Iterator[Driver]:
+def fetch_all(names: Sequence[str], progress: Progress | None = None) -> Iterator[CachedDriver]:
     """Fetch drivers as `fetch` does, and yield each; a package of several drivers is downloaded once."""
     with cache.locked() as folder, cache.unfinished(folder) as downloads:
         fetching = _Fetching(folder, downloads, progress)
@@ -70,7 +70,7 @@ class _Fetching:
     self_contained: bool = False
     bookworm: bool = False
 
-    def driver(self, name: str) -> Driver:
+    def driver(self, name: str) -> CachedDriver:
         """Return a driver of the cache, which is fetched if it is not there."""
         family, version = parse_name(name)
         if not self.self_contained:
@@ -95,15 +95,15 @@ class _Fetching:
                 raise
             return self._build(apt, family, version)
 
-    def _own_c_library(self, family: Family, apt: Apt, package: Package) -> Driver:
+    def _own_c_library(self, family: DriverPackage, apt: Apt, package: Package) -> CachedDriver:
         return own_c_library.build(apt, self.folder, family, package, self.progress)
 
-    def _build(self, apt: Apt, family: Family, version: str | None) -> Driver:
+    def _build(self, apt: Apt, family: DriverPackage, version: str | None) -> CachedDriver:
         package = _choose(apt, family, version)
         return build(apt, self.folder, family, package, self.progress, self_contained=self.self_contained)
 
 
-def path(name: str) -> Driver:
+def path(name: str) -> CachedDriver:
     """Return the driver `name` in the user's cache; a family name means the newest cached version.
 
     Raises NoDevice if the driver is not in the cache or damaged, and InvalidInput if the name is not valid.
@@ -145,7 +145,7 @@ def list_drivers(progress: Progress | None = None) -> list[DriverStatus]:
     return sorted(statuses, key=lambda s: order.index(s.family))
 
 
-def _offered(apt: Apt, family: Family, progress: Progress | None) -> list[tuple[Apt, Package]]:
+def _offered(apt: Apt, family: DriverPackage, progress: Progress | None) -> list[tuple[Apt, Package]]:
     """Return the packages of a family with their sources: the distribution's, and for Mesa Debian 13's."""
     offered: list[tuple[Apt, Package]] = []
     if not family.shim:
@@ -160,7 +160,7 @@ def _offered(apt: Apt, family: Family, progress: Progress | None) -> list[tuple[
     return offered
 
 
-def _packages(apt: Apt, family: Family) -> list[Package]:
+def _packages(apt: Apt, family: DriverPackage) -> list[Package]:
     """Return the packages with a driver, newest first."""
     return own_c_library.packages_with_shim(apt, family) if family.shim else apt.versions(family.package)
 
@@ -189,14 +189,16 @@ def _updated_apt(progress: Progress | None, downloads: Path | None = None) -> Ap
     return apt
 
 
-def _find(family: Family, version: str | None) -> Driver | None:
+def _find(family: DriverPackage, version: str | None) -> CachedDriver | None:
     candidates = [d for d in cache.installed() if d.family == family.name and version in (None, d.version)]
     # Each process can load a driver without its own C library.
     candidates.sort(key=lambda driver: driver.start is not None)
     return candidates[0] if candidates else None
 
 
-def _newer(apt: Apt, family: Family, version: str, progress: Progress | None) -> tuple[Apt, Package] | None:
+def _newer(
+    apt: Apt, family: DriverPackage, version: str, progress: Progress | None
+) -> tuple[Apt, Package] | None:
     """Return Debian 13's sources and package of a version that `apt` lacks; None if those lack it, too.
 
     Only Mesa's packages are taken, which work with their own C library.
@@ -211,7 +213,7 @@ def _newer(apt: Apt, family: Family, version: str, progress: Progress | None) ->
     return None if package is None else (trixie, package)
 
 
-def _choose(apt: Apt, family: Family, version: str | None) -> Package:
+def _choose(apt: Apt, family: DriverPackage, version: str | None) -> Package:
     versions = _packages(apt, family)
     if not versions:
         raise DriverFetchError(

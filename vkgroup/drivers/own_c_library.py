@@ -17,7 +17,7 @@ from vkgroup.base.errors import DriverFetchError
 from vkgroup.drivers import cache
 from vkgroup.drivers.apt import Apt, Package, Progress
 from vkgroup.drivers.build import load_order, manifest_of, read_dynamic
-from vkgroup.drivers.cache import LOADER, Driver, Family
+from vkgroup.drivers.cache import LOADER, CachedDriver, DriverPackage
 from vkgroup.drivers.unpacked import file_of, libraries_of
 
 _SHIMS = "mesa-drm-shim"
@@ -36,8 +36,8 @@ _LINKER = "ld-linux*.so.*"
 
 
 def build(
-    apt: Apt, folder: Path, family: Family, package: Package, progress: Progress | None = None
-) -> Driver:
+    apt: Apt, folder: Path, family: DriverPackage, package: Package, progress: Progress | None = None
+) -> CachedDriver:
     """Download a driver, with all libraries of its processes, into `folder`.
 
     `apt`: the sources of Debian 13 with backports. The caller must hold the cache's lock.
@@ -58,7 +58,7 @@ def build(
         start = _put_files(root, family, finished)
         icd = manifest_of(file_of(root, family.icd), f"./lib/{library.name}")
         (finished / "icd.json").write_bytes(icd)
-        metadata = cache.Metadata(
+        metadata = cache.DriverMetadata(
             family=family.name,
             version=package.upstream,
             package=f"{package.name} {package.version}",
@@ -82,7 +82,7 @@ def build(
     return driver
 
 
-def packages_with_shim(apt: Apt, family: Family) -> list[Package]:
+def packages_with_shim(apt: Apt, family: DriverPackage) -> list[Package]:
     """Return the packages that contain a family, for which the sources have the shim of the same version."""
     shims = {package.version for package in apt.versions(_SHIMS)}
     since = cache.version_key(family.since)
@@ -99,7 +99,7 @@ def _lacking(library: Path, root: Path) -> bool:
     return any(name not in names for dynamic in dynamics for name in dynamic.needed)
 
 
-def _put_files(root: Path, family: Family, finished: Path) -> cache.StartFiles:
+def _put_files(root: Path, family: DriverPackage, finished: Path) -> cache.StartFiles:
     """Copy the libraries of the driver's processes, under their sonames."""
     target = finished / "lib"
     target.mkdir(parents=True)
@@ -128,7 +128,7 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def _require_python(driver: Driver) -> None:
+def _require_python(driver: CachedDriver) -> None:
     """Raise DriverFetchError if this Python does not start with the driver's C library."""
     assert driver.start is not None
     program = [sys.executable, "-P", "-c", "import ctypes, socket, ssl, numpy"]

@@ -14,7 +14,7 @@ from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device, DrawState, RunResult
 from vkgroup.dispatch.commands import Condition, Indirect
 from vkgroup.dispatch.draw_device import DEFAULT_STATE
-from vkgroup.gl.executable import Executable
+from vkgroup.gl.executable import LinkedProgram
 from vkgroup.gl.state import State
 from vkgroup.gl.tokens import InvalidOperation, InvalidValue, Name, check_barriers, is_inverted
 from vkgroup.spirv import Module
@@ -203,7 +203,7 @@ class Context(State):
         """
         check_barriers(barriers)
 
-    def _compute(self) -> Executable:
+    def _compute(self) -> LinkedProgram:
         """Return the active compute program's executable; raises InvalidOperation if the state is invalid."""
         executable = self._executable("compute")
         if executable is None:

@@ -145,7 +145,7 @@ _OPAQUE = ("sampler", "image")
 Source = str | os.PathLike[str] | Module
 
 
-class Executable:
+class LinkedProgram:
     """A linked program: modules by stage, values of uniforms outside of blocks, and binding points."""
 
     def __init__(self, device: Device, modules: Mapping[str, Module], interface: GlInterface) -> None:

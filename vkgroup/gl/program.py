@@ -12,7 +12,7 @@ import numpy as np
 
 from vkgroup.base.errors import CompileError, InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.gl.executable import Executable, Source, build
+from vkgroup.gl.executable import LinkedProgram, Source, build
 from vkgroup.gl.tokens import (
     STAGES,
     TOKENS,
@@ -63,7 +63,7 @@ class Program:
     def __init__(self, device: Device) -> None:
         self.device = device
         self._shaders: dict[str, list[Source]] = {}
-        self.executable: Executable | None = None
+        self.executable: LinkedProgram | None = None
         self.linked, self.info_log, self.separable, self.links = False, "", False, 0
         self.linked_separable = False
 
@@ -114,11 +114,11 @@ class Program:
         except CompileError as error:
             self.info_log = str(error)
             raise
-        self.executable = Executable(self.device, modules, interface)
+        self.executable = LinkedProgram(self.device, modules, interface)
         self.linked, self.info_log, self.links = True, "", self.links + 1
         self.linked_separable = self.separable
 
-    def _require_linked(self) -> Executable:
+    def _require_linked(self) -> LinkedProgram:
         if not self.linked or self.executable is None:
             raise InvalidOperation("The program has not been linked successfully; link it first.")
         return self.executable

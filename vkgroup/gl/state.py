@@ -12,7 +12,7 @@ from vkgroup.base.sampler import Sampler
 from vkgroup.device.gl_limits import Limit, gl_limits
 from vkgroup.device.requirements import thread_group_state
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.gl.executable import KINDS, BindingPoints, Executable, Source, check_kind
+from vkgroup.gl.executable import KINDS, BindingPoints, LinkedProgram, Source, check_kind
 from vkgroup.gl.program import Program, ProgramPipeline, require_program
 from vkgroup.gl.tokens import (
     STAGES,
@@ -122,7 +122,7 @@ class State:
         executable = None if current is None else current.executable
         return current if executable is not None and stage in executable.modules else None
 
-    def _executable(self, stage: str) -> Executable | None:
+    def _executable(self, stage: str) -> LinkedProgram | None:
         program = self.active(stage)
         return None if program is None else program.executable
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
-from vkgroup.compiler.gl.interface import GlInterface, Uniform, interface_of
+from vkgroup.compiler.gl.interface import GlInterface, LooseUniform, interface_of
 from vkgroup.dispatch.blocks import exact_numbers, suggestion
 from vkgroup.gl.tokens import InvalidOperation
 from vkgroup.spirv import Module
@@ -50,7 +50,7 @@ class DefaultBlock:
         element = elements if whole and uniform.length is not None else elements[index]
         return element.item() if element.shape == () else np.array(element)
 
-    def _find(self, name: str) -> tuple[Uniform, int, bool]:
+    def _find(self, name: str) -> tuple[LooseUniform, int, bool]:
         """Return the uniform of a name, its first element, and whether the name denotes all elements."""
         try:
             uniform, index = self._interface.uniform(name)
@@ -82,7 +82,7 @@ class DefaultBlock:
         return any(entry.name.startswith((f"{name}.", f"{name}[")) for entry in self._interface.uniforms)
 
 
-def _shape(uniform: Uniform) -> tuple[int, ...]:
+def _shape(uniform: LooseUniform) -> tuple[int, ...]:
     """Return the shape of one element; a matrix is an array of its columns."""
     columns, rows = uniform.shape
     if "mat" in uniform.type:
@@ -90,7 +90,7 @@ def _shape(uniform: Uniform) -> tuple[int, ...]:
     return (rows,) if rows > 1 else ()
 
 
-def _checked(uniform: Uniform, name: str, value: Any, whole: bool) -> npt.NDArray[Any]:
+def _checked(uniform: LooseUniform, name: str, value: Any, whole: bool) -> npt.NDArray[Any]:
     """Return a value as an array of the uniform's type; raises `InvalidOperation` if it does not fit."""
     elements = whole and uniform.length is not None
     what = f"The uniform {name!r}, a {uniform.type}{f'[{uniform.length}]' * elements},"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.kernels.arguments import Arguments, Given, Result, scalar_of
+from vkgroup.kernels.arguments import Given, KernelArguments, Result, scalar_of
 from vkgroup.kernels.histogram_keys import greatest_not_above, key_words, keys_of, least_not_below, macros
 from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
@@ -198,7 +198,7 @@ def count(
         integers are compared exactly.
     implementation : as for `plan_aggregation`.
     """
-    arguments = Arguments(device, x=x)
+    arguments = KernelArguments(device, x=x)
     given = arguments["x"]
     _check(given.dtype, "count", (comparison, value))
     macros(given.dtype)
@@ -216,7 +216,7 @@ def count(
     return int(scalar_of(arguments.run(plan, "count", read="count")[0]))
 
 
-def extremes(arguments: Arguments) -> tuple[Any, Any]:
+def extremes(arguments: KernelArguments) -> tuple[Any, Any]:
     """Return the least and the greatest element of the nonempty argument `x`, as NumPy scalars.
 
     Arrays are evaluated on the host, buffers on their device. Both results are NaN if any element is NaN.
@@ -229,13 +229,13 @@ def extremes(arguments: Arguments) -> tuple[Any, Any]:
     return scalar_of(least), scalar_of(most)
 
 
-def greatest(arguments: Arguments) -> Any:
+def greatest(arguments: KernelArguments) -> Any:
     """Return the greatest element of the nonempty argument `x`, as `extremes`."""
     given = arguments["x"]
     return scalar_of(_extreme(arguments, "maximum")) if isinstance(given, Buffer) else given.max()
 
 
-def _extreme(arguments: Arguments, operation: str) -> Result:
+def _extreme(arguments: KernelArguments, operation: str) -> Result:
     """Return a buffer for the least or the greatest element of the buffer `x`."""
     given = arguments["x"]
     if given.dtype.itemsize == 8:

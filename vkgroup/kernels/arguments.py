@@ -30,7 +30,7 @@ def default_device() -> Device:
     return _default[0]
 
 
-class Arguments:
+class KernelArguments:
     """The arguments of a kernel by name: all NumPy arrays, or all buffers of one device.
 
     Arrays of other libraries become NumPy arrays if they are in host memory, and buffers if they are in GPU

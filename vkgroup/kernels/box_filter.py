@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.arguments import Given, KernelArguments, Result
 from vkgroup.kernels.pipelines import choose_full, line, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.plan_cache import planned
@@ -114,7 +114,7 @@ def box_filter(
     magnitudes: all pixels are added in an unspecified order, and the sum is multiplied by the rounded value
     of 1 / n.
     """
-    arguments = Arguments(device, image=image)
+    arguments = KernelArguments(device, image=image)
     given = arguments["image"]
     image_extent(given.dtype, given.shape)
     if 0 in given.shape:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.kernels.arguments import Arguments, Given, Result, as_array, scalar_of
+from vkgroup.kernels.arguments import Given, KernelArguments, Result, as_array, scalar_of
 from vkgroup.kernels.calls import call_again, keep_call
 from vkgroup.kernels.pipelines import choose_full, line, parts
 from vkgroup.kernels.plan import Plan, Planner
@@ -272,7 +272,7 @@ def compact(
     key = ("compact", relation, limit, type(limit), implementation)
     if (again := call_again(x, device, key)) is not None:
         return again
-    arguments = Arguments(device, x=x)
+    arguments = KernelArguments(device, x=x)
     array = arguments["x"]
     if relation in ("mask", "nonzero"):
         raise InvalidDispatch(f"relation must be a comparison such as '<'; {relation!r} was given.")
@@ -296,7 +296,7 @@ def flatnonzero(x: Given, *, device: Device | None = None, implementation: str =
     -------
     An int64 array, as NumPy's; for a buffer a uint32 buffer, as `compress` returns.
     """
-    arguments = Arguments(device, x=x)
+    arguments = KernelArguments(device, x=x)
     array = arguments["x"]
     where = "mask" if array.dtype.itemsize == 1 else "nonzero"
     if where == "nonzero":
@@ -357,16 +357,16 @@ def partition_by(
     return parted, int(scalar_of(total))
 
 
-def _masked(device: Device | None, x: Given, mask: Given) -> Arguments:
+def _masked(device: Device | None, x: Given, mask: Given) -> KernelArguments:
     """Return elements and their mask as arguments; the mask has four bytes in each word."""
-    arguments = Arguments(device, x=x, mask=mask)
+    arguments = KernelArguments(device, x=x, mask=mask)
     count = math.prod(arguments["x"].shape)
     arguments.given["mask"] = words_of_bytes(arguments["mask"], count, "mask")
     return arguments
 
 
 def _selected(
-    arguments: Arguments,
+    arguments: KernelArguments,
     array: Result,
     implementation: str,
     where: str = "mask",
@@ -379,7 +379,7 @@ def _selected(
 
 
 def _plan_of(
-    arguments: Arguments,
+    arguments: KernelArguments,
     array: Result,
     implementation: str,
     where: str,
@@ -398,7 +398,7 @@ def _plan_of(
     )
 
 
-def _part(arguments: Arguments, plan: Plan) -> Result:
+def _part(arguments: KernelArguments, plan: Plan) -> Result:
     """Run a plan, and return the part of the output `kept` that it has filled."""
     if arguments.buffers:
         return arguments.run_counted(plan, "kept", "total")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.kernels.aggregation import extremes, greatest
-from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.arguments import Given, KernelArguments, Result
 from vkgroup.kernels.calls import call_again, keep_call
 from vkgroup.kernels.histogram_bins import Bins, bins_of
 from vkgroup.kernels.histogram_keys import key_words, keys_of, macros
@@ -273,7 +273,7 @@ def bincount(
     The counts of 0, 1, … up to the greatest number: int64 as NumPy's, or a uint32 `Buffer` if `x` is a
     `Buffer`.
     """
-    arguments = Arguments(device, x=x)
+    arguments = KernelArguments(device, x=x)
     given = arguments["x"]
     if len(given.shape) != 1 or (given.dtype.kind not in "iu" and given.shape != (0,)):
         raise InvalidDispatch(
@@ -326,7 +326,7 @@ def histogram(
         key = ("histogram", bins, range, *map(type, range), implementation)  # type: ignore[arg-type]
         if (again := call_again(x, device, key)) is not None:
             return again, _usual_bins(x.dtype, bins, range).edges.copy()  # type: ignore
-    arguments = Arguments(device, x=x)
+    arguments = KernelArguments(device, x=x)
     given = arguments["x"]
     macros(given.dtype)
     count = math.prod(given.shape)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.device import CooperativeMatrix
 from vkgroup.dispatch import Device
-from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.arguments import Given, KernelArguments, Result
 from vkgroup.kernels.matmul_stacks import Stack, stack_of
 from vkgroup.kernels.pipelines import choose, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
@@ -137,11 +137,11 @@ def matmul(
     >>> kernels.matmul(np.ones((10, 2, 3), np.float32), np.ones((3, 4), np.float32)).shape
     (10, 2, 4)
     """
-    arguments = Arguments(device, a=a, b=b)
+    arguments = KernelArguments(device, a=a, b=b)
     if not arguments.buffers:
         common = _common(arguments["a"].dtype, arguments["b"].dtype)
         matrices = [np.asarray(arguments[name], common) for name in "ab"]
-        arguments = Arguments(device, a=matrices[0], b=matrices[1])
+        arguments = KernelArguments(device, a=matrices[0], b=matrices[1])
     left, right = arguments["a"], arguments["b"]
     if left.dtype != right.dtype:
         raise InvalidDispatch(

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.arguments import Given, KernelArguments, Result
 from vkgroup.kernels.pipelines import parts
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.plan_cache import planned
@@ -37,7 +37,7 @@ def matvec(
     around. float16 is multiplied and added in float32. No atomic operations are used, so on one device the
     same call always returns the same bits.
     """
-    arguments = Arguments(device, matrix=matrix, vector=vector)
+    arguments = KernelArguments(device, matrix=matrix, vector=vector)
     a, x = arguments["matrix"], arguments["vector"]
     if len(a.shape) != 2 or tuple(x.shape) != tuple(a.shape[1:]) or a.dtype != x.dtype:
         raise InvalidDispatch(

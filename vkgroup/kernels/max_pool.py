@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.arguments import Given, KernelArguments, Result
 from vkgroup.kernels.histogram_keys import macros
 from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
@@ -157,7 +157,7 @@ def max_pool(
     """
     if not isinstance(window, int | np.integer) or window != WINDOW:
         raise InvalidDispatch(f"window must be 4 (windows have 4 x 4 elements); {window!r} was given.")
-    arguments = Arguments(device, x=x)
+    arguments = KernelArguments(device, x=x)
     given = arguments["x"]
     macros(given.dtype)
     result = pooled_shape(given.shape, ceil_mode)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from vkgroup.base import resources
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device, RunResult
-from vkgroup.kernels.arguments import Arguments, Given, as_array, check_device, default_device
+from vkgroup.kernels.arguments import Given, KernelArguments, as_array, check_device, default_device
 from vkgroup.kernels.pipelines import choose_full, line, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.plan_cache import planned
@@ -131,7 +131,7 @@ def mip_chain(
     The smaller levels, the largest first: arrays, or views of one buffer if `image` is a `Buffer`.
     ``device.image(image, levels=mip_chain(image))`` creates an image with these levels.
     """
-    arguments = Arguments(device, image=image)
+    arguments = KernelArguments(device, image=image)
     given = arguments["image"]
     shape = given.shape
     image_extent(given.dtype, shape)

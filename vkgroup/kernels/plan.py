@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Copy, Device, Dispatch, Fill, Pipeline, Sequence, Submission, Work
 from vkgroup.dispatch.launcher import Clear, Launcher, LauncherStep, Move, Output, Pass
@@ -106,7 +106,7 @@ class Plan:
         return Recording(self, buffers)
 
 
-class Recording(Closing):
+class Recording(Closeable):
     """A plan recorded on buffers, which can run many times; a context manager.
 
     `buffers` has both the caller's and the recording's buffers by their names in the plan.

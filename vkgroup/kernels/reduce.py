@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.arguments import Given, KernelArguments, Result
 from vkgroup.kernels.calls import call_again, keep_call
 from vkgroup.kernels.plan import Plan
 from vkgroup.kernels.plan_cache import planned
@@ -145,7 +145,7 @@ def reduced(
     key = (operation, axis, type(axis), keepdims, implementation)
     if (result := call_again(x, device, key)) is not None:
         return result
-    arguments = Arguments(device, x=x)
+    arguments = KernelArguments(device, x=x)
     given = arguments["x"]
     if not arguments.buffers and math.prod(given.shape) == 0:
         dtype = result_dtype(operation, given.dtype)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.arguments import Given, KernelArguments, Result
 from vkgroup.kernels.calls import call_again, keep_call
 from vkgroup.kernels.pipelines import choose_full, parts, possible_groups, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
@@ -55,7 +55,7 @@ def softmax(x: Given, *, device: Device | None = None, implementation: str = "au
     key = ("softmax", implementation)
     if (result := call_again(x, device, key)) is not None:
         return result
-    arguments = Arguments(device, x=x)
+    arguments = KernelArguments(device, x=x)
     dtype, shape = _checked(arguments["x"])
     if math.prod(shape) == 0:
         return np.empty(shape, dtype)
@@ -88,7 +88,7 @@ def layer_norm(
     population variance (the sum of squares divided by the length of the row).
     """
     given = {name: value for name, value in (("weight", weight), ("bias", bias)) if value is not None}
-    arguments = Arguments(device, x=x, **given)
+    arguments = KernelArguments(device, x=x, **given)
     dtype, shape = _checked(arguments["x"])
     for name in given:
         column_values = arguments[name]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.arguments import Given, KernelArguments, Result
 from vkgroup.kernels.calls import call_again, keep_call
 from vkgroup.kernels.pipelines import choose_full, line, parts
 from vkgroup.kernels.plan import Plan, Planner
@@ -244,7 +244,7 @@ def scan(
     if segments is None and (result := call_again(x, device, key)) is not None:
         return result
     given = {"x": x} if segments is None else {"x": x, "heads": segments}
-    arguments = Arguments(device, **given)
+    arguments = KernelArguments(device, **given)
     array = arguments["x"]
     check_operation("scan", operation, array.dtype)
     count = math.prod(array.shape)

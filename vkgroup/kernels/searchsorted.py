@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.arguments import Given, KernelArguments, Result
 from vkgroup.kernels.histogram_keys import macros
 from vkgroup.kernels.pipelines import choose_full, parts, possible_groups, possible_workgroup, require_full
 from vkgroup.kernels.plan import Plan, Planner
@@ -57,7 +57,7 @@ def searchsorted(
     array([0, 1, 3])
     """
     _check_side(side)
-    arguments = Arguments(device, a=a, v=v)
+    arguments = KernelArguments(device, a=a, v=v)
     given, values = arguments["a"], arguments["v"]
     if len(given.shape) != 1:
         raise InvalidDispatch(f"a must have one dimension; its shape is {tuple(given.shape)}.")

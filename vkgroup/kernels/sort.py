@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.kernels.arguments import Arguments, Given, Result, as_array, check_device, default_device
+from vkgroup.kernels.arguments import Given, KernelArguments, Result, as_array, check_device, default_device
 from vkgroup.kernels.calls import call_again, keep_call
 from vkgroup.kernels.plan import Plan
 from vkgroup.kernels.plan_cache import planned
@@ -104,7 +104,7 @@ def sort_by_key(
     The sorted keys and the reordered values, as buffers if the arguments are buffers.
     """
     options: Options = {"descending": descending, "implementation": implementation, **tuning}
-    arguments = Arguments(device, keys=keys, values=values)
+    arguments = KernelArguments(device, keys=keys, values=values)
     k, v = arguments["keys"], arguments["values"]
     if len(k.shape) != 1 or not v.shape or k.shape[0] != v.shape[0]:
         raise InvalidDispatch(
@@ -130,7 +130,7 @@ def _arrays_by_key(
     if values.ndim > 1 or values.dtype.kind not in "iuf" or values.dtype.itemsize not in (4, 8):
         order = np.asarray(argsort(keys, device=device, **options))
         return keys[order], values[order]
-    arguments = Arguments(device, keys=wide, values=_native(values))
+    arguments = KernelArguments(device, keys=wide, values=_native(values))
     plan = plan_sort(arguments.device, keys.shape, wide.dtype, options | {"values": _native(values).dtype})
     sorted_keys, sorted_values = map(np.asarray, arguments.run(plan, "sorted_keys", "sorted_values"))
     return sorted_keys.astype(keys.dtype, copy=False), sorted_values.astype(values.dtype, copy=False)
@@ -161,7 +161,7 @@ def _sorted(
         raise InvalidDispatch(
             f"A buffer is sorted along its last axis, -1; {axis!r} was given. Transpose it, or sort an array."
         )
-    given = Arguments(device, keys=x)
+    given = KernelArguments(device, keys=x)
     plan = plan_sort(given.device, x.shape, x.dtype, options)
     if len(x.shape) != 1 and plan.inputs["keys"].shape != x.shape:
         raise InvalidDispatch(
@@ -187,7 +187,7 @@ def _along(array: Array, axis: int | None, device: Device | None, output: str, o
     # The plan comes first: it rejects too many keys before memory for the result is allocated.
     plan = plan_sort(device or default_device(), wide.shape, wide.dtype, options)
     if plan.inputs["keys"].shape == wide.shape:
-        result = np.asarray(Arguments(plan.device, keys=wide).run(plan, output)[0])
+        result = np.asarray(KernelArguments(plan.device, keys=wide).run(plan, output)[0])
     else:
         result = _line_by_line(plan, wide, np.empty(wide.shape, dtype), output)
     return np.moveaxis(result, -1, axis)

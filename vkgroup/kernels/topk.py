@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.arguments import Given, KernelArguments, Result
 from vkgroup.kernels.histogram_keys import key_type, macros
 from vkgroup.kernels.pipelines import (
     choose_full,
@@ -80,7 +80,7 @@ def topk(
     >>> vkgroup.kernels.topk(np.array([3, 1, 7, 7], np.uint32), 3)
     (array([7, 7, 3], dtype=uint32), array([2, 3, 0]))
     """
-    arguments = Arguments(device, x=x)
+    arguments = KernelArguments(device, x=x)
     given = arguments["x"]
     rank = len(given.shape)
     check_axis(axis, rank)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Device
-from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.arguments import Given, KernelArguments, Result
 from vkgroup.kernels.pipelines import choose_full, line, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.plan_cache import planned
@@ -146,7 +146,7 @@ def transpose(x: Given, *, device: Device | None = None, implementation: str = "
 
     The result is a new array, or a new `Buffer` if `x` is one, of shape (columns, rows) and the same dtype.
     """
-    arguments = Arguments(device, x=x)
+    arguments = KernelArguments(device, x=x)
     given = arguments["x"]
     if len(given.shape) == 2 and 0 in given.shape:
         return np.empty(given.shape[::-1], given.dtype)

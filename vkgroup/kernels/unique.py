@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.kernels.arguments import Arguments, Given, Result, scalar_of
+from vkgroup.kernels.arguments import Given, KernelArguments, Result, scalar_of
 from vkgroup.kernels.compact import MOST, add_tiles, fitting
 from vkgroup.kernels.histogram_keys import macros as key_macros
 from vkgroup.kernels.pipelines import choose_full
@@ -62,7 +62,7 @@ def unique(
     >>> vkgroup.kernels.unique(np.array([3, 1, 3], np.uint32), return_counts=True)
     (array([1, 3], dtype=uint32), array([1, 2]))
     """
-    arguments = Arguments(device, x=x)
+    arguments = KernelArguments(device, x=x)
     given = arguments["x"]
     wanted = {_INDEX: return_index, _INVERSE: return_inverse, _COUNTS: return_counts}
     names = tuple(name for name, flag in wanted.items() if flag)

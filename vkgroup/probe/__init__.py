@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from vkgroup.probe.experiments import EXPERIMENTS, Experiment
-from vkgroup.probe.outcome import Failed, InternalFailure, NotRun, NotSupported, Observed, Outcome
+from vkgroup.probe.outcome import (
+    ExperimentOutcome,
+    Failed,
+    InternalFailure,
+    NotSupported,
+    Observed,
+    SkippedExperiment,
+)
 from vkgroup.probe.run import Probe, probe
 
 __all__ = [
     "EXPERIMENTS",
     "Experiment",
+    "ExperimentOutcome",
     "Failed",
     "InternalFailure",
-    "NotRun",
     "NotSupported",
     "Observed",
-    "Outcome",
     "Probe",
+    "SkippedExperiment",
     "probe",
 ]

@@ -48,7 +48,7 @@ LABELS = {
 
 
 @dataclass(frozen=True)
-class Read:
+class InactiveReads:
     """Values that lanes read from inactive lanes with one operation."""
 
     operation: str  # the GLSL function
@@ -78,7 +78,7 @@ class Read:
 class InactiveLanes(Observation):
     """Results of all supported operations; `missing` lists the categories that the device lacks."""
 
-    reads: tuple[Read, ...]
+    reads: tuple[InactiveReads, ...]
     missing: tuple[str, ...]
 
     def lines(self) -> list[str]:
@@ -140,7 +140,7 @@ def inactive_lanes(got: Words, categories: Collection[str], missing: tuple[str, 
             current = inside_values(start) if inside else start
             values = got[row, int(inside), lanes]
             lanes_by_label = _count(values, start, current, lanes, sources, inside)
-            reads.append(Read(reading.name, inside, lanes_by_label))
+            reads.append(InactiveReads(reading.name, inside, lanes_by_label))
     return InactiveLanes(tuple(reads), missing)
 
 
@@ -188,7 +188,7 @@ CONSTRUCTS = (
 
 
 @dataclass(frozen=True)
-class Construct:
+class ConstructObservation:
     """Observation of one construct."""
 
     construct: str  # one of `CONSTRUCTS`
@@ -204,7 +204,7 @@ class Construct:
 class Reconvergence(Observation):
     """Observations of all constructs."""
 
-    constructs: tuple[Construct, ...]
+    constructs: tuple[ConstructObservation, ...]
 
     @property
     def always(self) -> bool:
@@ -248,7 +248,7 @@ def reconvergence(masks: Words) -> Reconvergence:
     return Reconvergence(tuple(_construct(name, masks[:, index]) for index, name in enumerate(CONSTRUCTS)))
 
 
-def _construct(name: str, masks: Words) -> Construct:
+def _construct(name: str, masks: Words) -> ConstructObservation:
     parted, parts, together = False, 1, True
     for before, inside, after in masks:
         passed = before.any(axis=1)
@@ -258,4 +258,4 @@ def _construct(name: str, masks: Words) -> Construct:
         for mask in np.unique(before[passed], axis=0):
             group = passed & (before == mask).all(axis=1)
             parts = max(parts, len(np.unique(after[group], axis=0)))
-    return Construct(name, parted, parts, together)
+    return ConstructObservation(name, parted, parts, together)

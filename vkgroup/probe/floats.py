@@ -52,7 +52,7 @@ ADD, MUL, MIN, MAX = range(4)
 
 
 @dataclass(frozen=True)
-class Row:
+class FloatRow:
     """One row of inputs: the values of lanes 0 and 1, the value of all others, and labels of the results."""
 
     subject: str  # description of the operands or the result
@@ -77,16 +77,20 @@ OPERANDS, RESULT = "denormal operands", "denormal result"
 NAN_FIRST, NAN_SECOND, NAN_ALL = "NaN and a number", "a number and NaN", "only NaN"
 
 
-def rows(kind: FloatType) -> tuple[Row, ...]:
+def rows(kind: FloatType) -> tuple[FloatRow, ...]:
     """Return the rows of inputs for a type."""
     least, nan = kind.smallest_normal, float("nan")
 
-    def flush(subject: str, operation: int, first: float, second: float, rest: float, result: float) -> Row:
-        return Row(subject, operation, first, second, rest, ((result, "kept"), (0.0, "flushed")))
+    def flush(
+        subject: str, operation: int, first: float, second: float, rest: float, result: float
+    ) -> FloatRow:
+        return FloatRow(subject, operation, first, second, rest, ((result, "kept"), (0.0, "flushed")))
 
-    def choose(subject: str, operation: int, first: float, second: float, rest: float, result: float) -> Row:
+    def choose(
+        subject: str, operation: int, first: float, second: float, rest: float, result: float
+    ) -> FloatRow:
         labels = ((result, "number"), (nan, "NaN"), (rest, "another number"))
-        return Row(subject, operation, first, second, rest, labels)
+        return FloatRow(subject, operation, first, second, rest, labels)
 
     return (
         flush(OPERANDS, ADD, 0.75 * least, 0.75 * least, 0.0, 1.5 * least),
@@ -97,19 +101,19 @@ def rows(kind: FloatType) -> tuple[Row, ...]:
         flush(OPERANDS, MAX, 0.5 * least, 0.0, 0.0, 0.5 * least),
         choose(NAN_FIRST, MIN, nan, 2.0, 3.0, 2.0),
         choose(NAN_SECOND, MIN, 2.0, nan, 3.0, 2.0),
-        Row(NAN_ALL, MIN, nan, nan, nan, ((nan, "NaN"), (float("inf"), "identity"))),
+        FloatRow(NAN_ALL, MIN, nan, nan, nan, ((nan, "NaN"), (float("inf"), "identity"))),
         choose(NAN_FIRST, MAX, nan, 3.0, 2.0, 3.0),
         choose(NAN_SECOND, MAX, 3.0, nan, 2.0, 3.0),
-        Row(NAN_ALL, MAX, nan, nan, nan, ((nan, "NaN"), (float("-inf"), "identity"))),
+        FloatRow(NAN_ALL, MAX, nan, nan, nan, ((nan, "NaN"), (float("-inf"), "identity"))),
     )
 
 
 @dataclass(frozen=True)
-class Finding:
+class FloatResult:
     """Result of one row."""
 
     operation: str  # the GLSL function or operator
-    subject: str  # description of the operands or the result, as in `Row`
+    subject: str  # description of the operands or the result, as in `FloatRow`
     #: "kept" or "flushed" (denormals); "number" (the correct number), "another number", "NaN" or "identity"
     #: (the infinity that is the identity of minimum or maximum); "other"; or "lanes differ" if the lanes of a
     #: subgroup have different results.
@@ -122,7 +126,7 @@ class SpecialValues(Observation):
 
     type: str
     subgroup_size: int
-    findings: tuple[Finding, ...]
+    findings: tuple[FloatResult, ...]
 
     def lines(self) -> list[str]:
         """Return lines on denormals and NaN; operations with the same result are combined."""
@@ -177,11 +181,11 @@ def special_values(kind: FloatType, result: Words) -> SpecialValues:
         for index, row in enumerate(rows(kind)):
             got = values[index, 4 * scope + row.operation]
             lanes = got if scope == 0 else got[:1]
-            findings.append(Finding(names[row.operation], row.subject, _label(lanes, row, kind.dtype)))
+            findings.append(FloatResult(names[row.operation], row.subject, _label(lanes, row, kind.dtype)))
     return SpecialValues(kind.name, size, tuple(findings))
 
 
-def _label(got: Values, row: Row, dtype: DTypeLike) -> str:
+def _label(got: Values, row: FloatRow, dtype: DTypeLike) -> str:
     labels = set()
     for value in got:
         for expected, label in row.results:

@@ -19,7 +19,7 @@ Extent = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class RecordedLayout:
     """Subgroup and lane that each invocation of one workgroup recorded.
 
     All arrays have shape (invocations,), dtype uint32, in the order of ``gl_LocalInvocationIndex``.
@@ -36,9 +36,9 @@ class Layout:
     leader: Words | None = None
 
     @staticmethod
-    def from_words(extent: Extent, words: Words, ballot: bool) -> Layout:
+    def from_words(extent: Extent, words: Words, ballot: bool) -> RecordedLayout:
         """Return the layout from binding 0 of ``layout.comp``, with shape (invocations, 8)."""
-        return Layout(
+        return RecordedLayout(
             extent,
             subgroup_size=words[:, 0],
             subgroup_id=words[:, 1],
@@ -71,7 +71,7 @@ class Layout:
         return tuple(int(count) for count in np.unique(self.subgroup, return_counts=True)[1])
 
 
-def contradictions(layout: Layout) -> tuple[str, ...]:
+def contradictions(layout: RecordedLayout) -> tuple[str, ...]:
     """Return the contradictions between built-in variables of one workgroup; empty on a correct device."""
     problems = []
     if (layout.lane >= layout.subgroup_size).any():
@@ -207,7 +207,7 @@ class WorkgroupMapping:
     lane_order: str | None  # the order of lanes in it: a key of `ORDERS` or "other", for "tiles"
     contradictions: tuple[str, ...]  # contradictions between built-in variables; empty on a correct device
     #: (subgroup, lane) of each invocation in the order of ``gl_LocalInvocationIndex``; the subgroup is
-    #: `Layout.subgroup`.
+    #: `RecordedLayout.subgroup`.
     places: tuple[tuple[int, int], ...]
 
     @property
@@ -265,12 +265,12 @@ def _in_dimensions(extents: list[Extent]) -> str:
     return f"in {tried} ({', '.join(text_of(extent) for extent in extents)})"
 
 
-def invocation_mapping(layouts: Sequence[Layout]) -> InvocationMapping:
+def invocation_mapping(layouts: Sequence[RecordedLayout]) -> InvocationMapping:
     """Return the mappings of several workgroups."""
     return InvocationMapping(tuple(classify(layout) for layout in layouts))
 
 
-def classify(layout: Layout) -> WorkgroupMapping:
+def classify(layout: RecordedLayout) -> WorkgroupMapping:
     """Return the mapping of one workgroup to subgroups and lanes."""
     tile = lane_order = None
     kind = _whole_order(layout)
@@ -287,7 +287,7 @@ def classify(layout: Layout) -> WorkgroupMapping:
     )
 
 
-def _whole_order(layout: Layout) -> str | None:
+def _whole_order(layout: RecordedLayout) -> str | None:
     """Return the name of the whole workgroup's order if it is a known one, else None."""
     size = int(layout.subgroup_size.max())
     position = layout.subgroup.astype(np.int64) * size + layout.lane
@@ -303,7 +303,7 @@ def _whole_order(layout: Layout) -> str | None:
     return None
 
 
-def _tiles(layout: Layout) -> tuple[Extent | None, str | None]:
+def _tiles(layout: RecordedLayout) -> tuple[Extent | None, str | None]:
     """Return the shape of box that all subgroups with the most invocations cover, and its order of lanes."""
     coordinates = np.stack(_coordinates(layout.extent), axis=1)
     fullest = max(layout.populations)

@@ -32,7 +32,7 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExperimentOutcome:
     """Outcome of an experiment; `status` is its name in JSON."""
 
     status: ClassVar[str]
@@ -50,7 +50,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Observed(Outcome):
+class Observed(ExperimentOutcome):
     """The experiment ran; `observation` is its result."""
 
     observation: Observation
@@ -65,7 +65,7 @@ class Observed(Outcome):
 
 
 @dataclass(frozen=True)
-class NotSupported(Outcome):
+class NotSupported(ExperimentOutcome):
     """The device lacks capabilities that the experiment needs; `missing` has Vulkan's names of them."""
 
     missing: tuple[str, ...]
@@ -77,7 +77,7 @@ class NotSupported(Outcome):
 
 
 @dataclass(frozen=True)
-class Failed(Outcome):
+class Failed(ExperimentOutcome):
     """The driver reported an error; `message` is its text."""
 
     message: str
@@ -89,7 +89,7 @@ class Failed(Outcome):
 
 
 @dataclass(frozen=True)
-class InternalFailure(Outcome):
+class InternalFailure(ExperimentOutcome):
     """vkgroup or the host failed, which says nothing about the device; `message` is the error."""
 
     message: str
@@ -101,7 +101,7 @@ class InternalFailure(Outcome):
 
 
 @dataclass(frozen=True)
-class NotRun(Outcome):
+class SkippedExperiment(ExperimentOutcome):
     """The experiment was skipped; `reason` says why."""
 
     reason: str

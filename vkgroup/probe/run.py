@@ -12,7 +12,14 @@ from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
 from vkgroup.dispatch import Device
 from vkgroup.probe.experiments import EXPERIMENTS, Experiment
-from vkgroup.probe.outcome import Failed, InternalFailure, NotRun, NotSupported, Observed, Outcome
+from vkgroup.probe.outcome import (
+    ExperimentOutcome,
+    Failed,
+    InternalFailure,
+    NotSupported,
+    Observed,
+    SkippedExperiment,
+)
 from vkgroup.probe.subject import NoFullSubgroup, Subject
 
 
@@ -22,7 +29,7 @@ class Probe:
 
     capabilities: Capabilities  # the declared capabilities
     #: The outcome of each experiment, by its name, in the order in which they ran.
-    outcomes: Mapping[str, Outcome]
+    outcomes: Mapping[str, ExperimentOutcome]
     lost: bool = False  # whether the device was lost or hung; the remaining experiments were then not run
     #: Exception that ended the probe early (Ctrl-C); the remaining experiments were then not run.
     interrupted: KeyboardInterrupt | None = None
@@ -68,12 +75,12 @@ def probe(device: Device) -> Probe:
     """
     device.require_execution()
     subject = Subject(device)
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, ExperimentOutcome] = {}
     lost = False
     interrupted: KeyboardInterrupt | None = None
     for experiment in EXPERIMENTS:
         if lost or interrupted is not None:
-            outcomes[experiment.name] = NotRun(
+            outcomes[experiment.name] = SkippedExperiment(
                 "the device was lost in an earlier experiment" if lost else "interrupted"
             )
             continue
@@ -81,11 +88,11 @@ def probe(device: Device) -> Probe:
             outcomes[experiment.name], lost = _outcome(experiment, subject)
         except KeyboardInterrupt as end:
             interrupted = end
-            outcomes[experiment.name] = NotRun("interrupted")
+            outcomes[experiment.name] = SkippedExperiment("interrupted")
     return Probe(device.capabilities, outcomes, lost, interrupted)
 
 
-def _outcome(experiment: Experiment, subject: Subject) -> tuple[Outcome, bool]:
+def _outcome(experiment: Experiment, subject: Subject) -> tuple[ExperimentOutcome, bool]:
     """Run one experiment; return its outcome and whether the device was lost."""
     missing = experiment.missing(subject.capabilities)
     if missing:
@@ -93,7 +100,7 @@ def _outcome(experiment: Experiment, subject: Subject) -> tuple[Outcome, bool]:
     try:
         return Observed(experiment.observe(subject)), False
     except NoFullSubgroup as reason:
-        return NotRun(str(reason)), False
+        return SkippedExperiment(str(reason)), False
     except Unsupported as error:
         return NotSupported(error.missing or (str(error),)), False
     except (DeviceLost, DispatchTimeout) as error:

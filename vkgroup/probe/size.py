@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vkgroup.probe.layout import Extent, Layout, text_of
+from vkgroup.probe.layout import Extent, RecordedLayout, text_of
 from vkgroup.probe.outcome import Json, Observation, fields_of, listed
 
 
@@ -58,7 +58,7 @@ class SubgroupSize(Observation):
         return lines
 
 
-def met_size(layouts: Sequence[Layout]) -> MetSize:
+def met_size(layouts: Sequence[RecordedLayout]) -> MetSize:
     """Return the sizes observed in a set of workgroups."""
     built_in = np.unique(np.concatenate([layout.subgroup_size for layout in layouts]))
     ballots = [int(layout.ballot_bits.max()) for layout in layouts if layout.ballot_bits is not None]
@@ -75,7 +75,7 @@ class Filling:
 
     extent: Extent  # the workgroup's size in x, y and z
     subgroup_size: int  # the greatest ``gl_SubgroupSize`` in it
-    populations: tuple[int, ...]  # invocations of each subgroup, in the order of `Layout.subgroup`
+    populations: tuple[int, ...]  # invocations of each subgroup, in the order of `RecordedLayout.subgroup`
 
     @property
     def multiple(self) -> bool:
@@ -133,7 +133,7 @@ class FullSubgroups(Observation):
         }
 
 
-def full_subgroups(layouts: Sequence[Layout]) -> FullSubgroups:
+def full_subgroups(layouts: Sequence[RecordedLayout]) -> FullSubgroups:
     """Return the number of invocations in each subgroup of several workgroups."""
     return FullSubgroups(
         tuple(

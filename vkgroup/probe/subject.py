@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vkgroup.base import resources
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Device
-from vkgroup.probe.layout import Extent, Layout, extents
+from vkgroup.probe.layout import Extent, RecordedLayout, extents
 from vkgroup.spirv import Module
 
 Array = NDArray[np.generic]
@@ -43,13 +43,13 @@ class Subject:
         return max(int(layout.subgroup_size.max()) for layout in self.layouts)
 
     @cached_property
-    def layouts(self) -> tuple[Layout, ...]:
+    def layouts(self) -> tuple[RecordedLayout, ...]:
         """Layouts of workgroups of several extents, without a required size."""
         wanted = extents(self.capabilities.subgroup.size, self._limits())
         return tuple(self.layout(extent, None) for extent in wanted)
 
     @cached_property
-    def required_layouts(self) -> Mapping[int, Layout]:
+    def required_layouts(self) -> Mapping[int, RecordedLayout]:
         """Layout of a workgroup of up to four subgroups, by subgroup size that can be required."""
         control = self.capabilities.size_control
         layouts = {}
@@ -67,7 +67,7 @@ class Subject:
         control = self.capabilities.size_control
         return control.supported and control.min_size > 0 and "compute" in control.required_size_stages
 
-    def layout(self, extent: Extent, size: int | None) -> Layout:
+    def layout(self, extent: Extent, size: int | None) -> RecordedLayout:
         """Return the layout of one workgroup, recorded by ``layout.comp``."""
         words = np.zeros((int(np.prod(extent)), 8), dtype=np.uint32)
         ballot = self.has("ballot")
@@ -78,7 +78,7 @@ class Subject:
             specialization=dict(enumerate(extent)),
             subgroup_size=size,
         )
-        return Layout.from_words(extent, result["Invocation"], ballot)
+        return RecordedLayout.from_words(extent, result["Invocation"], ballot)
 
     @cached_property
     def _layout_module(self) -> Module:

@@ -9,7 +9,7 @@ from vkgroup.device import Capabilities
 from vkgroup.programs import nodes
 from vkgroup.programs.generator import Dice
 from vkgroup.programs.nodes import Promise
-from vkgroup.programs.rules import ANY_ACTIVE, FIRST_ACTIVE, LAST_ACTIVE, Context
+from vkgroup.programs.rules import ANY_ACTIVE, FIRST_ACTIVE, LAST_ACTIVE, StatementContext
 from vkgroup.spec.operations import OPERATIONS, Operand, OperandKind
 from vkgroup.spec.types import SCALARS, TYPES, GlslType
 
@@ -93,15 +93,17 @@ def word(value: int) -> nodes.Literal:
     return nodes.Literal("uint", (value,))
 
 
-class Expressions:
+class ExpressionGenerator:
     """Generator of random expressions from a vocabulary and the readable variables."""
 
-    def __init__(self, dice: Dice, vocabulary: Vocabulary, variables: tuple[nodes.Variable, ...]) -> None:
+    def __init__(
+        self, dice: Dice, vocabulary: Vocabulary, variables: tuple[nodes.PrivateVariable, ...]
+    ) -> None:
         self.dice = dice
         self.vocabulary = vocabulary
         self.variables = variables
 
-    def variable(self, type_: str, undefined: bool) -> nodes.Variable | None:
+    def variable(self, type_: str, undefined: bool) -> nodes.PrivateVariable | None:
         """Return a variable of a type; None if there is none."""
         fitting = [v for v in self.variables if v.type == type_ and v.undefined == undefined]
         return self.dice.choose(fitting) if fitting else None
@@ -112,7 +114,7 @@ class Expressions:
         return nodes.Literal(type_.name, tuple(self.dice.below(limit) for _ in range(type_.components)))
 
     def value(
-        self, type_name: str, context: Context, *, depth: int = 2, undefined: bool = False
+        self, type_name: str, context: StatementContext, *, depth: int = 2, undefined: bool = False
     ) -> nodes.Expression:
         """Return a value of a type; with `undefined` it may read variables whose value may be undefined."""
         type_ = TYPES[type_name]
@@ -121,16 +123,18 @@ class Expressions:
         if type_name == "uint" and self.dice.chance(0.35):
             return self._source(context)
         if undefined and (variable := self.variable(type_name, True)) and self.dice.chance(0.5):
-            return nodes.Read(variable)
+            return nodes.VariableRead(variable)
         if (variable := self.variable(type_name, False)) and self.dice.chance(0.75):
-            return nodes.Read(variable)
+            return nodes.VariableRead(variable)
         if type_name != "uint" and self.dice.chance(0.6):
             return nodes.FromWord(
                 type_name, self.value("uint", context, depth=max(depth - 1, 0), undefined=undefined)
             )
         return self.literal(type_)
 
-    def _applied(self, type_: GlslType, context: Context, depth: int, undefined: bool) -> nodes.Expression:
+    def _applied(
+        self, type_: GlslType, context: StatementContext, depth: int, undefined: bool
+    ) -> nodes.Expression:
         def part() -> nodes.Expression:
             return self.value(type_.name, context, depth=depth - 1, undefined=undefined)
 
@@ -146,25 +150,25 @@ class Expressions:
         if type_.name == "uint" and self.dice.chance(0.25):
             others = [v for v in self.variables if v.type != "uint" and (undefined or not v.undefined)]
             if others:
-                return nodes.ToWord(nodes.Read(self.dice.choose(others)))
+                return nodes.ToWord(nodes.VariableRead(self.dice.choose(others)))
         first, second = part(), part()
         if first == second:
             second = self.literal(type_)
         operators = ("^^",) if undefined and type_.name == "bool" else _OPERATORS[type_.scalar.kind]
         return nodes.Apply(self.dice.choose(operators), type_.name, (first, second))
 
-    def _source(self, context: Context) -> nodes.Expression:
+    def _source(self, context: StatementContext) -> nodes.Expression:
         """Return a value that differs between invocations or between trips."""
         if context.loops and self.dice.chance(0.4):
             return nodes.Counter(self.dice.choose(sorted(context.loops)))
         builtin: nodes.Builtin = self.dice.choose(_BUILTINS)
         return builtin
 
-    def condition(self, context: Context, *, depth: int = 1) -> nodes.Expression:
+    def condition(self, context: StatementContext, *, depth: int = 1) -> nodes.Expression:
         """Return a condition that is defined and often divergent."""
         variable = self.variable("bool", False)
         if variable and self.dice.chance(0.15):
-            return nodes.Read(variable)
+            return nodes.VariableRead(variable)
         mask = self.dice.choose((1, 3, 7))
         source: nodes.Expression = LANE if self.dice.chance(0.4) else self.value("uint", context, depth=depth)
         left = nodes.Apply("&", "uint", (source, word(mask)))
@@ -172,11 +176,11 @@ class Expressions:
             self.dice.choose(("<", "==", "!=", ">=")), left, word(self.dice.between(0, mask))
         )
 
-    def word(self, context: Context, *, divergent: bool) -> nodes.Expression:
+    def word(self, context: StatementContext, *, divergent: bool) -> nodes.Expression:
         """Return a uint, uniform if invocations must not diverge."""
         return self.value("uint", context) if divergent else self.uniform_word(context)
 
-    def uniform_word(self, context: Context) -> nodes.Expression:
+    def uniform_word(self, context: StatementContext) -> nodes.Expression:
         """Return a uint that is the same in all active invocations."""
         sources: list[nodes.Expression] = [nodes.Builtin("gl_WorkGroupID.x"), word(self.dice.below(8))]
         sources += [nodes.Counter(number) for number in sorted(context.uniform_counters)] * 2
@@ -187,7 +191,7 @@ class Expressions:
             second = word(self.dice.between(1, 7))
         return nodes.Apply(self.dice.choose(("+", "^", "*")), "uint", (first, second))
 
-    def uniform_condition(self, context: Context) -> nodes.Expression:
+    def uniform_condition(self, context: StatementContext) -> nodes.Expression:
         """Return a condition that is the same in all active invocations."""
         voted = context.is_uniform(nodes.Communicate("subgroupAny", "bool", (nodes.Literal("bool", (1,)),)))
         votes = [name for name in ("subgroupAny", "subgroupAll") if name in self.vocabulary.uses]
@@ -199,7 +203,9 @@ class Expressions:
 
     # Operands of subgroup operations
 
-    def call(self, operation: str, type_: str, context: Context, *, undefined: bool) -> nodes.Communicate:
+    def call(
+        self, operation: str, type_: str, context: StatementContext, *, undefined: bool
+    ) -> nodes.Communicate:
         """Return a use of an operation; with `undefined` some of its results may be undefined."""
         operands = OPERATIONS[operation].operands
         arguments = tuple(
@@ -208,7 +214,7 @@ class Expressions:
         return nodes.Communicate(operation, type_, arguments)
 
     def _operand(
-        self, operation: str, operand: Operand, type_: str, context: Context, undefined: bool
+        self, operation: str, operand: Operand, type_: str, context: StatementContext, undefined: bool
     ) -> nodes.Expression:
         kind = operand.kind
         if kind is OperandKind.VALUE:
@@ -224,7 +230,7 @@ class Expressions:
             return nodes.Apply("%", "uint", (self.value("uint", context), nodes.Builtin("gl_SubgroupSize")))
         return self._number(operation, kind, context, undefined)
 
-    def _ballot(self, operation: str, context: Context, undefined: bool) -> nodes.Expression:
+    def _ballot(self, operation: str, context: StatementContext, undefined: bool) -> nodes.Expression:
         if operation.startswith("subgroupBallotFind") and not undefined:
             return ANY_ACTIVE
         if self.dice.chance(0.75):
@@ -234,7 +240,7 @@ class Expressions:
         return nodes.FromWord("uvec4", self.value("uint", context, depth=1))
 
     def _number(
-        self, operation: str, kind: OperandKind, context: Context, undefined: bool
+        self, operation: str, kind: OperandKind, context: StatementContext, undefined: bool
     ) -> nodes.Expression:
         """Return an id, a mask or a delta."""
         size = self.vocabulary.subgroup_size

@@ -1,7 +1,7 @@
 """Generator of random programs and their data: choices, scopes, budget and functions of all profiles.
 
-A profile subclasses `Generator` and lists the statements that a scope may contain, each with its weight. A
-seed determines a program only if the order of random choices never changes.
+A profile subclasses `ProgramGenerator` and lists the statements that a scope may contain, each with its
+weight. A seed determines a program only if the order of random choices never changes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.programs.nodes import Block, Function, Program, Promise, Statement
-from vkgroup.programs.rules import Context
+from vkgroup.programs.nodes import Block, ProgramFunction, Promise, RandomProgram, Statement
+from vkgroup.programs.rules import StatementContext
 
 T = TypeVar("T")
 
@@ -65,14 +65,14 @@ class Budget:
 class Scope:
     """Position of the next statement."""
 
-    context: Context  # rules that hold there
+    context: StatementContext  # rules that hold there
     depth: int = 0  # number of enclosing constructs
     weight: float = 1  # approximate number of executions of a statement here
     in_function: bool = False  # whether it is in a function, not in ``main``
     #: Type that the function returns; None in ``main`` and in functions that return nothing.
     result: str | None = None
 
-    def inside(self, context: Context, *, weight: float | None = None) -> Scope:
+    def inside(self, context: StatementContext, *, weight: float | None = None) -> Scope:
         """Return the scope inside a construct."""
         return replace(
             self, context=context, depth=self.depth + 1, weight=self.weight if weight is None else weight
@@ -83,7 +83,7 @@ class Scope:
 class CallableFunction:
     """A function that can be called."""
 
-    function: Function
+    function: ProgramFunction
     executions: float  # cost of a call; see `Budget`
     unpredictable: bool = False  # see `vkgroup.programs.rules.Context`
 
@@ -92,7 +92,7 @@ Maker = Callable[[Scope], Statement]
 """Makes a statement in a scope."""
 
 
-class Generator(ABC):
+class ProgramGenerator(ABC):
     """State of the generation of one program; counts its loops and functions."""
 
     def __init__(self, dice: Dice, promise: Promise, budget: Budget) -> None:
@@ -120,10 +120,10 @@ class Generator(ABC):
 
     def finished(
         self, seed: int, local_size: tuple[int, int, int], groups: int, body: Block, *, elect: bool = False
-    ) -> Program:
+    ) -> RandomProgram:
         """Return the program with this body of main and the functions so far."""
         functions = tuple(candidate.function for candidate in self.functions)
-        return Program(seed, self.promise, local_size, groups, functions, body, elect)
+        return RandomProgram(seed, self.promise, local_size, groups, functions, body, elect)
 
     def next_loop(self) -> int:
         """Return the number of a new loop."""
@@ -139,7 +139,7 @@ class Generator(ABC):
             and self.may_call(candidate, scope)
         ]
 
-    def choose_function(self, scope: Scope) -> Function:
+    def choose_function(self, scope: Scope) -> ProgramFunction:
         """Choose a function that may be called in a scope, and subtract its cost from the budget."""
         chosen = self.dice.choose(self.callable_functions(scope))
         self.budget.executions -= chosen.executions * scope.weight
@@ -149,11 +149,11 @@ class Generator(ABC):
 class Profile(Protocol):
     """Kind of programs to generate."""
 
-    def program(self, seed: int, dice: Dice) -> Program:
+    def program(self, seed: int, dice: Dice) -> RandomProgram:
         """Make a program; all random choices come from the dice."""
 
 
-def generate(seed: int, profile: Profile) -> Program:
+def generate(seed: int, profile: Profile) -> RandomProgram:
     """Return the program of a seed; the same seed and profile give the same program."""
     return profile.program(seed, Dice(seed))
 
@@ -161,7 +161,7 @@ def generate(seed: int, profile: Profile) -> Program:
 Words = NDArray[np.uint32]
 
 
-def random_words(program: Program) -> Words:
+def random_words(program: RandomProgram) -> Words:
     """Return one word for each invocation, (workgroups, invocations of a workgroup).
 
     Computed with a hash, because NumPy's generators may change between versions.

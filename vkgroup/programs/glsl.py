@@ -55,14 +55,14 @@ def literal(type_: GlslType, components: tuple[int, ...]) -> str:
     return f"{type_.name}({', '.join(parts)})"
 
 
-class Writer:
+class GlslWriter:
     """Writes the functions and the body of one program.
 
     The surrounding shader declares the variables ``index``, ``lane`` and ``data``, the functions ``record``
     and ``glance``, and `helpers`, each a kind and a type.
     """
 
-    def __init__(self, program: nodes.Program) -> None:
+    def __init__(self, program: nodes.RandomProgram) -> None:
         self.helpers: set[tuple[str, str]] = set()
         self._observed = "subgroupElect()" if program.elect else "subgroupBallot(true)"
 
@@ -75,7 +75,7 @@ class Writer:
 
     def expression(self, e: nodes.Expression) -> str:
         """Return an expression, in parentheses if it needs them as an operand."""
-        if isinstance(e, nodes.Read):
+        if isinstance(e, nodes.VariableRead):
             return e.variable.name
         if isinstance(e, nodes.Literal):
             return literal(TYPES[e.type], e.components)
@@ -110,7 +110,7 @@ class Writer:
         if isinstance(d, nodes.LaneIn):
             words = ", ".join(f"0x{d.mask >> 32 * word & 0xFFFFFFFF:x}u" for word in range(4))
             return f"has_bit(uvec4({words}), lane)"
-        if isinstance(d, nodes.Uniform):
+        if isinstance(d, nodes.UniformValue):
             return f"constants[3] == {3 if d.value else 4}u"
         if isinstance(d, nodes.TripIs):
             return f"trip{d.loop} == {'lane' if d.value is None else f'{d.value}u'}"
@@ -167,7 +167,13 @@ class Writer:
 
     def _simple(
         self,
-        s: nodes.Observe | nodes.Effect | nodes.Set | nodes.Operate | nodes.Record | nodes.Jump | nodes.Call,
+        s: nodes.Observe
+        | nodes.Effect
+        | nodes.Set
+        | nodes.Operate
+        | nodes.RecordStatement
+        | nodes.Jump
+        | nodes.FunctionCall,
     ) -> list[str]:
         """Return the lines of a statement that contains no other."""
         if isinstance(s, nodes.Observe):
@@ -178,7 +184,7 @@ class Writer:
             return [f"{s.target.name} = {self.bare(s.value)};"]
         if isinstance(s, nodes.Operate):
             return self._operate(s)
-        if isinstance(s, nodes.Record):
+        if isinstance(s, nodes.RecordStatement):
             self._use("record", type_of(s.value))
             return [f"record({s.step}u, {self.bare(s.value)});"]
         if isinstance(s, nodes.Jump):
@@ -247,13 +253,15 @@ class Writer:
 
     # Functions
 
-    def function(self, f: nodes.Function) -> list[str]:
+    def function(self, f: nodes.ProgramFunction) -> list[str]:
         """Return the lines of a function."""
         if f.result is None:
             return [f"void function{f.number}() {{", *self.block(f.body, 1), "}"]
         parameters = ", ".join(f"{p.type} {p.name}" for p in f.parameters)
         variables = self.declarations(
-            (*f.body, nodes.Record(0, nodes.Read(f.result))), f.parameters[0].name, f.parameters
+            (*f.body, nodes.RecordStatement(0, nodes.VariableRead(f.result))),
+            f.parameters[0].name,
+            f.parameters,
         )
         return [
             f"{f.result.type} function{f.number}({parameters}) {{",
@@ -263,9 +271,11 @@ class Writer:
             "}",
         ]
 
-    def declarations(self, body: nodes.Block, word: str, known: tuple[nodes.Variable, ...] = ()) -> list[str]:
+    def declarations(
+        self, body: nodes.Block, word: str, known: tuple[nodes.PrivateVariable, ...] = ()
+    ) -> list[str]:
         """Return the declarations of a body's variables, each initialized with a value made from a word."""
-        variables = {node for node in walk(body) if isinstance(node, nodes.Variable)} - set(known)
+        variables = {node for node in walk(body) if isinstance(node, nodes.PrivateVariable)} - set(known)
         lines = []
         for index, variable in enumerate(sorted(variables, key=lambda v: v.name)):
             value = f"{self._use('make', variable.type)}({word} * {2 * index + 1}u + {index}u)"

@@ -33,7 +33,7 @@ class Promise(Enum):
 
 
 @dataclass(frozen=True)
-class Variable:
+class PrivateVariable:
     """A private variable; no branch and no id reads one whose value may be undefined."""
 
     name: str
@@ -42,10 +42,10 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Read:
+class VariableRead:
     """The value of a variable."""
 
-    variable: Variable
+    variable: PrivateVariable
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Communicate:
     arguments: tuple[Expression, ...] = ()
 
 
-Value = Read | Literal | Builtin | Apply | Compare | ToWord | FromWord | Communicate
+Value = VariableRead | Literal | Builtin | Apply | Compare | ToWord | FromWord | Communicate
 
 
 # Conditions that the simulator can evaluate
@@ -138,7 +138,7 @@ class SubgroupOdd:
 
 
 @dataclass(frozen=True)
-class Uniform:
+class UniformValue:
     """A value that is the same for all invocations, read from memory so that no compiler knows it."""
 
     value: bool
@@ -172,7 +172,7 @@ class Not:
     condition: Condition
 
 
-Condition = LaneIn | DataBit | IndexFrom | SubgroupOdd | Uniform | TripIs | Elect | Vote | Not
+Condition = LaneIn | DataBit | IndexFrom | SubgroupOdd | UniformValue | TripIs | Elect | Vote | Not
 
 
 # Numbers that the simulator can evaluate: trip counts and switch selectors
@@ -241,7 +241,7 @@ class Effect:
 class Set:
     """``target = value``"""
 
-    target: Variable
+    target: PrivateVariable
     value: Expression
 
 
@@ -251,11 +251,11 @@ class Operate:
 
     step: int
     call: Communicate
-    target: Variable | None = None
+    target: PrivateVariable | None = None
 
 
 @dataclass(frozen=True)
-class Record:
+class RecordStatement:
     """Record a value that is computed without communication."""
 
     step: int
@@ -296,7 +296,7 @@ class Loop:
 
 
 @dataclass(frozen=True)
-class Case:
+class SwitchCase:
     """A case of a switch: its labels (and ``default``), and whether it falls through into the next."""
 
     labels: tuple[int, ...]
@@ -310,7 +310,7 @@ class Switch:
     """A switch over ``selector``, or over ``selector % modulus``."""
 
     selector: Expression
-    cases: tuple[Case, ...]
+    cases: tuple[SwitchCase, ...]
     modulus: int | None = None
 
 
@@ -324,40 +324,42 @@ class Jump:
 
 
 @dataclass(frozen=True)
-class Call:
+class FunctionCall:
     """A call of the function with this number; its result is assigned to `target`."""
 
     function: int
     arguments: tuple[Expression, ...] = ()
-    target: Variable | None = None
+    target: PrivateVariable | None = None
 
 
-Statement = Observe | Effect | Set | Operate | Record | If | Loop | Switch | Jump | Call
+Statement = Observe | Effect | Set | Operate | RecordStatement | If | Loop | Switch | Jump | FunctionCall
 Block = tuple[Statement, ...]
 
 
 @dataclass(frozen=True)
-class Function:
+class ProgramFunction:
     """A function, which calls only functions before it."""
 
     number: int
     body: Block
-    parameters: tuple[Variable, ...] = ()  # the first one of a function with a result is a uint
-    result: Variable | None = None  # variable whose value it returns at its end; None: it returns nothing
+    parameters: tuple[PrivateVariable, ...] = ()  # the first one of a function with a result is a uint
+    result: PrivateVariable | None = (
+        None  # variable whose value it returns at its end; None: it returns nothing
+    )
     #: Whether it is called only where the active invocations are known; if not, it contains no subgroup
     #: operation.
     together: bool = True
 
 
 @dataclass(frozen=True)
-class Program:
+class RandomProgram:
     """A program and the shape of its dispatch."""
 
     seed: int  # of the program and its data
     promise: Promise  # reconvergence guarantee that it relies on
     local_size: tuple[int, int, int]  # invocations of a workgroup in x, y and z
     groups: int  # workgroups in x
-    functions: tuple[Function, ...]  # in the order of their declaration
+    functions: tuple[ProgramFunction, ...]  # in the order of their declaration
     body: Block  # statements of ``main``
     elect: bool = False  # whether observations record subgroupElect() instead of subgroupBallot(true)
 
@@ -391,14 +393,14 @@ def walk(node: Any) -> Iterator[Any]:
         yield from walk(child)
 
 
-def nodes_of(program: Program) -> Iterator[Any]:
+def nodes_of(program: RandomProgram) -> Iterator[Any]:
     """Yield every node of a program's functions and of its body."""
     return walk((program.functions, program.body))
 
 
 def type_of(expression: Expression) -> str:
     """Return the name of an expression's GLSL type."""
-    if isinstance(expression, Read):
+    if isinstance(expression, VariableRead):
         return expression.variable.type
     if isinstance(expression, Literal | Apply | FromWord):
         return expression.type
@@ -411,7 +413,7 @@ def type_of(expression: Expression) -> str:
     return "uint"
 
 
-def recorded_type(step: Operate | Record) -> str:
+def recorded_type(step: Operate | RecordStatement) -> str:
     """Return the name of the GLSL type of the value that a statement records."""
     return type_of(step.call if isinstance(step, Operate) else step.value)
 
@@ -423,7 +425,7 @@ def communicates(condition: Expression) -> bool:
     return isinstance(condition, Elect | Vote)
 
 
-def called_functions(program: Program) -> tuple[Function, ...]:
+def called_functions(program: RandomProgram) -> tuple[ProgramFunction, ...]:
     """Return the functions that main calls, directly or through others, in the order of their declaration."""
     called = _calls(program.body)
     for function in reversed(program.functions):
@@ -433,7 +435,7 @@ def called_functions(program: Program) -> tuple[Function, ...]:
 
 
 def _calls(block: Block) -> set[int]:
-    return {node.function for node in walk(block) if isinstance(node, Call)}
+    return {node.function for node in walk(block) if isinstance(node, FunctionCall)}
 
 
 def count_statements(node: Any) -> int:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from vkgroup.programs import nodes
-from vkgroup.programs.generator import Budget, CallableFunction, Dice, Generator, Maker, Scope
+from vkgroup.programs.generator import Budget, CallableFunction, Dice, Maker, ProgramGenerator, Scope
 from vkgroup.programs.glsl import EFFECTS
-from vkgroup.programs.rules import NO_JUMPS, Context
+from vkgroup.programs.rules import NO_JUMPS, StatementContext
 
 LOCAL_SIZES = (
     (7, 13, 1), (64, 1, 1), (32, 1, 1), (5, 5, 5), (128, 1, 1), (37, 1, 1), (8, 12, 1), (61, 2, 1),
@@ -43,14 +43,14 @@ class Observations:
     nesting: int  # largest nesting depth of constructs
     local_size: tuple[int, int, int]  # shape of the workgroups
 
-    def program(self, seed: int, dice: Dice) -> nodes.Program:
+    def program(self, seed: int, dice: Dice) -> nodes.RandomProgram:
         """Make a program."""
         x, y, z = self.local_size
         generator = _Generator(dice, self.promise, self.nesting, x * y * z)
         return generator.finished(seed, self.local_size, GROUPS, generator.main(), elect=self.elect)
 
 
-class _Generator(Generator):
+class _Generator(ProgramGenerator):
     """Generator of one program.
 
     In its contexts `together` means that elections have a known outcome, or that unpredictable constructs
@@ -68,7 +68,7 @@ class _Generator(Generator):
 
     def main(self) -> nodes.Block:
         """Make the body of main: constructs with observations between them, regardless of cost."""
-        scope = Scope(Context(self.promise))
+        scope = Scope(StatementContext(self.promise))
         statements: list[nodes.Statement] = [self.observation(scope)]
         while self.budget.statements > 0 or self.observations < _FEWEST_OBSERVATIONS:
             self.budget.statements -= 1
@@ -128,7 +128,7 @@ class _Generator(Generator):
             (nodes.DataBit(self.dice.below(31)), 1.5),
             (nodes.IndexFrom(self.dice.below(self.invocations)), 2.0),
             (nodes.SubgroupOdd(), 0.7),
-            (nodes.Uniform(self.dice.chance(0.75)), 2.0),
+            (nodes.UniformValue(self.dice.chance(0.75)), 2.0),
         ]
         condition = self.dice.weighted(options)
         loops = sorted(scope.context.loops)
@@ -212,9 +212,10 @@ class _Generator(Generator):
         loops = sorted(scope.context.loops)
         if loops and self.dice.chance(0.3):
             loop = self.dice.choose(loops)
-            first, second = (nodes.Case((value,), self.block(inside, 1)) for value in (1, 2))
+            first, second = (nodes.SwitchCase((value,), self.block(inside, 1)) for value in (1, 2))
             return nodes.Switch(
-                nodes.Counter(loop), (first, second, nodes.Case((), self.block(inside, 1), default=True))
+                nodes.Counter(loop),
+                (first, second, nodes.SwitchCase((), self.block(inside, 1), default=True)),
             )
         if self.dice.chance(0.3):
             return self.uniform_switch(inside)
@@ -228,23 +229,23 @@ class _Generator(Generator):
         kind = self.dice.choose(("single", "single", "merged", "falling", "default"))
         if kind == "single":
             return nodes.Switch(
-                selector, tuple(nodes.Case((value,), self.block(inside, 1)) for value in range(4))
+                selector, tuple(nodes.SwitchCase((value,), self.block(inside, 1)) for value in range(4))
             )
         if kind == "merged":
             return nodes.Switch(
-                selector, tuple(nodes.Case(pair, self.block(mixed)) for pair in ((0, 1), (2, 3)))
+                selector, tuple(nodes.SwitchCase(pair, self.block(mixed)) for pair in ((0, 1), (2, 3)))
             )
         if kind == "falling":
             return nodes.Switch(
                 selector,
                 (
-                    nodes.Case((2,), self.block(inside, 1), falls=True),
-                    nodes.Case((0,), self.block(mixed, 1), falls=self.dice.chance(0.5)),
-                    nodes.Case((3,), self.block(mixed, 1)),
+                    nodes.SwitchCase((2,), self.block(inside, 1), falls=True),
+                    nodes.SwitchCase((0,), self.block(mixed, 1), falls=self.dice.chance(0.5)),
+                    nodes.SwitchCase((3,), self.block(mixed, 1)),
                 ),
             )
-        single = nodes.Case((1,), self.block(inside, 1))
-        return nodes.Switch(selector, (single, nodes.Case((), self.block(mixed, 1), default=True)))
+        single = nodes.SwitchCase((1,), self.block(inside, 1))
+        return nodes.Switch(selector, (single, nodes.SwitchCase((), self.block(mixed, 1), default=True)))
 
     def uniform_switch(self, inside: Scope) -> nodes.Statement:
         """Make a switch in which all invocations take the second case."""
@@ -254,9 +255,9 @@ class _Generator(Generator):
         return nodes.Switch(
             nodes.Fixed(value),
             (
-                nodes.Case((value + 1,), self.block(never, 1)),
-                nodes.Case((value,), self.block(inside), falls=falls),
-                nodes.Case((value + 2,), self.block(inside if falls else never, 1)),
+                nodes.SwitchCase((value + 1,), self.block(never, 1)),
+                nodes.SwitchCase((value,), self.block(inside), falls=falls),
+                nodes.SwitchCase((value + 2,), self.block(inside if falls else never, 1)),
             ),
         )
 
@@ -281,15 +282,15 @@ class _Generator(Generator):
 
     def call(self, scope: Scope) -> nodes.Statement:
         if self.callable_functions(scope) and self.dice.chance(0.5):
-            return nodes.Call(self.choose_function(scope).number)
+            return nodes.FunctionCall(self.choose_function(scope).number)
         before, outer = self.budget.executions, scope.context
         jumps = NO_JUMPS if outer.unpredictable else frozenset({"return"})
-        context = Context(self.promise, outer.together, jumps, unpredictable=outer.unpredictable)
+        context = StatementContext(self.promise, outer.together, jumps, unpredictable=outer.unpredictable)
         inside = Scope(context, scope.depth + 1, scope.weight, in_function=True)
-        function = nodes.Function(len(self.functions), self.block(inside), together=outer.together)
+        function = nodes.ProgramFunction(len(self.functions), self.block(inside), together=outer.together)
         executions = (before - self.budget.executions) / max(scope.weight, 1.0)
         self.functions.append(CallableFunction(function, executions, outer.unpredictable))
-        return nodes.Call(function.number)
+        return nodes.FunctionCall(function.number)
 
     def may_call(self, candidate: CallableFunction, scope: Scope) -> bool:
         context = scope.context

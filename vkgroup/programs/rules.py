@@ -44,7 +44,7 @@ NO_JUMPS: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
-class Context:
+class StatementContext:
     """Properties of the position of a statement."""
 
     promise: nodes.Promise  # of the program
@@ -56,7 +56,7 @@ class Context:
     #: Whether the active invocations depend on elections with unknown outcome.
     unpredictable: bool = False
 
-    def with_jumps(self, *more: str, less: str = "") -> Context:
+    def with_jumps(self, *more: str, less: str = "") -> StatementContext:
         """Return the context with other jumps."""
         return replace(self, jumps=(self.jumps | set(more)) - {less})
 
@@ -76,17 +76,17 @@ class Context:
         computed = nodes.Literal | nodes.Apply | nodes.Compare | nodes.ToWord | nodes.FromWord
         return isinstance(expression, computed) and all(map(self.is_uniform, children(expression)))
 
-    def _divergent(self) -> Context:
+    def _divergent(self) -> StatementContext:
         """Return the context inside a construct that invocations enter on different paths."""
         if self.promise is nodes.Promise.MAXIMAL:
             return self
         return replace(self, together=False, jumps=NO_JUMPS)
 
-    def branch(self, condition: nodes.Expression) -> Context:
+    def branch(self, condition: nodes.Expression) -> StatementContext:
         """Return the context inside a selection."""
         return self if self.is_uniform(condition) else self._divergent()
 
-    def loop(self, loop: nodes.Loop) -> Context:
+    def loop(self, loop: nodes.Loop) -> StatementContext:
         """Return the context inside a loop's body."""
         voted = bool(loop.vote) and self.promise is not nodes.Promise.WORKGROUP
         # The trips are evaluated before each trip, where the loop's own counter is not yet known.
@@ -96,7 +96,7 @@ class Context:
         context = replace(context, loops=context.loops | {loop.number}, uniform_counters=counters)
         return context.with_jumps("break", "continue")
 
-    def case(self, switch: nodes.Switch, index: int) -> Context:
+    def case(self, switch: nodes.Switch, index: int) -> StatementContext:
         """Return the context inside a case of a switch."""
         if self.is_uniform(switch.selector):
             return self.with_jumps("break")
@@ -104,11 +104,11 @@ class Context:
         return context if _has_one_value(switch, index) else replace(context, together=False)
 
 
-def function_context(promise: nodes.Promise, together: bool) -> Context:
+def function_context(promise: nodes.Promise, together: bool) -> StatementContext:
     """Return the context at the start of a function with a result."""
     # Without maximal reconvergence, invocations that returned at different statements stay apart.
     returns = together or promise is nodes.Promise.MAXIMAL
-    return Context(promise, together=together, jumps=frozenset({"return"}) if returns else NO_JUMPS)
+    return StatementContext(promise, together=together, jumps=frozenset({"return"}) if returns else NO_JUMPS)
 
 
 def _has_one_value(switch: nodes.Switch, index: int) -> bool:
@@ -145,35 +145,35 @@ def may_be_undefined(call: nodes.Communicate, subgroup_size: int) -> bool:
 
 def reads_undefined(expression: nodes.Expression) -> bool:
     """Whether an expression reads a variable that may hold an undefined value."""
-    return any(isinstance(node, nodes.Read) and node.variable.undefined for node in walk(expression))
+    return any(isinstance(node, nodes.VariableRead) and node.variable.undefined for node in walk(expression))
 
 
-def value_faults(program: nodes.Program, subgroup_size: int) -> list[str]:
+def value_faults(program: nodes.RandomProgram, subgroup_size: int) -> list[str]:
     """Return the broken rules of a program that records values, on subgroups of at least this size."""
     checker = _ValueChecker(program, subgroup_size)
-    faults = list(checker.block(program.body, Context(program.promise)))
+    faults = list(checker.block(program.body, StatementContext(program.promise)))
     for function in program.functions:
         faults += checker.block(function.body, function_context(program.promise, function.together))
     return faults
 
 
-def observation_faults(program: nodes.Program) -> list[str]:
+def observation_faults(program: nodes.RandomProgram) -> list[str]:
     """Return the broken rules of a program that records observations.
 
     Only rules that the removal of parts of a program can break are checked. Under maximal reconvergence the
     generator puts elections only where the active invocations are known. Removal preserves this, because
     parts move outward and switches keep their labels.
     """
-    return list(_ObservationChecker(program).block(program.body, Context(program.promise)))
+    return list(_ObservationChecker(program).block(program.body, StatementContext(program.promise)))
 
 
 class _Checker:
     """Walks a program with the context of each statement; yields broken rules of structure."""
 
-    def __init__(self, program: nodes.Program) -> None:
+    def __init__(self, program: nodes.RandomProgram) -> None:
         self.functions = {function.number: function for function in program.functions}
 
-    def block(self, block: nodes.Block, context: Context) -> Iterator[str]:
+    def block(self, block: nodes.Block, context: StatementContext) -> Iterator[str]:
         names = [f"trip{s.number}" for s in block if isinstance(s, nodes.Loop)]
         names += [f"step{s.step}" for s in block if isinstance(s, nodes.Operate)]
         if len(names) > len(set(names)):
@@ -181,7 +181,7 @@ class _Checker:
         for statement in block:
             yield from self.statement(statement, context)
 
-    def statement(self, statement: nodes.Statement, context: Context) -> Iterator[str]:
+    def statement(self, statement: nodes.Statement, context: StatementContext) -> Iterator[str]:
         for expression, _ in _expressions(statement):
             for node in walk(expression):
                 if isinstance(node, nodes.Counter | nodes.TripIs) and node.loop not in context.loops:
@@ -196,15 +196,15 @@ class _Checker:
             yield from self._switch(statement, context)
         elif isinstance(statement, nodes.Jump):
             yield from self.jump(statement, context)
-        elif isinstance(statement, nodes.Call):
+        elif isinstance(statement, nodes.FunctionCall):
             yield from self.call(statement, context)
 
-    def selection(self, selection: nodes.If, context: Context) -> Iterator[str]:
+    def selection(self, selection: nodes.If, context: StatementContext) -> Iterator[str]:
         inside = self.inside(selection, context)
         yield from self.block(selection.then, inside)
         yield from self.block(selection.otherwise, inside)
 
-    def loop(self, loop: nodes.Loop, context: Context) -> Iterator[str]:
+    def loop(self, loop: nodes.Loop, context: StatementContext) -> Iterator[str]:
         """Yield the faults of a loop without exit by election."""
         inside = self.inside(loop, context)
         # An invocation that continues before the only exit never ends.
@@ -213,7 +213,7 @@ class _Checker:
         if loop.between is not None:
             yield from self.statement(loop.between, replace(inside, jumps=NO_JUMPS))
 
-    def _switch(self, switch: nodes.Switch, context: Context) -> Iterator[str]:
+    def _switch(self, switch: nodes.Switch, context: StatementContext) -> Iterator[str]:
         labels = [label for case in switch.cases for label in case.labels]
         if len(set(labels)) != len(labels) or sum(case.default for case in switch.cases) > 1:
             yield "a switch has the same label twice"
@@ -226,54 +226,54 @@ class _Checker:
                 yield "a case has no label"
             yield from self.block(case.body, self.inside(switch, context, index))
 
-    def jump(self, jump: nodes.Jump, context: Context) -> Iterator[str]:
+    def jump(self, jump: nodes.Jump, context: StatementContext) -> Iterator[str]:
         if jump.kind not in context.jumps:
             yield f"{jump.kind} leaves a construct that must not be left here"
 
-    def call(self, call: nodes.Call, context: Context) -> Iterator[str]:
+    def call(self, call: nodes.FunctionCall, context: StatementContext) -> Iterator[str]:
         """Yield the faults of a call."""
         raise NotImplementedError
 
     def inside(
-        self, construct: nodes.If | nodes.Loop | nodes.Switch, context: Context, index: int = 0
-    ) -> Context:
+        self, construct: nodes.If | nodes.Loop | nodes.Switch, context: StatementContext, index: int = 0
+    ) -> StatementContext:
         """Return the context inside a construct; of a switch inside the case of this index."""
         raise NotImplementedError
 
 
 class _ValueChecker(_Checker):
-    def __init__(self, program: nodes.Program, subgroup_size: int) -> None:
+    def __init__(self, program: nodes.RandomProgram, subgroup_size: int) -> None:
         super().__init__(program)
         self.subgroup_size = subgroup_size
 
     def inside(
-        self, construct: nodes.If | nodes.Loop | nodes.Switch, context: Context, index: int = 0
-    ) -> Context:
+        self, construct: nodes.If | nodes.Loop | nodes.Switch, context: StatementContext, index: int = 0
+    ) -> StatementContext:
         if isinstance(construct, nodes.If):
             return context.branch(construct.condition)
         return (
             context.loop(construct) if isinstance(construct, nodes.Loop) else context.case(construct, index)
         )
 
-    def statement(self, statement: nodes.Statement, context: Context) -> Iterator[str]:
+    def statement(self, statement: nodes.Statement, context: StatementContext) -> Iterator[str]:
         yield from self._values(statement, context)
         yield from super().statement(statement, context)
 
-    def call(self, call: nodes.Call, context: Context) -> Iterator[str]:
+    def call(self, call: nodes.FunctionCall, context: StatementContext) -> Iterator[str]:
         function = self.functions[call.function]
         if function.together and not context.together:
             yield f"function {call.function} is called where the active invocations are unknown"
         if function.result is not None and function.result.undefined:
             yield "a function returns a value that may be undefined"
 
-    def jump(self, jump: nodes.Jump, context: Context) -> Iterator[str]:
+    def jump(self, jump: nodes.Jump, context: StatementContext) -> Iterator[str]:
         yield from super().jump(jump, context)
         if context.promise is nodes.Promise.MAXIMAL or not context.together or jump.condition is None:
             return
         if not context.is_uniform(jump.condition):
             yield f"{jump.kind} makes invocations diverge that must stay together"
 
-    def _values(self, statement: nodes.Statement, context: Context) -> Iterator[str]:
+    def _values(self, statement: nodes.Statement, context: StatementContext) -> Iterator[str]:
         """Check the expressions of one statement, not those of the statements in it."""
         for expression, defined in _expressions(statement):
             if defined and reads_undefined(expression):
@@ -293,7 +293,7 @@ class _ValueChecker(_Checker):
             if undefined and not statement.target.undefined:
                 yield f"{statement.call.operation} may be undefined, and its target may not"
 
-    def _communicate(self, call: nodes.Communicate, context: Context) -> Iterator[str]:
+    def _communicate(self, call: nodes.Communicate, context: StatementContext) -> Iterator[str]:
         if not context.together:
             yield f"{call.operation} where the active invocations are unknown"
         # These operands must be uniform in a subgroup under any guarantee.
@@ -309,13 +309,13 @@ class _ValueChecker(_Checker):
 
 
 class _ObservationChecker(_Checker):
-    def __init__(self, program: nodes.Program) -> None:
+    def __init__(self, program: nodes.RandomProgram) -> None:
         super().__init__(program)
         self._elections = program.promise is nodes.Promise.MAXIMAL
 
     def inside(
-        self, construct: nodes.If | nodes.Loop | nodes.Switch, context: Context, index: int = 0
-    ) -> Context:
+        self, construct: nodes.If | nodes.Loop | nodes.Switch, context: StatementContext, index: int = 0
+    ) -> StatementContext:
         if isinstance(construct, nodes.Switch):
             return context.with_jumps("break")
         if isinstance(construct, nodes.Loop):
@@ -327,23 +327,23 @@ class _ObservationChecker(_Checker):
             return replace(context, jumps=NO_JUMPS, unpredictable=True)
         return context
 
-    def statement(self, statement: nodes.Statement, context: Context) -> Iterator[str]:
+    def statement(self, statement: nodes.Statement, context: StatementContext) -> Iterator[str]:
         if isinstance(statement, nodes.Observe) and context.unpredictable and not statement.unpredictable:
             yield f"observation {statement.place} is compared where the active invocations are unknown"
         yield from super().statement(statement, context)
 
-    def call(self, call: nodes.Call, context: Context) -> Iterator[str]:
+    def call(self, call: nodes.FunctionCall, context: StatementContext) -> Iterator[str]:
         jumps = NO_JUMPS if context.unpredictable else frozenset({"return"})
-        inside = Context(context.promise, jumps=jumps, unpredictable=context.unpredictable)
+        inside = StatementContext(context.promise, jumps=jumps, unpredictable=context.unpredictable)
         yield from self.block(self.functions[call.function].body, inside)
 
-    def selection(self, selection: nodes.If, context: Context) -> Iterator[str]:
+    def selection(self, selection: nodes.If, context: StatementContext) -> Iterator[str]:
         elects = any(isinstance(node, nodes.Elect) for node in walk(selection.condition))
         if elects and not (self._elections or self.inside(selection, context).unpredictable):
             yield "an election with unknown outcome decides a branch that is compared"
         yield from super().selection(selection, context)
 
-    def loop(self, loop: nodes.Loop, context: Context) -> Iterator[str]:
+    def loop(self, loop: nodes.Loop, context: StatementContext) -> Iterator[str]:
         if loop.form != "elect":
             yield from super().loop(loop, context)
             return
@@ -378,7 +378,7 @@ def _expressions(statement: nodes.Statement) -> Iterator[tuple[nodes.Expression,
         for argument in statement.call.arguments[1:]:
             yield argument, True
     else:
-        needs_definition = not isinstance(statement, nodes.Record)
+        needs_definition = not isinstance(statement, nodes.RecordStatement)
         for child in children(statement):
             if isinstance(child, nodes.Expression):
                 yield child, needs_definition

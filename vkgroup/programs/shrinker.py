@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import Any
 
 from vkgroup.programs import nodes
-from vkgroup.programs.nodes import Program, called_functions, count_statements, nodes_of, type_of, walk
+from vkgroup.programs.nodes import RandomProgram, called_functions, count_statements, nodes_of, type_of, walk
 from vkgroup.programs.rules import ANY_ACTIVE
 from vkgroup.spec.types import TYPES
 
@@ -24,12 +24,12 @@ Change = Callable[[nodes.Statement], Iterator[nodes.Block]]
 """Yields blocks that may replace a statement."""
 
 
-def weight(program: nodes.Program) -> tuple[int, ...]:
+def weight(program: nodes.RandomProgram) -> tuple[int, ...]:
     """Return the size of a program as a tuple for comparison; smaller is better."""
     parts = list(nodes_of(program))
     loops = [node for node in parts if isinstance(node, nodes.Loop)]
     unusual = sum((loop.form != "for") + 2 * bool(loop.vote) + (loop.limit or 0) for loop in loops)
-    unusual += sum(isinstance(node, nodes.Case) and node.falls for node in parts)
+    unusual += sum(isinstance(node, nodes.SwitchCase) and node.falls for node in parts)
     decisions = [node for node in parts if isinstance(node, nodes.Condition | nodes.Number)]
     varying = sum(not _is_constant(decision) for decision in decisions)
     return (
@@ -42,7 +42,7 @@ def weight(program: nodes.Program) -> tuple[int, ...]:
     )
 
 
-def structural(program: nodes.Program) -> Iterator[nodes.Program]:
+def structural(program: nodes.RandomProgram) -> Iterator[nodes.RandomProgram]:
     """Yield programs with a smaller dispatch, fewer statements or simpler ones."""
     yield replace(program, groups=1)
     yield from (replace(program, local_size=(x, 1, 1)) for x in LOCAL_SIZES)
@@ -50,12 +50,14 @@ def structural(program: nodes.Program) -> Iterator[nodes.Program]:
     yield from _changed(program, partial(_alternatives, functions=functions), removals=True)
 
 
-def expressional(program: nodes.Program) -> Iterator[nodes.Program]:
+def expressional(program: nodes.RandomProgram) -> Iterator[nodes.RandomProgram]:
     """Yield programs with one simpler expression."""
     yield from _changed(program, _simpler_expressions, removals=False)
 
 
-def _changed(program: nodes.Program, change: Change, *, removals: bool) -> Iterator[nodes.Program]:
+def _changed(
+    program: nodes.RandomProgram, change: Change, *, removals: bool
+) -> Iterator[nodes.RandomProgram]:
     """Yield programs with one statement changed and without functions that are no longer called."""
     for block in _blocks(program.body, change, removals):
         yield _pruned(replace(program, body=block))
@@ -67,7 +69,7 @@ def _changed(program: nodes.Program, change: Change, *, removals: bool) -> Itera
             yield _pruned(replace(program, functions=functions))
 
 
-def _pruned(program: nodes.Program) -> nodes.Program:
+def _pruned(program: nodes.RandomProgram) -> nodes.RandomProgram:
     """Return a program without the functions that are not called."""
     return replace(program, functions=called_functions(program))
 
@@ -93,7 +95,7 @@ def _nested(node: Any, change: Change, removals: bool) -> Iterator[Any]:
         value = getattr(node, field.name)
         if not isinstance(value, tuple) or not value:
             continue
-        if isinstance(value[0], nodes.Case):
+        if isinstance(value[0], nodes.SwitchCase):
             for at, case in enumerate(value):
                 for changed in _nested(case, change, removals):
                     yield replace(node, **{field.name: (*value[:at], changed, *value[at + 1 :])})
@@ -105,7 +107,9 @@ def _nested(node: Any, change: Change, removals: bool) -> Iterator[Any]:
 # Simpler statements
 
 
-def _alternatives(statement: nodes.Statement, functions: dict[int, nodes.Function]) -> Iterator[nodes.Block]:
+def _alternatives(
+    statement: nodes.Statement, functions: dict[int, nodes.ProgramFunction]
+) -> Iterator[nodes.Block]:
     """Yield simpler blocks that may replace a statement."""
     if isinstance(statement, nodes.If):
         yield from (statement.then, statement.otherwise, statement.then + statement.otherwise)
@@ -122,11 +126,11 @@ def _alternatives(statement: nodes.Statement, functions: dict[int, nodes.Functio
             yield (replace(statement, target=None),)
     elif isinstance(statement, nodes.Jump) and statement.condition is not None:
         yield (replace(statement, condition=None),)
-    elif isinstance(statement, nodes.Call):
+    elif isinstance(statement, nodes.FunctionCall):
         yield from _inlined(statement, functions[statement.function])
 
 
-def _inlined(call: nodes.Call, function: nodes.Function) -> Iterator[nodes.Block]:
+def _inlined(call: nodes.FunctionCall, function: nodes.ProgramFunction) -> Iterator[nodes.Block]:
     """Yield the body of a function in place of a call."""
     if function.result is None or call.target is None:
         yield function.body
@@ -134,7 +138,7 @@ def _inlined(call: nodes.Call, function: nodes.Function) -> Iterator[nodes.Block
         return
     given = tuple(nodes.Set(p, a) for p, a in zip(function.parameters, call.arguments, strict=True))
     body = _without_jumps(function.body, ("return",))
-    yield (*given, *body, nodes.Set(call.target, nodes.Read(function.result)))
+    yield (*given, *body, nodes.Set(call.target, nodes.VariableRead(function.result)))
 
 
 def _simpler_loops(loop: nodes.Loop) -> Iterator[nodes.Block]:
@@ -216,7 +220,7 @@ def _simpler_expressions(statement: nodes.Statement) -> Iterator[nodes.Block]:
                 yield from (_with(statement, field.name, nodes.Fixed(value)) for value in range(3))
         elif isinstance(held, nodes.Expression):
             yield from (_with(statement, field.name, new) for new in _simpler_values(held))
-        elif isinstance(statement, nodes.Call) and field.name == "arguments":
+        elif isinstance(statement, nodes.FunctionCall) and field.name == "arguments":
             for new in _simpler_arguments(held):
                 yield (replace(statement, arguments=new),)
 
@@ -232,9 +236,9 @@ def _of_observations(statement: nodes.Loop | nodes.Switch) -> bool:
 
 def simpler_conditions(condition: nodes.Condition) -> Iterator[nodes.Condition]:
     """Yield simpler conditions that the simulator can evaluate."""
-    if isinstance(condition, nodes.Uniform):
+    if isinstance(condition, nodes.UniformValue):
         return
-    yield from (nodes.Uniform(True), nodes.Uniform(False))
+    yield from (nodes.UniformValue(True), nodes.UniformValue(False))
     if isinstance(condition, nodes.Not | nodes.Vote):
         yield condition.condition
         for inner in simpler_conditions(condition.condition):
@@ -243,7 +247,7 @@ def simpler_conditions(condition: nodes.Condition) -> Iterator[nodes.Condition]:
 
 def _is_constant(decision: nodes.Expression) -> bool:
     """Whether a condition or number is a constant read from memory, which has no simpler form."""
-    return isinstance(decision, nodes.Uniform | nodes.Fixed)
+    return isinstance(decision, nodes.UniformValue | nodes.Fixed)
 
 
 def _simpler_values(e: Any) -> Iterator[Any]:
@@ -272,20 +276,25 @@ def _simpler_arguments(arguments: tuple[nodes.Expression, ...]) -> Iterator[tupl
 
 # Search
 
-Predicate = Callable[[Program], bool]
+Predicate = Callable[[RandomProgram], bool]
 
 
 @dataclass(frozen=True)
 class Shrunk:
     """Result of shrinking."""
 
-    program: Program  # the smallest program that fails
+    program: RandomProgram  # the smallest program that fails
     path: tuple[int, ...]  # number of the variant taken in each step, for `replay`
     done: bool  # whether no smaller variant fails; False if the time or the number of attempts was exhausted
 
 
 def shrink(
-    program: Program, fails: Predicate, allowed: Predicate, *, seconds: float, attempts: int | None = None
+    program: RandomProgram,
+    fails: Predicate,
+    allowed: Predicate,
+    *,
+    seconds: float,
+    attempts: int | None = None,
 ) -> Shrunk:
     """Return a smaller program that fails as well, or the program itself.
 
@@ -293,7 +302,7 @@ def shrink(
     """
     deadline = time.monotonic() + seconds
     path: tuple[int, ...] = ()
-    asked: set[Program] = {program}
+    asked: set[RandomProgram] = {program}
     while True:
         for number, candidate in _smaller(program):
             if candidate in asked or not allowed(candidate):
@@ -308,7 +317,7 @@ def shrink(
             return Shrunk(program, path, True)
 
 
-def _smaller(program: Program) -> Iterator[tuple[int, Program]]:
+def _smaller(program: RandomProgram) -> Iterator[tuple[int, RandomProgram]]:
     """Yield the smaller variants and their numbers, structural ones first, then by size."""
     limit, first = weight(program), 0
     for group in (structural, expressional):
@@ -319,7 +328,7 @@ def _smaller(program: Program) -> Iterator[tuple[int, Program]]:
                 yield number, variant
 
 
-def replay(program: Program, path: Sequence[int], allowed: Predicate) -> Program:
+def replay(program: RandomProgram, path: Sequence[int], allowed: Predicate) -> RandomProgram:
     """Return the result of shrinking a program by the steps of `Shrunk.path`.
 
     Raise ValueError if the path belongs to another program, or to another version of vkgroup.
@@ -333,6 +342,6 @@ def replay(program: Program, path: Sequence[int], allowed: Predicate) -> Program
     return program
 
 
-def digest(program: Program) -> str:
+def digest(program: RandomProgram) -> str:
     """Return a text that identifies a program, the same in every process."""
     return sha256(repr(program).encode()).hexdigest()[:16]

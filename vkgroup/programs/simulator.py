@@ -89,7 +89,7 @@ def to_flags(sets: list[int], bits: int) -> Flags:
 
 
 @dataclass(frozen=True)
-class Layout:
+class LaneLayout:
     """Subgroup and lane of each invocation."""
 
     size: int  # subgroup size
@@ -148,10 +148,10 @@ class Layout:
         return self.set_of(np.ones(len(self.lane), np.bool_))
 
 
-def linear(size: int, local: int, data: Words) -> Layout:
+def linear(size: int, local: int, data: Words) -> LaneLayout:
     """Return the layout of most devices: subgroups of consecutive invocations."""
     index = np.arange(len(data)) % local
-    return Layout(size, local, index // size, index % size, data)
+    return LaneLayout(size, local, index // size, index % size, data)
 
 
 # Simulation
@@ -161,7 +161,7 @@ Parts = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ObservationEvent:
     """One execution of an observation."""
 
     place: int  # number of the observation
@@ -195,20 +195,20 @@ class _Target:
 class Simulator:
     """Simulation of one program that records observations, with a subgroup and lane for each invocation."""
 
-    def __init__(self, program: nodes.Program, layout: Layout) -> None:
+    def __init__(self, program: nodes.RandomProgram, layout: LaneLayout) -> None:
         self.program, self.layout = program, layout
         self._functions = {function.number: function.body for function in program.functions}
         whole_workgroups = program.promise is nodes.Promise.WORKGROUP
         self._fields = layout.whole_workgroups if whole_workgroups else layout.subgroups
         self._maximal = program.promise is nodes.Promise.MAXIMAL
-        self._events: list[Event] = []
+        self._events: list[ObservationEvent] = []
         self._targets: list[_Target] = []
         self._returned = _Path()
         self._parts: Parts = ()
         self._counters: dict[int, int] = {}
         self._known: dict[object, int] = {}
 
-    def run(self) -> list[Event]:
+    def run(self) -> list[ObservationEvent]:
         """Return every execution of an observation; each invocation executes them in this order."""
         all_invocations = self.layout.all_invocations
         self._block(self.program.body, _Path(all_invocations, all_invocations))
@@ -247,7 +247,7 @@ class Simulator:
             return layout.set_of(np.arange(len(layout.lane)) % layout.local >= condition.index)
         if isinstance(condition, nodes.SubgroupOdd):
             return layout.set_of(layout.subgroup % 2 == 1)
-        assert isinstance(condition, nodes.Uniform)
+        assert isinstance(condition, nodes.UniformValue)
         return -1 if condition.value else 0
 
     def _lanes(self, holds: Callable[[int], bool], key: object) -> int:
@@ -318,7 +318,7 @@ class Simulator:
             return self._jump(statement.kind, path)
         elif isinstance(statement, nodes.Switch):
             return self._switch(statement, path)
-        elif isinstance(statement, nodes.Call):
+        elif isinstance(statement, nodes.FunctionCall):
             return self._call(statement, path)
         else:
             assert isinstance(statement, nodes.Effect)
@@ -329,7 +329,9 @@ class Simulator:
             return
         certain = path.members if self._maximal else path.whole
         parts = tuple(part & path.members for part in self._parts if part & path.members)
-        self._events.append(Event(statement.place, path.members, certain, parts if len(parts) > 1 else ()))
+        self._events.append(
+            ObservationEvent(statement.place, path.members, certain, parts if len(parts) > 1 else ())
+        )
 
     def _merge(self, entered: _Path, arriving: int) -> _Path:
         """Return the path after a merge block: whole groups that arrive with all members stay whole."""
@@ -442,7 +444,7 @@ class Simulator:
         self._targets.pop()
         return self._merge(entered, arriving | falling.members | target.broken.members)
 
-    def _call(self, call: nodes.Call, path: _Path) -> _Path:
+    def _call(self, call: nodes.FunctionCall, path: _Path) -> _Path:
         outer_returned, outer_targets = self._returned, self._targets
         self._returned, self._targets = _Path(), []
         path = self._block(self._functions[call.function], path)

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from vkgroup.programs import nodes
-from vkgroup.programs.expressions import Expressions, Vocabulary, word
-from vkgroup.programs.generator import Budget, CallableFunction, Dice, Generator, Maker, Scope
+from vkgroup.programs.expressions import ExpressionGenerator, Vocabulary, word
+from vkgroup.programs.generator import Budget, CallableFunction, Dice, Maker, ProgramGenerator, Scope
 from vkgroup.programs.nodes import type_of
-from vkgroup.programs.rules import Context, function_context, may_be_undefined
+from vkgroup.programs.rules import StatementContext, function_context, may_be_undefined
 from vkgroup.spec.operations import OPERATIONS
 from vkgroup.spec.types import TYPES
 
@@ -38,14 +38,14 @@ class Values:
     statements: int = 24  # approximate number of statements, without functions
     local_sizes: tuple[tuple[int, int, int], ...] = LOCAL_SIZES  # shapes of workgroups to choose from
 
-    def program(self, seed: int, dice: Dice) -> nodes.Program:
+    def program(self, seed: int, dice: Dice) -> nodes.RandomProgram:
         """Make a program."""
         types, uses = _choose_uses(dice, self.vocabulary)
-        variables = [nodes.Variable(f"{type_}_{letter}", type_) for type_ in types for letter in "ab"]
+        variables = [nodes.PrivateVariable(f"{type_}_{letter}", type_) for type_ in types for letter in "ab"]
         if self.vocabulary.undefined:
             results = {OPERATIONS[name].result_type(TYPES[type_]) for name, type_ in uses}
             names = sorted({type_.name for type_ in results if type_ is not None and type_.name in types})
-            variables += [nodes.Variable(f"{name}_soft", name, undefined=True) for name in names]
+            variables += [nodes.PrivateVariable(f"{name}_soft", name, undefined=True) for name in names]
         generator = _Generator(dice, self, types, uses, tuple(variables))
         for number in range(1, dice.between(0, 2) + 1):
             generator.function(number)
@@ -53,7 +53,7 @@ class Values:
         return generator.finished(seed, dice.choose(self.local_sizes), dice.between(1, 3), body)
 
 
-class _Generator(Generator):
+class _Generator(ProgramGenerator):
     """Generator of one program."""
 
     def __init__(
@@ -62,11 +62,11 @@ class _Generator(Generator):
         profile: Values,
         types: tuple[str, ...],
         uses: tuple[tuple[str, str], ...],
-        variables: tuple[nodes.Variable, ...],
+        variables: tuple[nodes.PrivateVariable, ...],
     ) -> None:
         super().__init__(dice, profile.promise, Budget(profile.statements, MOST_EXECUTIONS))
         self.vocabulary, self.types, self.uses = profile.vocabulary, types, uses
-        self.expressions = Expressions(dice, profile.vocabulary, variables)
+        self.expressions = ExpressionGenerator(dice, profile.vocabulary, variables)
         self.steps = 0
 
     def block(self, scope: Scope, longest: int) -> nodes.Block:
@@ -102,7 +102,7 @@ class _Generator(Generator):
     def record(self, scope: Scope) -> nodes.Statement:
         self.steps += 1
         type_ = self.dice.choose([v.type for v in self.expressions.variables])
-        return nodes.Record(self.steps, self.expressions.value(type_, scope.context, depth=1))
+        return nodes.RecordStatement(self.steps, self.expressions.value(type_, scope.context, depth=1))
 
     def operate(self, scope: Scope) -> nodes.Statement:
         self.steps += 1
@@ -129,7 +129,7 @@ class _Generator(Generator):
         arguments = tuple(self.expressions.value(p.type, scope.context) for p in function.parameters)
         assert function.result is not None
         target = self.expressions.variable(function.result.type, False)
-        return nodes.Call(function.number, arguments, target)
+        return nodes.FunctionCall(function.number, arguments, target)
 
     def jump(self, scope: Scope) -> nodes.Statement:
         kind = self.dice.choose(self.allowed_jumps(scope))
@@ -178,7 +178,7 @@ class _Generator(Generator):
         modulus = self.dice.between(2, 4)
         divergent = self._may_diverge(scope) or self.dice.chance(0.4)
         selector = self.expressions.word(scope.context, divergent=divergent)
-        cases: list[nodes.Case] = []
+        cases: list[nodes.SwitchCase] = []
         left = list(range(modulus))
         while left:
             count = 2 if len(left) > 1 and self.dice.chance(0.2) else 1
@@ -186,7 +186,7 @@ class _Generator(Generator):
             falls = bool(left) and self.dice.chance(0.25)
             # The last label may be the default: only one value reaches it too.
             default = not left and self.dice.chance(0.5)
-            cases.append(nodes.Case(() if default and count == 1 else labels, (), default, falls))
+            cases.append(nodes.SwitchCase(() if default and count == 1 else labels, (), default, falls))
         switch = nodes.Switch(selector, tuple(cases), modulus)
         for index, case in enumerate(cases):
             inside = scope.inside(scope.context.case(switch, index))
@@ -200,32 +200,36 @@ class _Generator(Generator):
         communicates = self.dice.chance(0.75)
         result = self.dice.choose(self.types)
         parameters = (
-            nodes.Variable("given", "uint"),
-            *(nodes.Variable(f"given_{type_}", type_) for type_ in self.types if self.dice.chance(0.4)),
+            nodes.PrivateVariable("given", "uint"),
+            *(
+                nodes.PrivateVariable(f"given_{type_}", type_)
+                for type_ in self.types
+                if self.dice.chance(0.4)
+            ),
         )
-        locals_ = tuple(nodes.Variable(f"local_{type_}", type_) for type_ in self.types)
+        locals_ = tuple(nodes.PrivateVariable(f"local_{type_}", type_) for type_ in self.types)
         outer, budget = self.expressions, self.budget
-        self.expressions = Expressions(self.dice, self.vocabulary, parameters + locals_)
+        self.expressions = ExpressionGenerator(self.dice, self.vocabulary, parameters + locals_)
         self.budget = Budget(6, MOST_EXECUTIONS // 8)
         context = function_context(self.promise, communicates)
         body = self.block(Scope(context, 1, in_function=True, result=result), 4)
         spent = MOST_EXECUTIONS // 8 - self.budget.executions
         self.expressions, self.budget = outer, budget
-        function = nodes.Function(
-            number, body, parameters, nodes.Variable(f"local_{result}", result), communicates
+        function = nodes.ProgramFunction(
+            number, body, parameters, nodes.PrivateVariable(f"local_{result}", result), communicates
         )
         self.functions.append(CallableFunction(function, max(spent, 1)))
 
     def main(self) -> nodes.Block:
         """Make the body of main; it ends with a record of every variable."""
-        scope = Scope(Context(self.promise))
+        scope = Scope(StatementContext(self.promise))
         statements: list[nodes.Statement] = []
         while self.budget.statements > 0:
             self.budget.statements -= 1
             statements.append(self.statement(scope))
         for variable in self.expressions.variables:
             self.steps += 1
-            statements.append(nodes.Record(self.steps, nodes.Read(variable)))
+            statements.append(nodes.RecordStatement(self.steps, nodes.VariableRead(variable)))
         return tuple(statements)
 
 

@@ -164,7 +164,7 @@ def format_result(result: Result) -> str:
     return json.dumps(result.to_json(), ensure_ascii=False) + "\n"
 
 
-class Kind(StrEnum):
+class RunKind(StrEnum):
     """The command that executed a run."""
 
     CONFORM = "conform"
@@ -194,7 +194,7 @@ class RunInfo:
     """
 
     id: str
-    kind: Kind
+    kind: RunKind
     device: str
     driver: str
     vkgroup: str

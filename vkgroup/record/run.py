@@ -19,10 +19,10 @@ from vkgroup.record.causes.grouping import RuleOf
 from vkgroup.record.failed_batches import failed_batches
 from vkgroup.record.record import (
     AGAINST_THE_DEVICE,
-    Kind,
     Result,
     ResultList,
     RunInfo,
+    RunKind,
     RunRecord,
     Status,
     possible_statuses,
@@ -82,7 +82,7 @@ class Run(RunRecord):
     ) -> None:
         info = RunInfo(
             id="",
-            kind=Kind.CONFORM,
+            kind=RunKind.CONFORM,
             device=capabilities.name,
             driver=f"{capabilities.driver_name} {capabilities.driver_info}".strip(),
             vkgroup=version("vkgroup"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class EventCause:
     """Why a value is undefined, or depends on the order of atomics.
 
     Attributes
@@ -82,5 +82,5 @@ class Event:
     other_invocation: Invocation | None = None
     memory: str = ""
     offset: int = -1
-    cause: Cause | None = None
+    cause: EventCause | None = None
     count: int = 1

@@ -13,7 +13,7 @@ from vkgroup.base.errors import InvalidDispatch, InvalidModule, Unsupported
 from vkgroup.base.workgroups import padded_counts
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, execute
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.spirv import Binding, Module
 
@@ -102,7 +102,7 @@ def run(
     declared = {(binding.set, binding.binding): binding for binding in module.reflection.bindings}
     _require_buffers(declared, arrays)
     _require_push(module, push)
-    program = Program(module, entry_point, specialization)
+    program = ExecutableShader(module, entry_point, specialization)
     bound = {
         place: [_bound(array, declared[place]) for array in (value if isinstance(value, list) else [value])]
         for place, value in arrays.items()

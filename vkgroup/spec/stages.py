@@ -13,7 +13,7 @@ from typing import Any
 from vkgroup.spec import registry
 
 
-class Pipeline(Enum):
+class PipelineKind(Enum):
     """The kind of pipeline that a stage is part of."""
 
     COMPUTE = "compute"
@@ -32,7 +32,7 @@ class Stage:
     suffix: str  # the suffix of GLSL files, without the dot
     glslang: int  # its number in `glslang_stage_t`
     shaderc: int  # its number in `shaderc_shader_kind`
-    pipelines: tuple[Pipeline, ...]  # the kinds of pipeline that have it; fragment shaders are in two
+    pipelines: tuple[PipelineKind, ...]  # the kinds of pipeline that have it; fragment shaders are in two
     since: tuple[int, int] = (1, 0)  # the SPIR-V version that its extension needs
     features: tuple[str, ...] = ()  # Vulkan features that it needs, in addition to `store_feature`
     #: The Vulkan feature that lets it write to buffers and images; "" if it needs none.
@@ -46,7 +46,7 @@ _PRIMITIVE_STORES = "vertexPipelineStoresAndAtomics"
 _POINT_SIZE = "shaderTessellationAndGeometryPointSize"
 
 
-def _stage(name: str, suffix: str, shaderc: int, *pipelines: Pipeline, **columns: Any) -> Stage:
+def _stage(name: str, suffix: str, shaderc: int, *pipelines: PipelineKind, **columns: Any) -> Stage:
     """Return the row of a stage in the registry files."""
     bit, glslang, models = registry.STAGES[name]
     return Stage(name, bit, models, suffix, glslang, shaderc, pipelines, **columns)
@@ -54,17 +54,17 @@ def _stage(name: str, suffix: str, shaderc: int, *pipelines: Pipeline, **columns
 
 def _primitive(name: str, suffix: str, shaderc: int, khronos: str, *features: str) -> Stage:
     columns = {"features": features, "store_feature": _PRIMITIVE_STORES, "khronos": khronos}
-    return _stage(name, suffix, shaderc, Pipeline.PRIMITIVES, **columns)
+    return _stage(name, suffix, shaderc, PipelineKind.PRIMITIVES, **columns)
 
 
 def _mesh(name: str, shaderc: int, *features: str) -> Stage:
     columns = {"features": features, "workgroups": True, "khronos": name}
-    return _stage(name, name, shaderc, Pipeline.MESHES, since=(1, 4), **columns)
+    return _stage(name, name, shaderc, PipelineKind.MESHES, since=(1, 4), **columns)
 
 
 def _ray(name: str, suffix: str, shaderc: int) -> Stage:
     features = ("rayTracingPipeline", "accelerationStructure")
-    return _stage(name, suffix, shaderc, Pipeline.RAYS, since=(1, 4), features=features)
+    return _stage(name, suffix, shaderc, PipelineKind.RAYS, since=(1, 4), features=features)
 
 
 STAGES: tuple[Stage, ...] = (
@@ -76,13 +76,13 @@ STAGES: tuple[Stage, ...] = (
         "fragment",
         "frag",
         1,
-        Pipeline.PRIMITIVES,
-        Pipeline.MESHES,
+        PipelineKind.PRIMITIVES,
+        PipelineKind.MESHES,
         store_feature="fragmentStoresAndAtomics",
         quads=True,
         khronos="fragment",
     ),
-    _stage("compute", "comp", 2, Pipeline.COMPUTE, workgroups=True, quads=True),
+    _stage("compute", "comp", 2, PipelineKind.COMPUTE, workgroups=True, quads=True),
     _mesh("task", 26, "taskShader", "meshShader"),
     _mesh("mesh", 27, "meshShader"),
     _ray("raygen", "rgen", 14),
@@ -104,15 +104,15 @@ STAGE_BITS: dict[str, int] = {stage.name: stage.bit for stage in STAGES}
 """Bits of `VkShaderStageFlagBits` by the stage's name."""
 
 
-def stages_of(pipeline: Pipeline) -> tuple[str, ...]:
+def stages_of(pipeline: PipelineKind) -> tuple[str, ...]:
     """Return the names of the stages of a kind of pipeline."""
     return tuple(stage.name for stage in STAGES if pipeline in stage.pipelines)
 
 
-PRIMITIVE_STAGES = stages_of(Pipeline.PRIMITIVES)
+PRIMITIVE_STAGES = stages_of(PipelineKind.PRIMITIVES)
 """Stages of a pipeline that begins with a vertex shader."""
 
-RAY_STAGES = stages_of(Pipeline.RAYS)
+RAY_STAGES = stages_of(PipelineKind.RAYS)
 """Stages of ray tracing."""
 
 WORKGROUP_STAGES = tuple(stage.name for stage in STAGES if stage.workgroups)

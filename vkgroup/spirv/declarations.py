@@ -32,11 +32,11 @@ from vkgroup.spirv.types import (
     CooperativeMatrixType,
     ImageType,
     MatrixType,
-    Member,
     OpaqueType,
     PointerType,
     SampledImageType,
     ScalarType,
+    StructMember,
     StructType,
     Type,
     VectorType,
@@ -60,7 +60,7 @@ class EntryPointDeclaration:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class ModuleVariable:
     """A variable of the module's global scope."""
 
     id: int
@@ -98,7 +98,7 @@ class Declarations:
         self.types: dict[int, Type] = {}
         self.constants: dict[int, Constant] = {}
         self.specialization_constants: list[SpecializationConstant] = []
-        self.variables: list[Variable] = []
+        self.variables: list[ModuleVariable] = []
         self.layouts = LayoutChecker()
         self._position = 0
 
@@ -288,11 +288,11 @@ class Declarations:
         _ = structure.size
         return structure
 
-    def _member(self, structure: int, index: int, kind: Type) -> Member:
+    def _member(self, structure: int, index: int, kind: Type) -> StructMember:
         decorations = self.member_decorations.get((structure, index), {})
         is_matrix = isinstance(innermost(kind), MatrixType)
         offset, stride = decorations.get("Offset"), decorations.get("MatrixStride")
-        return Member(
+        return StructMember(
             name=self.member_names.get((structure, index), ""),
             type=kind,
             offset=offset[0] if offset else None,
@@ -370,7 +370,7 @@ class Declarations:
         if not isinstance(pointer, PointerType) or pointer.pointee is None:
             raise InvalidModule(f"the type of variable %{words[1]} is not a pointer to a declared type")
         storage = self._enumerant("StorageClass", words[2])
-        self.variables.append(Variable(words[1], storage, pointer.pointee))
+        self.variables.append(ModuleVariable(words[1], storage, pointer.pointee))
 
 
 _ANNOTATIONS = (

@@ -118,7 +118,7 @@ def _ids(module: Binary, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class TraceInstruction:
     """An instruction that traces rays. Operands that are computed at run time are None."""
 
     structure: tuple[int, int] | None  # set and binding of the acceleration structure
@@ -130,7 +130,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallableExecution:
     """An instruction that executes a callable shader. Operands that are computed at run time are None."""
 
     index: Constant | None  # of its record in the shader binding table
@@ -142,8 +142,8 @@ class RayInterface:
     """Ray-tracing instructions and data of a stage."""
 
     # `traces`, `calls`: its instructions, including those in branches never taken
-    traces: tuple[Trace, ...] = ()
-    calls: tuple[Call, ...] = ()
+    traces: tuple[TraceInstruction, ...] = ()
+    calls: tuple[CallableExecution, ...] = ()
     # `payload`, `callable_data`: types of its incoming data (``rayPayloadInEXT``, ``callableDataInEXT``);
     # None where it declares none
     payload: Type | None = None
@@ -184,7 +184,7 @@ def find_rays(module: Binary, declared: Declarations) -> RayInterface:
     return RayInterface(
         tuple(_trace(declared, words, types, module) for words in _instructions(module, "OpTraceRayKHR")),
         tuple(
-            Call(declared.constants.get(words[1]), types.get(words[2]))
+            CallableExecution(declared.constants.get(words[1]), types.get(words[2]))
             for words in _instructions(module, "OpExecuteCallableKHR")
         ),
         by_storage.get("IncomingRayPayloadKHR"),
@@ -213,14 +213,16 @@ def _instructions(module: Binary, name: str) -> list[list[int]]:
     return instructions
 
 
-def _trace(declared: Declarations, words: list[int], types: dict[int, Type], module: Binary) -> Trace:
+def _trace(
+    declared: Declarations, words: list[int], types: dict[int, Type], module: Binary
+) -> TraceInstruction:
     """Read an OpTraceRayKHR: structure, flags, mask, three indices, the ray in four words, the payload."""
     _, structure, _, _, offset, stride, miss, _, _, _, _, payload = words[:12]
     binding = declared.decoration(variable := _loaded(module, structure), "Binding")
     structure_binding = (
         None if binding is None else (declared.decoration(variable, "DescriptorSet") or 0, binding)
     )
-    return Trace(
+    return TraceInstruction(
         structure_binding,
         declared.constants.get(offset),
         declared.constants.get(stride),
@@ -237,7 +239,7 @@ def _loaded(module: Binary, value: int) -> int:
     return int(module.words[matching[0] + 3]) if matching.size else 0
 
 
-class Access(NamedTuple):
+class VariableAccess(NamedTuple):
     """Ids of the variables that a module reads, and of those that it writes."""
 
     read: frozenset[int]
@@ -329,7 +331,7 @@ class _Body(NamedTuple):
         return values
 
 
-def find_access(module: Binary, variables: frozenset[int]) -> Access:
+def find_access(module: Binary, variables: frozenset[int]) -> VariableAccess:
     """Return which of `variables` (result ids) the module's functions read and write."""
     starts = module.instruction_starts
     first = module.words[starts].astype(np.int64)
@@ -343,7 +345,7 @@ def find_access(module: Binary, variables: frozenset[int]) -> Access:
         pointers = body.operand(role[body.opcodes].astype(np.int64), wanted)
         return frozenset(np.unique(root[pointers]).tolist()) | unfollowed
 
-    return Access(
+    return VariableAccess(
         # A load of a storage image's handle does not read the image.
         read=variables & through(roles.read, ~storage_images),
         written=variables & through(roles.written, np.ones(len(starts), np.bool_)),

@@ -9,7 +9,7 @@ from vkgroup.base.errors import InvalidModule
 from vkgroup.spec.stages import EXECUTION_MODELS
 from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import Constant, Value
-from vkgroup.spirv.declarations import Declarations, Decorations, EntryPointDeclaration, Variable
+from vkgroup.spirv.declarations import Declarations, Decorations, EntryPointDeclaration, ModuleVariable
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.types import (
     ArrayType,
@@ -59,7 +59,7 @@ class StageVariable:
 
 
 @dataclass(frozen=True, slots=True)
-class Interface:
+class ModuleInterface:
     """Inputs and outputs of a stage."""
 
     # `inputs`, `outputs`: by location and component
@@ -82,7 +82,7 @@ _BY_VERTEX = frozenset(
 """Stages and storage classes whose variables have an element for each vertex (Vulkan 1.4, 15.1.2)."""
 
 
-def interface_of(declared: Declarations, entry: EntryPointDeclaration) -> Interface:
+def interface_of(declared: Declarations, entry: EntryPointDeclaration) -> ModuleInterface:
     """Return the inputs and outputs that an entry point names."""
     named = frozenset(entry.interface)
     variables: dict[str, list[StageVariable]] = {"Input": [], "Output": []}
@@ -96,10 +96,10 @@ def interface_of(declared: Declarations, entry: EntryPointDeclaration) -> Interf
         tuple(sorted(located, key=lambda item: (item.location, item.component, item.index)))
         for located in variables.values()
     )
-    return Interface(inputs, outputs, frozenset(built_ins["Input"]), frozenset(built_ins["Output"]))
+    return ModuleInterface(inputs, outputs, frozenset(built_ins["Input"]), frozenset(built_ins["Output"]))
 
 
-def _located(declared: Declarations, variable: Variable, by_vertex: bool) -> Iterator[StageVariable]:
+def _located(declared: Declarations, variable: ModuleVariable, by_vertex: bool) -> Iterator[StageVariable]:
     decorations = declared.decorations.get(variable.id, {})
     block = innermost(variable.type)
     if not isinstance(block, StructType):
@@ -148,7 +148,7 @@ def location_count(kind: Type) -> int:
     return 1
 
 
-def built_ins_of(declared: Declarations, variable: Variable) -> dict[int | None, str]:
+def built_ins_of(declared: Declarations, variable: ModuleVariable) -> dict[int | None, str]:
     """Return the built-in of a variable (key None), and of the members of its block by index."""
     decorations: dict[int | None, Decorations] = {None: declared.decorations.get(variable.id, {})}
     block = innermost(variable.type)
@@ -223,7 +223,7 @@ class EntryPoint:
     # literals (or ids) of each mode by SPIR-V's name, for example ``{"LocalSize": (64, 1, 1),
     # "MaximallyReconvergesKHR": ()}``
     execution_modes: Mapping[str, tuple[int, ...]]
-    variables: Interface  # its inputs and outputs
+    variables: ModuleInterface  # its inputs and outputs
 
 
 def read_entry_point(declared: Declarations, entry: EntryPointDeclaration) -> EntryPoint:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from vkgroup.spirv.types import (
     ArrayType,
     MatrixType,
-    Member,
     ScalarType,
+    StructMember,
     StructType,
     Type,
     VectorType,
@@ -125,7 +125,7 @@ class LayoutChecker:
                 end_of_previous = round_up(end_of_previous, alignment)
         return True
 
-    def _strides_keep(self, member: Member, extended: bool) -> bool:
+    def _strides_keep(self, member: StructMember, extended: bool) -> bool:
         """Return whether array and matrix strides in one member are multiples of their alignment."""
         kind = member.type
         while isinstance(kind, ArrayType):
@@ -138,7 +138,7 @@ class LayoutChecker:
             return stride is not None and stride % self._alignment(kind, member, extended) == 0
         return not isinstance(kind, StructType) or self._of(kind, extended).keeps
 
-    def _alignment(self, kind: Type, member: Member, extended: bool) -> int:
+    def _alignment(self, kind: Type, member: StructMember, extended: bool) -> int:
         """Return the base alignment of `kind`, or its extended one (aggregates: rounded up to 16)."""
         in_array = isinstance(kind, ArrayType | MatrixType)
         kind = innermost(kind)

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import Constant, Value
-from vkgroup.spirv.declarations import Declarations, Variable
+from vkgroup.spirv.declarations import Declarations, ModuleVariable
 from vkgroup.spirv.instruction_uses import find_access
 from vkgroup.spirv.layout import round_up
 from vkgroup.spirv.types import (
     ArrayType,
     ImageType,
-    Member,
     OpaqueType,
     SampledImageType,
+    StructMember,
     StructType,
     Type,
     dimensions,
@@ -64,7 +64,7 @@ class PushConstants:
     layout: str | None  # the strictest layout rules that it satisfies
 
     @property
-    def members(self) -> tuple[Member, ...]:
+    def members(self) -> tuple[StructMember, ...]:
         """The block's members."""
         return self.type.members
 
@@ -106,11 +106,11 @@ def find_bindings(module: Binary, declared: Declarations) -> tuple[Binding, ...]
     return tuple(sorted(bindings, key=lambda binding: (binding.set, binding.binding, binding.id)))
 
 
-def _variable_name(declared: Declarations, variable: Variable, kind: Type) -> str:
+def _variable_name(declared: Declarations, variable: ModuleVariable, kind: Type) -> str:
     return declared.names.get(variable.id) or (kind.name if isinstance(kind, StructType) else "")
 
 
-def _kind(variable: Variable, kind: Type, declared: Declarations) -> str | None:
+def _kind(variable: ModuleVariable, kind: Type, declared: Declarations) -> str | None:
     """Return the kind of a descriptor (Vulkan 1.3 §15.5.3, table of shader resources)."""
     if variable.storage_class == "StorageBuffer":
         return "storage_buffer"
@@ -135,7 +135,9 @@ def _kind(variable: Variable, kind: Type, declared: Declarations) -> str | None:
     return None
 
 
-def _allowed(declared: Declarations, variable: Variable, kind: Type, descriptor: str) -> tuple[bool, bool]:
+def _allowed(
+    declared: Declarations, variable: ModuleVariable, kind: Type, descriptor: str
+) -> tuple[bool, bool]:
     """Return whether the decorations of variable and members allow reading, and writing."""
     decorations = declared.decorations.get(variable.id, {})
     readable, writable = "NonReadable" not in decorations, "NonWritable" not in decorations

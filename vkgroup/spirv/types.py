@@ -126,7 +126,7 @@ class ArrayType:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class StructMember:
     """A member of a structure."""
 
     name: str  # as in the source; empty where the module has no debug names
@@ -165,7 +165,7 @@ class StructType:
     """A structure or block, with its members in the order of declaration."""
 
     name: str
-    members: tuple[Member, ...]
+    members: tuple[StructMember, ...]
 
     @cached_property
     def size(self) -> int | None:
@@ -188,7 +188,7 @@ class StructType:
         )
 
     @property
-    def runtime_array(self) -> Member | None:
+    def runtime_array(self) -> StructMember | None:
         """The member whose length depends on the bound buffer; None where there is none."""
         if not self.members:
             return None
@@ -200,7 +200,7 @@ class StructType:
         """The structure's name."""
         return self.name
 
-    def __getitem__(self, name: str) -> Member:
+    def __getitem__(self, name: str) -> StructMember:
         """Return the member called `name`; raises KeyError where there is none."""
         for member in self.members:
             if member.name == name:
@@ -331,6 +331,6 @@ def _prefix(scalar: ScalarType) -> str:
     return known.vector_prefix.removesuffix("vec") if known else f"{scalar.glsl}_"
 
 
-def _end(member: Member) -> int | None:
+def _end(member: StructMember) -> int | None:
     size = member.size
     return None if size is None or member.offset is None else member.offset + size

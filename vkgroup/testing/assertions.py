@@ -17,10 +17,10 @@ import numpy.typing as npt
 from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput
 from vkgroup.check import checking
-from vkgroup.check.findings import Finding, Kind
+from vkgroup.check.findings import Finding, FindingKind
 from vkgroup.check.report import Report
 from vkgroup.check.report_text import finding_lines
-from vkgroup.compiler import Target, compile_file, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import RunResult
 from vkgroup.dispatch.reference.capabilities import SIZES as REFERENCE_SIZES
@@ -78,7 +78,7 @@ def check_shader(
     seed: int = 0,
     timeout: float = choices.CHECK_TIMEOUT,
     strict: bool = False,
-    target: Target | str | None = None,
+    target: TargetEnvironment | str | None = None,
 ) -> Report:
     """Check a compute shader like `vkgroup check`; raise an error if there are findings.
 
@@ -116,9 +116,9 @@ def check_shader(
     >>> vkgroup.testing.check_shader("shaders/sum.comp", sizes=(8, 32, 64))
     """
     __tracebackhide__ = True
-    unknown = sorted(set(ignore) - set(Kind))
+    unknown = sorted(set(ignore) - set(FindingKind))
     if unknown:
-        known = ", ".join(Kind)
+        known = ", ".join(FindingKind)
         raise InvalidInput(f"ignore must contain kinds of findings ({known}), not {', '.join(unknown)}.")
     report = checking.check(
         Path(path),

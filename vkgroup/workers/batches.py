@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from vkgroup.record.record import NoVerdict, Result, Status
 from vkgroup.workers.messages import Failure
-from vkgroup.workers.retry import Work, WorkerFailure
+from vkgroup.workers.retry import WorkBatch, WorkerFailure
 from vkgroup.workers.worker_process import WorkerDied, WorkerProcess
 
 
-def run_batch(worker: WorkerProcess, batch: Work, seconds: float) -> list[Result | NoVerdict] | WorkerFailure:
+def run_batch(
+    worker: WorkerProcess, batch: WorkBatch, seconds: float
+) -> list[Result | NoVerdict] | WorkerFailure:
     """Return a batch's results, or how the worker failed."""
     try:
         answer: list[Result | NoVerdict] | Failure = worker.ask(batch, seconds)

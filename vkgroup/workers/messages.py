@@ -17,7 +17,7 @@ CLOSE_SECONDS = 10.0
 """Seconds that a worker may take to end when it has no more jobs. The run may have ended before."""
 
 
-class Session(Protocol):
+class WorkerSession(Protocol):
     """An open device and the function that performs jobs on it."""
 
     def perform(self, job: Any) -> Any:
@@ -38,7 +38,7 @@ class WorkerSetup(Protocol):
     def timeout(self) -> float:
         """Seconds that one dispatch may take."""
 
-    def open(self) -> Session:
+    def open(self) -> WorkerSession:
         """Open the device, in the worker; VkgroupError where that fails."""
 
 

@@ -13,7 +13,7 @@ from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.device.fetched import expand
 from vkgroup.workers.opening import devices, select
 from vkgroup.workers.pool import default_jobs
-from vkgroup.workers.scheduler import LocalScheduler, Scheduler, model_of, read_capabilities
+from vkgroup.workers.scheduler import BatchScheduler, LocalScheduler, model_of, read_capabilities
 
 ALL = "all"
 """Chooses every GPU, or, if there is none, every software driver's device."""
@@ -23,13 +23,13 @@ NO_UUID = "0" * 32
 
 
 @dataclass(frozen=True)
-class Target:
+class RunTarget:
     """One of several runs that are made at the same time."""
 
     name: str  # the devices, for people
     folder: str  # a name for the run's folder, unique among the targets
     device: DeviceInfo  # the device, or the first of those that share the run
-    scheduler: Scheduler  # distributes the run's batches
+    scheduler: BatchScheduler  # distributes the run's batches
 
 
 def is_several(choice: str | None) -> bool:
@@ -82,7 +82,7 @@ def targets(
     *,
     each: bool = False,
     read: Callable[[DeviceInfo], Capabilities] = read_capabilities,
-) -> list[Target]:
+) -> list[RunTarget]:
     """Return the runs for devices: one for all that are the same model.
 
     `jobs`: worker processes of all runs together; by default the number that suits this machine. Every device
@@ -95,12 +95,12 @@ def targets(
     groups: dict[object, list[DeviceInfo]] = {}
     for number, device in enumerate(members):
         groups.setdefault(number if each else model_of(known[device]), []).append(device)
-    made: list[Target] = []
+    made: list[RunTarget] = []
     names = run_names([group[0] for group in groups.values()])
     for group, one, folder in zip(groups.values(), names, unique_slugs(names), strict=True):
         first = group[0]
         name = one if len(group) == 1 else f"{len(group)} × {one}"
-        made.append(Target(name, folder, first, LocalScheduler(group, jobs_each, known[first])))
+        made.append(RunTarget(name, folder, first, LocalScheduler(group, jobs_each, known[first])))
     return made
 
 

@@ -102,7 +102,7 @@ def open_device(
         require_own_process(choice)
     name = choice.name if isinstance(choice, DeviceInfo) else str(choice)
     phases.update(device=name)
-    with phases.phase("opening the device", phases.Owner.DRIVER):
+    with phases.phase("opening the device", phases.CodeOwner.DRIVER):
         opened = logical.open_device(choice, validate=validation, robust=robust)
         of = opened.capabilities
         phases.update(device=f"{of.name} ({of.driver_name} {of.driver_info})".replace(" )", ")"))

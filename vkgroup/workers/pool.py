@@ -16,8 +16,8 @@ from queue import Empty, Queue
 from vkgroup.base.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.record.record import NoVerdict, Result, Status
 from vkgroup.workers.batches import run_batch
-from vkgroup.workers.messages import Session, WorkerSetup
-from vkgroup.workers.retry import Outcome, Retry, WorkerFailure
+from vkgroup.workers.messages import WorkerSession, WorkerSetup
+from vkgroup.workers.retry import BatchOutcome, Retry, WorkerFailure
 from vkgroup.workers.worker_process import SECONDS_PER_CASE, WorkerProcess, start_worker
 
 MOST_JOBS = 16
@@ -226,7 +226,7 @@ class LocalBackend:
         pool.submit(retry, alone)
         return True
 
-    def take(self, seconds: float) -> Outcome | None:
+    def take(self, seconds: float) -> BatchOutcome | None:
         """Return the next outcome; None if none arrives in so many seconds."""
         try:
             item = self._outcomes.get(timeout=seconds)
@@ -237,7 +237,7 @@ class LocalBackend:
         pool, retry, answer, memory = item
         pool.running -= 1
         worker, device = self._pools[pool]
-        return Outcome(retry, answer, worker, device, alone=not pool.parallel, memory=memory)
+        return BatchOutcome(retry, answer, worker, device, alone=not pool.parallel, memory=memory)
 
     def close(self) -> None:
         """End all workers."""
@@ -252,7 +252,7 @@ class InProcessBackend:
 
     def __init__(self, setup: WorkerSetup) -> None:
         self._setup = setup
-        self._session: Session | None = None
+        self._session: WorkerSession | None = None
         self._submitted: Retry | None = None
 
     @property
@@ -267,18 +267,18 @@ class InProcessBackend:
         self._submitted = retry
         return True
 
-    def take(self, seconds: float) -> Outcome | None:
+    def take(self, seconds: float) -> BatchOutcome | None:
         """Run the submitted batch; a lost device is closed, and opened again for the next batch."""
         retry, self._submitted = self._submitted, None
         if retry is None:
             return None
         self._session = self._session or self._setup.open()
         try:
-            return Outcome(retry, self._session.perform(retry.batch), alone=True)
+            return BatchOutcome(retry, self._session.perform(retry.batch), alone=True)
         except (DeviceLost, DispatchTimeout) as error:
             self.close()
             status = Status.TIMEOUT if isinstance(error, DispatchTimeout) else Status.CRASH
-            return Outcome(retry, WorkerFailure(status, str(error)), alone=True)
+            return BatchOutcome(retry, WorkerFailure(status, str(error)), alone=True)
 
     def close(self) -> None:
         """Close the device."""

@@ -20,7 +20,7 @@ class Named(Protocol):
         """The name of its result."""
 
 
-class Work(Protocol):
+class WorkBatch(Protocol):
     """A batch: the cases that a worker runs in one job."""
 
     @property
@@ -34,10 +34,10 @@ class Work(Protocol):
     def __len__(self) -> int:
         """Return the number of cases."""
 
-    def parts(self) -> Sequence[Work]:
+    def parts(self) -> Sequence[WorkBatch]:
         """Return the batch split into smaller ones."""
 
-    def only(self, names: Collection[str]) -> Work:
+    def only(self, names: Collection[str]) -> WorkBatch:
         """Return the batch with these cases only."""
 
 
@@ -45,7 +45,7 @@ class Work(Protocol):
 class BatchResults:
     """The results of a batch, and the `time.monotonic` at which they arrived."""
 
-    batch: Work
+    batch: WorkBatch
     results: list[Result]
     when: float = field(default_factory=time.monotonic)
 
@@ -74,12 +74,12 @@ class WorkerFailure:
 class Retry:
     """A batch to run again alone: a worker failed in it, or it failed near another worker's failure."""
 
-    batch: Work
+    batch: WorkBatch
     #: The worker's failure before; None for a batch that was planned to run alone.
     failure: WorkerFailure | None = None
     #: The batch in which the worker failed: this one, or one with more cases; None if it ran another batch.
-    failed: Work | None = None
-    worker: str = ""  # see `Outcome.worker`; "" where it was not run before
+    failed: WorkBatch | None = None
+    worker: str = ""  # see `BatchOutcome.worker`; "" where it was not run before
 
     def after(
         self, answer: list[Result] | WorkerFailure
@@ -112,7 +112,7 @@ class Retry:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BatchOutcome:
     """The outcome of a batch that was submitted."""
 
     retry: Retry
@@ -168,7 +168,7 @@ class Quarantine:
         self._held: deque[tuple[BatchResults, str]] = deque()
         self._hung: dict[str, str] = {}
 
-    def add_worker_failure(self, batch: Work, failure: WorkerFailure, device: str = "") -> None:
+    def add_worker_failure(self, batch: WorkBatch, failure: WorkerFailure, device: str = "") -> None:
         """Note that a worker failed in a batch, which becomes a retry."""
         if failure.status is not None:
             self._worker_failures.append((time.monotonic(), device, failure))

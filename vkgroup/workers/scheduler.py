@@ -26,7 +26,7 @@ from vkgroup.workers.describe import describe
 from vkgroup.workers.messages import WorkerSetup
 from vkgroup.workers.opening import open_device
 from vkgroup.workers.pool import InProcessBackend, LocalBackend
-from vkgroup.workers.retry import BatchResults, Outcome, Quarantine, Retry, Work, WorkerFailure
+from vkgroup.workers.retry import BatchOutcome, BatchResults, Quarantine, Retry, WorkBatch, WorkerFailure
 from vkgroup.workers.worker_process import START_SECONDS
 
 GRACE_SECONDS = 10.0
@@ -99,14 +99,14 @@ class Backend(Protocol):
         `alone`: no other batch may run on the device at the same time.
         """
 
-    def take(self, seconds: float) -> Outcome | None:
+    def take(self, seconds: float) -> BatchOutcome | None:
         """Return the next outcome; None if none arrives in so many seconds, or after `close`."""
 
     def close(self) -> None:
         """Stop all batches, and end the workers."""
 
 
-class Scheduler(ABC):
+class BatchScheduler(ABC):
     """Distributes the batches of a run over devices of one model.
 
     `capabilities`: what every one of the devices can do.
@@ -125,7 +125,7 @@ class Scheduler(ABC):
         self.peak_memory = 0
         self._backend: Backend | None = None
         self._quarantine = Quarantine(is_gpu=False)
-        self._reduce: Callable[[Any], Work] | None = None
+        self._reduce: Callable[[Any], WorkBatch] | None = None
 
     @property
     def without_verdict(self) -> list[NoVerdict]:
@@ -139,11 +139,11 @@ class Scheduler(ABC):
     def run(
         self,
         setup: DeviceSetup,
-        batches: Iterable[Work],
+        batches: Iterable[WorkBatch],
         *,
         deadline: float = math.inf,
         start_early: bool = False,
-        reduce: Callable[[Any], Work] | None = None,
+        reduce: Callable[[Any], WorkBatch] | None = None,
     ) -> ResultStream:
         """Run all batches, and yield results as they arrive.
 
@@ -206,7 +206,7 @@ class Scheduler(ABC):
                 return
             waiting.popleft()
 
-    def _finish(self, outcome: Outcome | None) -> list[Result]:
+    def _finish(self, outcome: BatchOutcome | None) -> list[Result]:
         """Return the final results of an outcome."""
         if outcome is None:
             return []
@@ -244,7 +244,7 @@ def pass_on(stream: ResultStream, drain: Callable[[], list[Result]], take: TakeR
             take(remaining)
 
 
-class LocalScheduler(Scheduler):
+class LocalScheduler(BatchScheduler):
     """Devices of this host that share one run; retries run on the device on which the worker failed.
 
     `members`: the devices; one that is named twice has twice as many workers.

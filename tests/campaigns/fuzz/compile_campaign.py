@@ -26,7 +26,7 @@ from execution_corpus import Base
 from execution_worker import Mutated, load_corpus, module_of
 
 from vkgroup.base.errors import VkgroupError
-from vkgroup.cost import Cost, Job, Status, costs_of_jobs, job_of
+from vkgroup.cost import CompileJob, CompileStatus, Cost, costs_of_jobs, job_of
 from vkgroup.device import DeviceInfo
 from vkgroup.workers.opening import select
 
@@ -36,13 +36,15 @@ BATCH = 200
 SECONDS = 20.0
 """Time limit of a compilation."""
 
-REMARKABLE = (Status.REJECTED, Status.TIMEOUT, Status.CRASH)
+REMARKABLE = (CompileStatus.REJECTED, CompileStatus.TIMEOUT, CompileStatus.CRASH)
 
-_ORDER = (Status.NOT_SUPPORTED, Status.COMPILED, *REMARKABLE)
+_ORDER = (CompileStatus.NOT_SUPPORTED, CompileStatus.COMPILED, *REMARKABLE)
 """All statuses, the worst last."""
 
 
-def jobs_of(bases: list[Base], seed: int, numbers: Sequence[int]) -> Iterator[tuple[int, Mutated, Job]]:
+def jobs_of(
+    bases: list[Base], seed: int, numbers: Sequence[int]
+) -> Iterator[tuple[int, Mutated, CompileJob]]:
     """Yield the modules with these numbers that `vkgroup cost` accepts."""
     for number in numbers:
         made = module_of(bases, seed, number)
@@ -116,7 +118,7 @@ def main() -> int:
         known = known.get("compilation", {})
         fuzz_record.update(arguments.json, {"compilation": {**known, arguments.device: record}})
     print(record["statuses"], f"{record['modules']} modules, {record['seconds']} s")
-    if record["statuses"].keys() <= {str(Status.NOT_SUPPORTED)}:
+    if record["statuses"].keys() <= {str(CompileStatus.NOT_SUPPORTED)}:
         print("no module was compiled", file=sys.stderr)
         return 2
     return 1 if any(str(status) in record["statuses"] for status in REMARKABLE) else 0

@@ -17,9 +17,9 @@ from fuzz_corpora import ROOT
 
 from vkgroup.base.errors import VkgroupError
 from vkgroup.check.host import Guarantees
-from vkgroup.check.inputs import Inputs
+from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.preparation import prepare
-from vkgroup.compiler import Target, compile_file, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
 from vkgroup.compiler.optimizer import inline
 from vkgroup.conformance.subgroup.cases import subgroup_cases
 from vkgroup.conformance.subgroup.shader import build
@@ -30,7 +30,7 @@ from vkgroup.programs.nodes import Promise
 from vkgroup.programs.values import Values
 from vkgroup.spirv import Module
 
-TARGET = Target.VULKAN_1_2
+TARGET = TargetEnvironment.VULKAN_1_2
 """Target of the modules; from SPIR-V 1.6 on, the subgroup size of a pipeline may vary by default."""
 
 SIZE = 8
@@ -63,7 +63,7 @@ class Base:
     name: str
     module: Module
     groups: tuple[int, int, int]
-    inputs: Inputs
+    inputs: DispatchInputs
     specialization: dict[int, Any]  # values by id
 
 

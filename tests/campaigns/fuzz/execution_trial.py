@@ -24,16 +24,16 @@ from vkgroup.base.errors import (
 )
 from vkgroup.check.compare import compare
 from vkgroup.check.fields import fields_of
-from vkgroup.check.findings import Configuration
-from vkgroup.check.inputs import Inputs
+from vkgroup.check.findings import RunParameters
+from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.rounding import tolerance_of
-from vkgroup.check.runs import Answer, Dispatch, Run, bindings_of, outputs_of_answer
+from vkgroup.check.runs import CheckedDispatch, CheckedRun, JobAnswer, bindings_of, outputs_of_answer
 from vkgroup.compiler.optimizer import inline
 from vkgroup.device.limits import local_size_problems
 from vkgroup.dispatch import Device, RunResult
 from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.record.causes.findings import findings_for
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spirv import Module, StructType
 
@@ -119,7 +119,7 @@ class Trial:
         except Exception as error:
             return dict.fromkeys((REFERENCE, *self.devices), _refusal(error))
         outcomes: dict[str, Outcome] = {}
-        runs: dict[int, Run | Outcome] = {}
+        runs: dict[int, CheckedRun | Outcome] = {}
         for name in self.devices:
             size = self._size(name, module)
             if size not in runs:
@@ -138,7 +138,9 @@ class Trial:
         uses_subgroups = any("Group" in capability for capability in module.reflection.capabilities)
         return self.sizes[name] if uses_subgroups else SIZE
 
-    def _tried(self, name: str, base: Base, dispatch: Dispatch, expected: Run | Outcome) -> Outcome:
+    def _tried(
+        self, name: str, base: Base, dispatch: CheckedDispatch, expected: CheckedRun | Outcome
+    ) -> Outcome:
         """Return the outcome on a driver; a failure of a defined module is tried a second time."""
         device = self.devices[name]
         outcome = self._on_driver(device, base, dispatch, expected, self.seconds)
@@ -179,7 +181,12 @@ class Trial:
         return self._unmutated[base.name, name]
 
     def _on_driver(
-        self, device: Device, base: Base, dispatch: Dispatch, expected: Run | Outcome, limit: float
+        self,
+        device: Device,
+        base: Base,
+        dispatch: CheckedDispatch,
+        expected: CheckedRun | Outcome,
+        limit: float,
     ) -> Outcome:
         inputs = dispatch.inputs
         start = time.monotonic()
@@ -207,7 +214,9 @@ class Trial:
         return replace(self._judged(base, dispatch, expected, results), seconds=seconds)
 
     @staticmethod
-    def _judged(base: Base, dispatch: Dispatch, expected: Run | Outcome, results: RunResult) -> Outcome:
+    def _judged(
+        base: Base, dispatch: CheckedDispatch, expected: CheckedRun | Outcome, results: RunResult
+    ) -> Outcome:
         if isinstance(expected, Outcome):
             return Outcome(EXECUTED, f"on the reference device: {expected.kind}")
         rules = _rules(expected)
@@ -215,20 +224,20 @@ class Trial:
             return Outcome(f"{UNDEFINED}: {rules}")
         inputs = dispatch.inputs
         written = {e.place: results[e.place] for e in inputs.bindings if e.place in _writable(inputs)}
-        answer = Answer(written)
-        got = Run(replace(expected.configuration, device="driver"), outputs_of_answer(inputs, answer))
+        answer = JobAnswer(written)
+        got = CheckedRun(replace(expected.configuration, device="driver"), outputs_of_answer(inputs, answer))
         try:
             return _compared(base, dispatch, expected, got)
         except Exception as error:
             return _refusal(error)
 
 
-def _dispatch(base: Base, module: Module, seconds: float) -> Dispatch:
+def _dispatch(base: Base, module: Module, seconds: float) -> CheckedDispatch:
     """Return the dispatch of a module with the contents of its base's inputs."""
     over = local_size_problems(module.reflection.entry_point(None), base.specialization, capabilities_of())
     if over:
         raise Unsupported(f"The reference device lacks {', '.join(over)}.", over)
-    program = Program(module, None, base.specialization)
+    program = ExecutableShader(module, None, base.specialization)
     known = {entry.place: entry for entry in base.inputs.bindings}
     entries = []
     for place, binding in {(b.set, b.binding): b for b in program.module.reflection.bindings}.items():
@@ -239,26 +248,26 @@ def _dispatch(base: Base, module: Module, seconds: float) -> Dispatch:
                 raise InvalidDispatch(f"The array of {binding.name} is smaller than its block.")
             fields = tuple(fields_of(binding.type, entry.arrays[0].nbytes, binding.name))
         entries.append(replace(entry, binding=binding, fields=fields))
-    inputs = Inputs(tuple(entries), base.inputs.push, (), ())
-    return Dispatch(program, base.groups, inputs, 0, STEPS, seconds)
+    inputs = DispatchInputs(tuple(entries), base.inputs.push, (), ())
+    return CheckedDispatch(program, base.groups, inputs, 0, STEPS, seconds)
 
 
-def _reference(dispatch: Dispatch, size: int) -> Run | Outcome:
+def _reference(dispatch: CheckedDispatch, size: int) -> CheckedRun | Outcome:
     start = time.monotonic()
     try:
-        return dispatch.run(Configuration(size))
+        return dispatch.run(RunParameters(size))
     except DispatchTimeout as error:
         return Outcome(TIME_LIMIT, str(error), seconds=time.monotonic() - start)
     except Exception as error:
         return _refusal(error)
 
 
-def _of_reference(run: Run) -> Outcome:
+def _of_reference(run: CheckedRun) -> Outcome:
     rules = _rules(run)
     return Outcome(f"{UNDEFINED}: {rules}" if rules else EXECUTED)
 
 
-def _rules(run: Run) -> str:
+def _rules(run: CheckedRun) -> str:
     """Return the kinds of the events that make the outputs meaningless."""
     rules = {event.kind for event in run.events} & set(_DISTURBING)
     if any(event.kind == "undefined" and not event.message.endswith(_ONLY_DATA) for event in run.events):
@@ -266,24 +275,24 @@ def _rules(run: Run) -> str:
     return ", ".join(sorted(rules))
 
 
-def _hangs(expected: Run | Outcome) -> bool:
+def _hangs(expected: CheckedRun | Outcome) -> bool:
     if isinstance(expected, Outcome):
         return expected.kind == TIME_LIMIT
     return any(event.kind == "hang" for event in expected.events)
 
 
-def _writable(inputs: Inputs) -> frozenset[tuple[int, int]]:
+def _writable(inputs: DispatchInputs) -> frozenset[tuple[int, int]]:
     return frozenset(entry.place for entry in inputs.bindings if entry.binding.writable)
 
 
-def _compared(base: Base, dispatch: Dispatch, expected: Run, got: Run) -> Outcome:
+def _compared(base: Base, dispatch: CheckedDispatch, expected: CheckedRun, got: CheckedRun) -> Outcome:
     """Compare a driver's outputs with the defined ones of the reference device; floats within rounding."""
     difference = compare(dispatch.inputs, expected, got)
     program = dispatch.program.module
     if difference is not None and any(entry.name == "OpTypeFloat" for entry in program.instructions):
 
-        def make(instrument: Any) -> Program:
-            return Program(program, None, base.specialization, instrument)
+        def make(instrument: Any) -> ExecutableShader:
+            return ExecutableShader(program, None, base.specialization, instrument)
 
         difference = compare(dispatch.inputs, expected, got, tolerance_of(dispatch, expected, make))
     if difference is None:

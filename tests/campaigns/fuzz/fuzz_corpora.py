@@ -12,7 +12,7 @@ import numpy as np
 
 from vkgroup import conformance
 from vkgroup.base.errors import CompileError
-from vkgroup.compiler import Target, compile_source, disassemble
+from vkgroup.compiler import TargetEnvironment, compile_source, disassemble
 from vkgroup.compiler import cache as module_cache
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.drivers import cache as driver_cache
@@ -44,7 +44,9 @@ def modules() -> tuple[bytes, ...]:
     for number, source in enumerate(sources(".comp")):
         with contextlib.suppress(CompileError):
             text = source.decode()
-            module = compile_source(text, stage="compute", target=Target.VULKAN_1_3, debug=number % 3 == 0)
+            module = compile_source(
+                text, stage="compute", target=TargetEnvironment.VULKAN_1_3, debug=number % 3 == 0
+            )
             found.append(module.to_bytes())
     return tuple(data for data in found if len(data) < _MOST_BYTES)
 

@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 from campaigns.random_programs.shader import HEAD, render
 from campaigns.random_programs.targets import Driver, Observation, assignment, observe_reference
 from vkgroup.base.reading import require_regular_if_exists
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.programs.expressions import of_device, promise_of
 from vkgroup.programs.generator import generate
 from vkgroup.programs.glsl_types import from_planes, planes
 from vkgroup.programs.nodes import (
     Operate,
-    Program,
     Promise,
-    Record,
+    RandomProgram,
+    RecordStatement,
     count_statements,
     nodes_of,
     recorded_type,
@@ -98,13 +98,13 @@ class Trial:
     def __init__(self, driver: Driver, other: Driver | None = None) -> None:
         self.driver, self.other = driver, other
 
-    def run(self, program: Program) -> Outcome:
+    def run(self, program: RandomProgram) -> Outcome:
         """Run one program and return its outcome; CompileError if the generated program does not compile."""
         start = time.perf_counter()
         outcome = self._run(program)
         return replace(outcome, seconds=round(time.perf_counter() - start, 4))
 
-    def _run(self, program: Program) -> Outcome:
+    def _run(self, program: RandomProgram) -> Outcome:
         module = compiled(program)
         got = self.driver.observe(program, module)
         if isinstance(got, Failure):
@@ -116,7 +116,7 @@ class Trial:
         return expected if isinstance(expected, Outcome) else _compared(program, expected, got, size)
 
     def _expected(
-        self, program: Program, module: Module, got: Observation, size: int
+        self, program: RandomProgram, module: Module, got: Observation, size: int
     ) -> Observation | Outcome:
         """Return the observation to compare with, or the outcome if there is none."""
         if self.other is not None:
@@ -142,21 +142,21 @@ class Trial:
             self.other.close()
 
 
-def compiled(program: Program) -> Module:
+def compiled(program: RandomProgram) -> Module:
     """Compile a program to SPIR-V 1.5; from 1.6 on, the subgroup size of a pipeline may vary by default."""
-    return compile_source(render(program), stage="compute", target=Target.VULKAN_1_2, cache=False)
+    return compile_source(render(program), stage="compute", target=TargetEnvironment.VULKAN_1_2, cache=False)
 
 
 # Comparison
 
 
-def _compared(program: Program, expected: Observation, got: Observation, size: int) -> Outcome:
+def _compared(program: RandomProgram, expected: Observation, got: Observation, size: int) -> Outcome:
     """Compare every defined word of two observations; the detail has the first record that differs."""
     undefined = expected.undefined
     if undefined is None:
         undefined = np.zeros(expected.words.shape, np.bool_)
     defined = int(((expected.words != 0) & ~undefined).sum())
-    recording = [node for node in nodes_of(program) if isinstance(node, Operate | Record)]
+    recording = [node for node in nodes_of(program) if isinstance(node, Operate | RecordStatement)]
     types = {node.step: TYPES[recorded_type(node)] for node in recording}
     differences = []
     for invocation in np.nonzero(((expected.words != got.words) & ~undefined).any(axis=1))[0]:
@@ -280,7 +280,7 @@ class Tally:
         }
 
 
-def _shrunk(trial: Trial, program: Program, outcome: Outcome, subgroup_size: int) -> Program:
+def _shrunk(trial: Trial, program: RandomProgram, outcome: Outcome, subgroup_size: int) -> RandomProgram:
     """Return a smaller program that fails in the same way."""
     return shrink(
         program,
@@ -291,7 +291,7 @@ def _shrunk(trial: Trial, program: Program, outcome: Outcome, subgroup_size: int
     ).program
 
 
-def _write(path: Path, program: Program, outcome: Outcome) -> None:
+def _write(path: Path, program: RandomProgram, outcome: Outcome) -> None:
     title = f"Random program {program.seed}: {outcome.verdict.value}.\n{outcome.detail}"
     path.write_text(render(program, title=title))
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vkgroup.programs import nodes
 from vkgroup.programs.generator import random_words
-from vkgroup.programs.glsl import MODES, Writer
+from vkgroup.programs.glsl import MODES, GlslWriter
 from vkgroup.programs.glsl_types import planes, writer
 from vkgroup.programs.nodes import called_functions, nodes_of, recorded_type
 from vkgroup.spec.categories import Category
@@ -122,7 +122,7 @@ _GUARANTEES = {
 }
 
 
-def capacity(program: nodes.Program) -> int:
+def capacity(program: nodes.RandomProgram) -> int:
     """Return the number of words that an invocation can write at most."""
     costs: dict[int, int] = {}
 
@@ -130,7 +130,7 @@ def capacity(program: nodes.Program) -> int:
         return sum(of_statement(statement) for statement in block)
 
     def of_statement(s: nodes.Statement) -> int:
-        if isinstance(s, nodes.Operate | nodes.Record):
+        if isinstance(s, nodes.Operate | nodes.RecordStatement):
             return 1 + planes(TYPES[recorded_type(s)])
         if isinstance(s, nodes.If):
             return max(cost(s.then), cost(s.otherwise))
@@ -140,14 +140,14 @@ def capacity(program: nodes.Program) -> int:
             return max(s.limit, 1) * (cost(s.body) + cost(s.rest))
         if isinstance(s, nodes.Switch):
             return sum(cost(case.body) for case in s.cases)
-        return costs[s.function] if isinstance(s, nodes.Call) else 0
+        return costs[s.function] if isinstance(s, nodes.FunctionCall) else 0
 
     for function in program.functions:
         costs[function.number] = cost(function.body)
     return HEAD + cost(program.body) + 1
 
 
-def inputs(program: nodes.Program) -> Words:
+def inputs(program: nodes.RandomProgram) -> Words:
     """Return one data word for each invocation; the workgroup selects small, equal or arbitrary words."""
     words = random_words(program)
     for group in range(program.groups):
@@ -186,7 +186,7 @@ void main() {{
 """
 
 
-def _extensions(program: nodes.Program, helpers: set[tuple[str, str]]) -> list[str]:
+def _extensions(program: nodes.RandomProgram, helpers: set[tuple[str, str]]) -> list[str]:
     names = {"GL_KHR_shader_subgroup_basic"}
     if program.promise in MODES:
         names.add("GL_EXT_spirv_intrinsics")
@@ -199,15 +199,15 @@ def _extensions(program: nodes.Program, helpers: set[tuple[str, str]]) -> list[s
             names.update(TYPES[node.type].scalar.subgroup_extensions)
         elif isinstance(node, nodes.Loop) and node.vote:
             names.add("GL_KHR_shader_subgroup_vote")
-        elif isinstance(node, nodes.Variable):
+        elif isinstance(node, nodes.PrivateVariable):
             used.add(TYPES[node.type])
     names.update(extension for type_ in used for extension in type_.scalar.extensions)
     return [f"#extension {name} : require" for name in sorted(names)]
 
 
-def render(program: nodes.Program, *, title: str = "") -> str:
+def render(program: nodes.RandomProgram, *, title: str = "") -> str:
     """Return a program as GLSL, with the lines of `title` in the comment at its top."""
-    writer = Writer(program)
+    writer = GlslWriter(program)
     functions = [writer.function(f) for f in called_functions(program)]
     body = writer.block(program.body, 1)
     variables = writer.declarations(program.body, "data")

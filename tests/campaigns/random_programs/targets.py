@@ -12,7 +12,7 @@ from campaigns.random_programs.shader import HEAD, capacity, inputs
 from vkgroup.base.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
-from vkgroup.programs.nodes import Program
+from vkgroup.programs.nodes import RandomProgram
 from vkgroup.reference import interpreter
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.operations.memory import Memory
@@ -64,7 +64,7 @@ class TaskSetup:
 
 @dataclass(frozen=True)
 class TaskSession:
-    """An open device that runs tasks; see `vkgroup.workers.messages.Session`."""
+    """An open device that runs tasks; see `vkgroup.workers.messages.WorkerSession`."""
 
     device: Device
     timeout: float
@@ -110,7 +110,7 @@ class Driver:
         self.transform = transform
         self._worker: WorkerProcess | None = None
 
-    def observe(self, program: Program, module: Module) -> Observation | Failure:
+    def observe(self, program: RandomProgram, module: Module) -> Observation | Failure:
         """Run a program; return `Failure` if the process dies or hangs, or the device rejects the module."""
         data = module.to_bytes()
         if self.transform is not None:
@@ -142,7 +142,7 @@ class Driver:
             self._worker = None
 
 
-def assignment(program: Program, observation: Observation) -> NDArray[np.int64] | str:
+def assignment(program: RandomProgram, observation: Observation) -> NDArray[np.int64] | str:
     """Return subgroup × size + lane, (workgroups, invocations), or the reason why the records are invalid."""
     subgroup, lane, size = observation.words[:, :HEAD].astype(np.int64).T
     if (size != size[0]).any() or (lane >= size).any():
@@ -154,14 +154,14 @@ def assignment(program: Program, observation: Observation) -> NDArray[np.int64] 
 
 
 def observe_reference(
-    program: Program, module: Module, subgroup_size: int, lanes: NDArray[np.int64] | None = None
+    program: RandomProgram, module: Module, subgroup_size: int, lanes: NDArray[np.int64] | None = None
 ) -> Observation:
     """Run a program on the reference interpreter; `lanes` is as `assignment` returns it."""
     words = program.invocations * capacity(program)
     data = Memory(inputs(program).view(np.uint8).copy(), "inputs")
     outputs = Memory(np.zeros(4 * words, np.uint8), "outputs")
     outcome = interpreter.execute(
-        interpreter.Program(module),
+        interpreter.ExecutableShader(module),
         (program.groups, 1, 1),
         {(0, 0): [data], (0, 1): [outputs]},
         subgroup_size=subgroup_size,

@@ -10,7 +10,7 @@ import pytest
 
 from vkgroup.conformance import Result, Status
 from vkgroup.outputs import history
-from vkgroup.outputs.history import Kind, RunInfo
+from vkgroup.outputs.history import RunInfo, RunKind
 
 RESULTS = (
     Result("vote.compute.subgroupAll.bool.all.exact", Status.PASS, 0.25, 512, 3),
@@ -40,7 +40,7 @@ def results() -> tuple[Result, ...]:
 
 def _info(**changes: Any) -> RunInfo:
     given = {"device": "Device ∞", "driver": "driver 1.2", "started": "2026-01-02T03:04:05+00:00", **changes}
-    return RunInfo(**{"id": "", "kind": Kind.CONFORM, "vkgroup": "0.1.0", "seed": 3, **given})
+    return RunInfo(**{"id": "", "kind": RunKind.CONFORM, "vkgroup": "0.1.0", "seed": 3, **given})
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance import Result, Status
 from vkgroup.outputs import history
-from vkgroup.outputs.history import DatabaseError, Kind
+from vkgroup.outputs.history import DatabaseError, RunKind
 
 
 def test_a_run_is_read_as_it_was_written(tmp_path: Path, results, record) -> None:
@@ -65,13 +65,13 @@ def test_an_unfinished_run_has_counts(tmp_path: Path, results, make_info) -> Non
 
 def test_runs_are_listed_latest_first_and_found_by_name(tmp_path: Path, record) -> None:
     days = {day: record((), started=f"2026-01-0{day}T00:00:00+00:00") for day in (2, 3, 1)}
-    probe = record((), kind=Kind.PROBE, device="Other", started="2026-02-01T00:00:00+00:00")
+    probe = record((), kind=RunKind.PROBE, device="Other", started="2026-02-01T00:00:00+00:00")
     with history.open(tmp_path / "runs.db") as database:
         assert [info.id for info in database.runs()] == [probe, days[3], days[2], days[1]]
         assert [info.id for info in database.runs(device="oTHER")] == [probe]
         assert database.run("latest").info.id == probe
         assert database.run("latest~1").info.id == days[3]
-        assert database.run("latest~2", kind=Kind.CONFORM).info.id == days[1]
+        assert database.run("latest~2", kind=RunKind.CONFORM).info.id == days[1]
         assert database.run(days[2].upper()[:7]).info.id == days[2]
         with pytest.raises(InvalidInput, match=r"only 4 runs .* so no latest~9"):
             database.run("latest~9")

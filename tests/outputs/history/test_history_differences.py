@@ -12,7 +12,7 @@ import pytest
 from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance import Result, Status
 from vkgroup.outputs import diff, history
-from vkgroup.outputs.history import Kind, RunRecord
+from vkgroup.outputs.history import RunKind, RunRecord
 
 RECORDED = Path(__file__).parents[3] / "bench" / "results"
 
@@ -79,7 +79,7 @@ def _probe(name: str) -> dict[str, Any]:
 
 
 def _of(make_info, **documents: Any) -> RunRecord:
-    return RunRecord(make_info(id="x", kind=Kind.PROBE), None, documents)
+    return RunRecord(make_info(id="x", kind=RunKind.PROBE), None, documents)
 
 
 def test_capabilities_are_compared_by_name(make_info) -> None:

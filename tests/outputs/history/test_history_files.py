@@ -14,7 +14,7 @@ from vkgroup.conformance import Run, Status
 from vkgroup.device import Capabilities
 from vkgroup.outputs import history
 from vkgroup.outputs.exports.folder import export, write_summary
-from vkgroup.outputs.history import Kind
+from vkgroup.outputs.history import RunKind
 from vkgroup.outputs.history.files import FileResults
 from vkgroup.record.journal import read_results
 from vkgroup.record.record import Result, format_result
@@ -92,7 +92,7 @@ def test_damaged_files_are_reported(folder: Path, results) -> None:
     assert run.results is not None
     assert len(list(run.results)) == len(results) - 1
     assert run.results.damaged == 1
-    assert isinstance(check, history.Check)
+    assert isinstance(check, history.CheckFindings)
     with pytest.raises(InvalidInput, match="line 1, is not a result"):
         list(history.load(folder).results or ())
 
@@ -144,10 +144,10 @@ def test_the_recorded_runs_of_this_repository_can_be_added(tmp_path: Path) -> No
         runs = database.runs()
     assert all(new for _, new in added)
     assert again == [(key, False) for key, _ in added]
-    assert {info.kind for info in runs} == set(Kind)
+    assert {info.kind for info in runs} == set(RunKind)
     assert {info.device for info in runs} == {"NVIDIA H200"}
     assert {info.driver for info in runs} == {"NVIDIA 580.159.04"}
-    (conform,) = (info for info in runs if info.kind == Kind.CONFORM)
+    (conform,) = (info for info in runs if info.kind == RunKind.CONFORM)
     summary = json.loads((RECORDED / "nvidia-h200" / "summary.json").read_text())
     assert conform.counts["Fail"] == summary["totals"]["Fail"]
 

@@ -11,7 +11,7 @@ import pytest
 from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance import Result, Status
 from vkgroup.outputs import history
-from vkgroup.outputs.history import Kind
+from vkgroup.outputs.history import RunKind
 from vkgroup.outputs.history import connection as schema
 from vkgroup.outputs.history.connection import APPLICATION_ID, VERSION
 
@@ -78,7 +78,7 @@ def _check(database: history.Database) -> None:
     second, first = database.runs()
     assert (first.id, first.kind, first.driver, first.seed, first.seconds) == (
         "aaaa1111",
-        Kind.CONFORM,
+        RunKind.CONFORM,
         "old 1.0",
         5,
         9.5,
@@ -99,7 +99,7 @@ def test_schema_1_is_migrated(old: Path, write: bool, make_info) -> None:
         _check(database)
     assert _version(old) == VERSION == 3
     with history.open(old, write=True) as database:
-        writer = database.begin(make_info(kind=Kind.PROBE))
+        writer = database.begin(make_info(kind=RunKind.PROBE))
         writer.document("probe", {"capabilities": {}})
         writer.finish(None, {"observed": 1})
     with history.open(old) as database:

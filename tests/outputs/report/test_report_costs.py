@@ -17,7 +17,7 @@ from browser import open_browser
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.main import main
-from vkgroup.cost import Cost, Status
+from vkgroup.cost import CompileStatus, Cost
 from vkgroup.outputs.history import CostFile
 from vkgroup.outputs.report import costs, read, write_html
 
@@ -25,13 +25,13 @@ from vkgroup.outputs.report import costs, read, write_html
 def cost(device: str, size: int, registers: float, **fields: Any) -> dict[str, Any]:
     """Return the cost of a shader with a number of registers and as many waves."""
     quantities = {"vector_registers": registers, "spills": 0.0, "waves": registers}
-    found = Cost(device, "A GPU", size, Status.COMPILED, quantities=quantities, **fields)
+    found = Cost(device, "A GPU", size, CompileStatus.COMPILED, quantities=quantities, **fields)
     return found.to_json()
 
 
 def rejected(device: str, detail: str) -> dict[str, Any]:
     """Return the cost of a shader that a driver rejected."""
-    return Cost(device, "A GPU", 64, Status.REJECTED, detail).to_json()
+    return Cost(device, "A GPU", 64, CompileStatus.REJECTED, detail).to_json()
 
 
 def entry(name: str = "a.comp") -> dict[str, Any]:

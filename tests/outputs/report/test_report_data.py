@@ -15,13 +15,13 @@ import sample_runs as made
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.cli.main import main
 from vkgroup.conformance.families import all_cases
-from vkgroup.outputs.history import Check
+from vkgroup.outputs.history import CheckFindings
 from vkgroup.outputs.report import checks, read
 from vkgroup.outputs.report.benchmarks import timed_of
 from vkgroup.outputs.report.capabilities import side_by_side
 from vkgroup.outputs.report.charts import charts_of
 from vkgroup.outputs.report.comparing import capabilities_compared, cases_compared, speed_compared
-from vkgroup.outputs.report.failures import Shaders, drawing_of
+from vkgroup.outputs.report.failures import CaseShaders, drawing_of
 from vkgroup.outputs.report.plots import require_library
 from vkgroup.outputs.report.table import Table, axes_of, split
 from vkgroup.record.record import Result, Status
@@ -60,7 +60,7 @@ def test_compressed_and_damaged_results_are_read(tmp_path: Path) -> None:
 
 def test_an_invalid_field_of_a_finding_leaves_out_only_that_field(tmp_path: Path) -> None:
     data = made.check()
-    (whole,) = checks.to_json(Check(tmp_path, data))["findings"]
+    (whole,) = checks.to_json(CheckFindings(tmp_path, data))["findings"]
     data["findings"][0] |= {
         "place": 5,
         "notes": [5],
@@ -70,7 +70,7 @@ def test_an_invalid_field_of_a_finding_leaves_out_only_that_field(tmp_path: Path
     }
     data["findings"].append("no finding")
     data["covered"] = {"sizes": [8], "devices": 5}
-    shown = checks.to_json(Check(tmp_path, data))
+    shown = checks.to_json(CheckFindings(tmp_path, data))
     (finding,) = shown["findings"]
     empty = {"place": None, "notes": [], "values": [], "sizes": [], "example": ""}
     assert finding == whole | empty
@@ -182,7 +182,7 @@ def test_axes_are_those_of_the_cases() -> None:
 
 
 def test_shaders_come_with_the_line_that_calls_the_operation() -> None:
-    shaders = Shaders(8)
+    shaders = CaseShaders(8)
     try:
         found = shaders.of("arithmetic.compute.subgroupMul.vec3.nested.exact")
         other = shaders.of("no.such.case")

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import sample_runs as made
 from browser import open_browser
 
-from vkgroup.outputs.report import Inputs, html_of, read, write_html
+from vkgroup.outputs.report import ReportInputs, html_of, read, write_html
 from vkgroup.record.record import Result, Status
 
 pytestmark = pytest.mark.slow
@@ -409,7 +409,7 @@ def test_long_names_and_details_do_not_freeze_the_table(context_page: Page, tmp_
 
 
 def test_nothing_runs_or_loads_but_the_page_s_own(tmp_path: Path) -> None:
-    text = html_of(Inputs())
+    text = html_of(ReportInputs())
     assert "default-src &#x27;none&#x27;" in text
     assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/", "")
 

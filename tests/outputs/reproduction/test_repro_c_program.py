@@ -15,7 +15,7 @@ from mutants.driver_errors import empty_ballot, wrong_vote
 from vkgroup.conformance import Status
 from vkgroup.conformance import select as select_cases
 from vkgroup.conformance.execute import Transform
-from vkgroup.drivers import Driver, cache_folder, fetch_package
+from vkgroup.drivers import CachedDriver, cache_folder, fetch_package
 from vkgroup.outputs.reproduction.cases import make
 from vkgroup.outputs.reproduction.folder import read
 from vkgroup.outputs.reproduction.standalone import literals
@@ -71,7 +71,7 @@ def test_contents_are_written_as_runs_where_that_is_shorter(length: int) -> None
     ],
 )
 def test_the_readme_says_why_there_is_no_program(
-    lavapipe: Driver, tmp_path: Path, case: str, reason: str
+    lavapipe: CachedDriver, tmp_path: Path, case: str, reason: str
 ) -> None:
     make(select(lavapipe.name), select_cases((case,))[0].name, tmp_path / "folder")
     assert not (tmp_path / "folder/repro.c").exists()
@@ -90,7 +90,7 @@ def headers() -> Path:
     return folder / "usr/include"
 
 
-def built(folder: Path, driver: Driver, headers: Path) -> Path:
+def built(folder: Path, driver: CachedDriver, headers: Path) -> Path:
     """Compile a program without any warning, and return the executable."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     assert compiler is not None, "this test needs a C compiler: sudo apt-get install gcc"
@@ -102,7 +102,7 @@ def built(folder: Path, driver: Driver, headers: Path) -> Path:
     return program
 
 
-def executed(program: Path, driver: Driver, *arguments: str) -> tuple[int, str]:
+def executed(program: Path, driver: CachedDriver, *arguments: str) -> tuple[int, str]:
     """Run a program under the validation layer; return its exit code and what it printed."""
     environment = {**os.environ, "VK_DRIVER_FILES": str(driver.icd), "VK_LAYER_PATH": str(driver.layers),
                    "VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation"}  # fmt: skip
@@ -133,7 +133,7 @@ def test_the_program_is_wrong_with_an_error_and_right_without(
     case: str,
     transform: Transform | None,
 ) -> None:
-    driver: Driver = request.getfixturevalue(family)
+    driver: CachedDriver = request.getfixturevalue(family)
     result = make(select(driver.name), case, tmp_path / "folder", transform=transform)
     code, text = executed(built(tmp_path / "folder", driver, headers), driver)
     assert code == (0 if transform is None else 1), text
@@ -152,7 +152,9 @@ def test_the_program_is_wrong_with_an_error_and_right_without(
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["ballot.compute.subgroupBallot.bool.nested.exact",
                                   "ballot.fragment.subgroupBallot.bool.partial.exact"])  # fmt: skip
-def test_wrong_active_masks_are_found(swiftshader: Driver, tmp_path: Path, headers: Path, case: str) -> None:
+def test_wrong_active_masks_are_found(
+    swiftshader: CachedDriver, tmp_path: Path, headers: Path, case: str
+) -> None:
     """The same program, with the module that is right, finds nothing."""
     folder = tmp_path / "folder"
     assert make(select(swiftshader.name), case, folder, transform=empty_ballot).status is Status.FAIL
@@ -188,7 +190,7 @@ def test_wrong_active_masks_are_found(swiftshader: Driver, tmp_path: Path, heade
     ],
 )
 def test_programs_of_all_kinds_of_values_are_right_on_lavapipe(
-    lavapipe: Driver, tmp_path: Path, headers: Path, case: str
+    lavapipe: CachedDriver, tmp_path: Path, headers: Path, case: str
 ) -> None:
     assert make(select(lavapipe.name), case, tmp_path / "folder").status is Status.PASS
     code, text = executed(built(tmp_path / "folder", lavapipe, headers), lavapipe)
@@ -197,7 +199,7 @@ def test_programs_of_all_kinds_of_values_are_right_on_lavapipe(
 
 @pytest.mark.slow
 def test_a_device_is_chosen_by_name_or_index_and_must_fit(
-    swiftshader: Driver, lavapipe: Driver, tmp_path: Path, headers: Path
+    swiftshader: CachedDriver, lavapipe: CachedDriver, tmp_path: Path, headers: Path
 ) -> None:
     """SwiftShader's real error: exit code 1 there, 3 where the program cannot run, 2 for wrong usage."""
     case = "vote.compute.subgroupAllEqual.vec3.all.exact"
@@ -214,7 +216,7 @@ def test_a_device_is_chosen_by_name_or_index_and_must_fit(
 
 @pytest.mark.slow
 def test_a_missing_feature_is_named(
-    swiftshader: Driver, lavapipe: Driver, tmp_path: Path, headers: Path
+    swiftshader: CachedDriver, lavapipe: CachedDriver, tmp_path: Path, headers: Path
 ) -> None:
     case = "arithmetic.compute.subgroupAdd.double.all.exact"
     make(select(lavapipe.name), case, tmp_path / "folder")

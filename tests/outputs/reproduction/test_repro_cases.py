@@ -15,9 +15,9 @@ from mutants.driver_errors import killed
 from vkgroup.base import processes
 from vkgroup.base.errors import Unsupported
 from vkgroup.cli.main import main
-from vkgroup.compiler import Target, assemble, validate
+from vkgroup.compiler import TargetEnvironment, assemble, validate
 from vkgroup.conformance import Result, Status
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.outputs.reproduction.cases import make
 from vkgroup.outputs.reproduction.readme import evidence_table
 from vkgroup.spirv import Module
@@ -29,7 +29,7 @@ CASE = "vote.compute.subgroupAllEqual.vec3.nested.exact"
 
 
 @pytest.fixture(scope="module")
-def made(swiftshader: Driver, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+def made(swiftshader: CachedDriver, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
     folder = tmp_path_factory.mktemp("repro") / "all-equal"
     return folder, make(select("swiftshader"), CASE, folder)
 
@@ -49,10 +49,10 @@ def run(capsys: pytest.CaptureFixture[str], folder: Path, device: str) -> tuple[
 def test_shaders_are_there_as_source_binary_and_text(made: tuple[Path, Result]) -> None:
     shaders = made[0] / "shaders"
     module = Module.from_bytes((shaders / "0.comp.spv").read_bytes())
-    validate(module, Target.VULKAN_1_2)
+    validate(module, TargetEnvironment.VULKAN_1_2)
     text = (shaders / "0.comp.spvasm").read_text()
     assert "OpGroupNonUniformAllEqual" in text
-    assert len(assemble(text, Target.VULKAN_1_2).instructions) == len(module.instructions)
+    assert len(assemble(text, TargetEnvironment.VULKAN_1_2).instructions) == len(module.instructions)
     assert "subgroupAllEqual(" in (shaders / "0.comp.glsl").read_text()
 
 

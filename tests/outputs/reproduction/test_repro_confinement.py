@@ -14,7 +14,7 @@ from vkgroup.base.errors import CompileError
 from vkgroup.check import check
 from vkgroup.cli.main import main
 from vkgroup.compiler import compile_source
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.outputs.reproduction.cases import make
 from vkgroup.workers.opening import select
 
@@ -141,7 +141,7 @@ def test_lines_of_other_files_are_not_quoted(tmp_path: Path) -> None:
 
 
 def test_a_shader_of_a_step_is_no_file(
-    swiftshader: Driver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    swiftshader: CachedDriver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`Device.draw` and `Device.trace` also take names of files."""
     folder = tmp_path / "draw"

@@ -18,7 +18,7 @@ from mutants.driver_errors import compile_error_on_elect, killed_by_the_system_o
 from vkgroup.base.errors import DriverError, InternalError, InvalidInput
 from vkgroup.cli.main import main
 from vkgroup.conformance import Status
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction import repeat as repeating
 from vkgroup.outputs.reproduction import steps
@@ -41,7 +41,7 @@ void main() { x[gl_GlobalInvocationID.x] += 1u; }
 
 
 @pytest.fixture(scope="module")
-def made(swiftshader: Driver, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def made(swiftshader: CachedDriver, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folders of cases and of a check, by name."""
     root = tmp_path_factory.mktemp("repro")
     for case in CASES:
@@ -176,7 +176,7 @@ sys.exit(main(sys.argv[2:]))
     ("room", "file"), [(4096, "device.json"), (18432, "inputs/step0-Outputs.npy"), (30000, "repro.c")]
 )
 def test_a_full_disk_is_no_internal_error_and_leaves_no_folder(
-    room: int, file: str, swiftshader: Driver, tmp_path: Path
+    room: int, file: str, swiftshader: CachedDriver, tmp_path: Path
 ) -> None:
     folder = tmp_path / "folder"
     words = ["conform", "--device", "swiftshader", "--repro", "vote.compute.subgroupAllEqual.uvec2.all.exact"]
@@ -256,13 +256,13 @@ def test_an_error_while_a_step_is_repeated(
 
 @pytest.mark.parametrize("transform", [compile_error_on_elect, killed_by_the_system_on_elect])
 def test_a_folder_of_a_case_without_verdict_is_an_internal_error(
-    transform: Callable[[bytes], bytes], swiftshader: Driver, tmp_path: Path
+    transform: Callable[[bytes], bytes], swiftshader: CachedDriver, tmp_path: Path
 ) -> None:
     with pytest.raises(InternalError, match=f"{ELECT}: no verdict"):
         make(select("swiftshader"), ELECT, tmp_path / "new", transform=transform)
 
 
-def test_a_case_that_the_driver_rejects_fails(swiftshader: Driver, tmp_path: Path) -> None:
+def test_a_case_that_the_driver_rejects_fails(swiftshader: CachedDriver, tmp_path: Path) -> None:
     result = make(select("swiftshader"), ELECT, tmp_path / "new", transform=rejected_on_elect)
     assert result.status is Status.FAIL
     assert "VK_ERROR_UNKNOWN" in result.detail

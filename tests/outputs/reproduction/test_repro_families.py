@@ -13,11 +13,11 @@ from vkgroup import Instance, Triangles
 from vkgroup.conformance import Status
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import case_named
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.outputs.reproduction import steps
 from vkgroup.outputs.reproduction.cases import expected_by_reference
-from vkgroup.outputs.reproduction.jobs import Record, Repeat, answer, record
-from vkgroup.outputs.reproduction.shaders import Shaders
+from vkgroup.outputs.reproduction.jobs import RecordJob, Repeat, answer, record
+from vkgroup.outputs.reproduction.shaders import StepShaders
 from vkgroup.outputs.reproduction.tap import Tap
 from vkgroup.outputs.reproduction.values import Encoder, Files
 
@@ -38,7 +38,7 @@ def test_a_case_is_repeated_from_its_files(family: str, tmp_path: Path) -> None:
     assert case is not None
     with vkgroup.open("reference", subgroup_size=8) as device:
         executor = Executor(device, seed=3)
-        result = record(executor, Record(case, tmp_path))
+        result = record(executor, RecordJob(case, tmp_path))
         data = json.loads((tmp_path / "repro.json").read_text())
         assert result.status is Status.PASS, result.detail
         assert data["steps"]
@@ -56,7 +56,7 @@ def test_a_case_is_repeated_from_its_files(family: str, tmp_path: Path) -> None:
 def test_the_reference_gives_expected_values_where_lanes_have_none(tmp_path: Path) -> None:
     case = case_named("descriptor_indexing.compute.storage_buffer.read.first")
     with vkgroup.open("reference", subgroup_size=8) as device:
-        record(Executor(device, seed=0), Record(case, tmp_path))
+        record(Executor(device, seed=0), RecordJob(case, tmp_path))
     data = json.loads((tmp_path / "repro.json").read_text())
     assert data["lanes"] is None
     expected = expected_by_reference(tmp_path, data)
@@ -86,9 +86,9 @@ void main() { payload = 1u + gl_InstanceCustomIndexEXT; }"""
 MISS = HIT.replace("1u + gl_InstanceCustomIndexEXT", "100u")
 
 
-def test_a_trace_is_repeated_with_its_scene(lavapipe: Driver, tmp_path: Path) -> None:
+def test_a_trace_is_repeated_with_its_scene(lavapipe: CachedDriver, tmp_path: Path) -> None:
     triangles = np.float32([[[0, 0, 0], [1, 0, 0], [0, 1, 0]]])
-    shaders = Shaders(tmp_path)
+    shaders = StepShaders(tmp_path)
     with vkgroup.open(lavapipe.name) as device:
         tap = Tap(device, Encoder(Files(tmp_path), shaders.file), lambda _: None)
         with (

@@ -17,7 +17,7 @@ from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status
 from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.run import Setup
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.outputs.reproduction import readme, shrunk
 from vkgroup.outputs.reproduction.cases import make
 from vkgroup.outputs.reproduction.folder import read
@@ -39,7 +39,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def shrunk_once(swiftshader: Driver, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shrunk_once(swiftshader: CachedDriver, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the failure that `wrong_switch` causes, with a smaller program."""
     folder = tmp_path_factory.mktemp("shrunk") / "folder"
     with pytest.MonkeyPatch.context() as patch:

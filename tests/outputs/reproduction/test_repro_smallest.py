@@ -26,7 +26,7 @@ from vkgroup.outputs.reproduction.smallest import simpler
 from vkgroup.record.causes import find_causes
 from vkgroup.record.causes import findings as findings_module
 from vkgroup.record.causes.axes import complexity
-from vkgroup.record.causes.findings import Finding
+from vkgroup.record.causes.findings import KnownError
 from vkgroup.workers.opening import open_device
 from vkgroup.workers.opening import select as select_device
 
@@ -169,12 +169,12 @@ def test_a_case_that_hung_is_not_executed_again(
 @pytest.mark.usefixtures("swiftshader")
 def test_cases_that_are_known_to_hang_are_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The search takes the simplest case that may not hang."""
-    finding = Finding("It hangs", "SwiftShader", ("1",), "", filter=("vote.*.all.*",), hangs=True)
+    finding = KnownError("It hangs", "SwiftShader", ("1",), "", filter=("vote.*.all.*",), hangs=True)
     monkeypatch.setattr(smallest, "findings_for", lambda *_: [finding])
     tried: list[str] = []
     honest = smallest.Trials.run
 
-    def noted(trials: smallest.Trials, trial: smallest.Trial) -> smallest.Tried | None:
+    def noted(trials: smallest.Trials, trial: smallest.CaseTrial) -> smallest.Tried | None:
         tried.append(trial.case.name)
         return honest(trials, trial)
 

@@ -9,10 +9,10 @@ import numpy as np
 
 import vkgroup
 from vkgroup.base.formats import find
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.dispatch import Device
-from vkgroup.reference.drawing import ColorTarget, Draw, Drawn, VertexData, draw
-from vkgroup.reference.interpreter import Memory, Program
+from vkgroup.reference.drawing import ColorTarget, Draw, DrawResult, VertexData, draw
+from vkgroup.reference.interpreter import ExecutableShader, Memory
 from vkgroup.reference.interpreter.operations.images import ImageMemory
 
 HEADER = "#version 460\n"
@@ -42,8 +42,10 @@ def in_pixels(places: Any, size: tuple[int, int], depth: float = 0.0) -> np.ndar
 
 
 @cache
-def program(source: str, stage: str, target: Target = Target.VULKAN_1_2) -> Program:
-    return Program(compile_source(HEADER + source, stage=stage, target=target, debug=True))
+def program(
+    source: str, stage: str, target: TargetEnvironment = TargetEnvironment.VULKAN_1_2
+) -> ExecutableShader:
+    return ExecutableShader(compile_source(HEADER + source, stage=stage, target=target, debug=True))
 
 
 def lanes(
@@ -51,9 +53,9 @@ def lanes(
     size: tuple[int, int],
     *arrays: np.ndarray,
     positions: np.ndarray | None = None,
-    target: Target = Target.VULKAN_1_2,
+    target: TargetEnvironment = TargetEnvironment.VULKAN_1_2,
     **options: Any,
-) -> tuple[np.ndarray, np.ndarray, Drawn]:
+) -> tuple[np.ndarray, np.ndarray, DrawResult]:
     """Draw with one uvec4 output; bindings 0, 1, … are `arrays`, which it changes.
 
     Returns the pixels (height, width, 4), their causes, and what the draw says.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from drawn import in_pixels, lanes, reference
 
-from vkgroup.compiler import Target
+from vkgroup.compiler import TargetEnvironment
 from vkgroup.reference.interpreter.values.value import HARD
 
 # Covers the pixels (0, 0), (1, 0) and (0, 1) of one quad of 2x2, with an edge through no pixel's center.
@@ -173,8 +173,8 @@ void main() {
 }"""
 
 
-@pytest.mark.parametrize("target", [Target.VULKAN_1_2, Target.VULKAN_1_3])
-def test_a_discarded_fragment_is_gone_and_so_are_its_quad_s_derivatives(target: Target) -> None:
+@pytest.mark.parametrize("target", [TargetEnvironment.VULKAN_1_2, TargetEnvironment.VULKAN_1_3])
+def test_a_discarded_fragment_is_gone_and_so_are_its_quad_s_derivatives(target: TargetEnvironment) -> None:
     data = np.zeros(16, np.uint32)
     result, causes, _ = lanes(ENDING % "discard", (4, 4), data, target=target)
     assert data.tolist() == [1] + [2] * 15

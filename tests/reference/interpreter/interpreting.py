@@ -6,25 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.compiler import Target, compile_source
-from vkgroup.reference.interpreter import Memory, Outcome, Program, execute
+from vkgroup.compiler import TargetEnvironment, compile_source
+from vkgroup.reference.interpreter import ExecutableShader, ExecutionOutcome, Memory, execute
 
 HEADER = "#version 460\n"
 
 
-def program(source: str, *, optimize: str | bool = False, **options: Any) -> Program:
+def program(source: str, *, optimize: str | bool = False, **options: Any) -> ExecutableShader:
     specialization = options.pop("specialization", None)
-    options.setdefault("target", Target.VULKAN_1_2)
+    options.setdefault("target", TargetEnvironment.VULKAN_1_2)
     module = compile_source(HEADER + source, stage="compute", optimize=optimize, debug=True, **options)
-    return Program(module, specialization=specialization)
+    return ExecutableShader(module, specialization=specialization)
 
 
 def interpret(
-    source: str | Program, groups: int | tuple[int, int, int], *arrays: np.ndarray, **options: Any
-) -> Outcome:
+    source: str | ExecutableShader, groups: int | tuple[int, int, int], *arrays: np.ndarray, **options: Any
+) -> ExecutionOutcome:
     """Run a shader whose bindings 0, 1, … are `arrays`, which it changes."""
     chosen = (
-        source if isinstance(source, Program) else program(source, optimize=options.pop("optimize", False))
+        source
+        if isinstance(source, ExecutableShader)
+        else program(source, optimize=options.pop("optimize", False))
     )
     memories = [
         array if isinstance(array, Memory) else Memory(array.reshape(-1).view(np.uint8), f"binding {number}")
@@ -36,11 +38,11 @@ def interpret(
     )
 
 
-def kinds(outcome: Outcome) -> list[str]:
+def kinds(outcome: ExecutionOutcome) -> list[str]:
     return [event.kind for event in outcome.events]
 
 
-def line(source: str, position: int, chosen: Program) -> int:
+def line(source: str, position: int, chosen: ExecutableShader) -> int:
     """Return the line of `source` of the instruction at `position`."""
     result = 0
     for entry in chosen.module.instructions:

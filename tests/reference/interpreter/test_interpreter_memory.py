@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from interpreting import interpret, kinds, program
 
-from vkgroup.compiler import Target, assemble, disassemble
-from vkgroup.reference.interpreter import Memory, Program, execute
+from vkgroup.compiler import TargetEnvironment, assemble, disassemble
+from vkgroup.reference.interpreter import ExecutableShader, Memory, execute
 
 LAYOUTS = """
 #extension GL_EXT_scalar_block_layout : require
@@ -290,7 +290,7 @@ def test_elements_behind_a_physical_address(stride: int) -> None:
     )
     data, far = np.zeros(4, np.uint32), Memory(np.arange(12, dtype=np.uint32).view(np.uint8), "pairs")
     far.address = 4096
-    chosen = Program(assemble(text, Target.VULKAN_1_2))
+    chosen = ExecutableShader(assemble(text, TargetEnvironment.VULKAN_1_2))
     near = Memory(data.view(np.uint8), "data")
     outcome = execute(chosen, (1, 1, 1), {(0, 0): [near]}, addressable=[far])
     assert outcome.events == ()
@@ -414,7 +414,7 @@ def test_constant_indices_beyond_64_bits_of_bytes_are_out_of_bounds(index: int) 
         OpStore %near %loaded
         OpReturn
         OpFunctionEnd""",
-        Target.VULKAN_1_2,
+        TargetEnvironment.VULKAN_1_2,
     )
-    outcome = interpret(Program(module), 1, np.zeros(8, np.uint32))
+    outcome = interpret(ExecutableShader(module), 1, np.zeros(8, np.uint32))
     assert "bounds" in kinds(outcome)

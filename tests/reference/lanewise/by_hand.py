@@ -9,7 +9,7 @@ import numpy as np
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import HARD, Value, single
-from vkgroup.spirv import MatrixType, Member, ScalarType, StructType, VectorType
+from vkgroup.spirv import MatrixType, ScalarType, StructMember, StructType, VectorType
 
 BOOL = ScalarType("bool", 1)
 F16, F32, F64 = (ScalarType("float", bits) for bits in (16, 32, 64))
@@ -27,7 +27,7 @@ def matrix(component, columns, rows):
 
 
 def struct(*types):
-    return StructType("S", tuple(Member("", kind) for kind in types))
+    return StructType("S", tuple(StructMember("", kind) for kind in types))
 
 
 def value(kind, data, cause=None):

@@ -12,7 +12,7 @@ import pytest
 from by_hand import F32
 
 import vkgroup
-from vkgroup.compiler import Target
+from vkgroup.compiler import TargetEnvironment
 from vkgroup.dispatch import Device
 from vkgroup.reference.interpreter.operations.precision import legal_range
 
@@ -185,7 +185,9 @@ def inputs() -> Arrays:
 
 
 def run(device: Device, inputs: Arrays, optimize: str | bool) -> Arrays:
-    module = vkgroup.compile(shader(), stage="compute", optimize=optimize, target=Target.VULKAN_1_2)
+    module = vkgroup.compile(
+        shader(), stage="compute", optimize=optimize, target=TargetEnvironment.VULKAN_1_2
+    )
     given, words = inputs
     bindings = {
         "given": given.ravel(),
@@ -269,7 +271,9 @@ void main() {{
 }}"""
     bindings = {"words": inputs[1].ravel(), "counted": np.zeros(len(WIDTHS) * N, np.uint32)}
     for optimize in (False, "performance"):
-        module = vkgroup.compile(source, stage="compute", optimize=optimize, target=Target.VULKAN_1_2)
+        module = vkgroup.compile(
+            source, stage="compute", optimize=optimize, target=TargetEnvironment.VULKAN_1_2
+        )
         outcomes = []
         for name in ("reference", lavapipe.name):
             with vkgroup.open(name) as device:

@@ -21,10 +21,10 @@ from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.workers import scheduler
 from vkgroup.workers.cluster import connecting, offer, serving, targets
 from vkgroup.workers.cluster.connecting import Cluster, scheduler_address
-from vkgroup.workers.cluster.member import Member, Turns
+from vkgroup.workers.cluster.member import ClusterMember, Turns
 from vkgroup.workers.cluster.offer import Offer, build
 from vkgroup.workers.cluster.scheduler import ClusterBackend
-from vkgroup.workers.retry import Outcome, Retry
+from vkgroup.workers.retry import BatchOutcome, Retry
 
 GPU = DeviceInfo(
     "/icd.json", "nvidia", 0, "NVIDIA H200", "discrete_gpu", "NVIDIA", "580", (1, 4, 0), "ab", 32
@@ -198,7 +198,7 @@ def test_a_worker_that_ends_does_not_end_others(scheduler_stays, monkeypatch, ca
 
     async def serve(*ends: float) -> float:
         start = time.monotonic()
-        members = [Member(an_offer(device), None) for device in (GPU, SOFTWARE)]
+        members = [ClusterMember(an_offer(device), None) for device in (GPU, SOFTWARE)]
         nannies = dict(zip(map(FakeNanny, ends), members, strict=True))
         try:
             await serving._until_the_end("tcp://10.0.0.9:8786", nannies, asyncio.Event())
@@ -256,9 +256,9 @@ class FakeBackend:
         self._work.append(retry)
         return True
 
-    def take(self, seconds: float) -> Outcome | None:
+    def take(self, seconds: float) -> BatchOutcome | None:
         self._clock[0] += self._seconds
-        return Outcome(self._work.pop(0), [Result("a", Status.PASS)], "w", "d")
+        return BatchOutcome(self._work.pop(0), [Result("a", Status.PASS)], "w", "d")
 
     def close(self) -> None: ...
 
@@ -279,7 +279,7 @@ def test_running_batches_have_a_grace_period_after_the_time_limit(grace, judged,
 
 def test_workers_serve_http_on_the_loopback_interface_only() -> None:
     """Dask serves HTTP without a dashboard, too, by default on all interfaces."""
-    member = Member(Offer(GPU, "model", 1, "host", build()), None)  # type: ignore[arg-type]
+    member = ClusterMember(Offer(GPU, "model", 1, "host", build()), None)  # type: ignore[arg-type]
     arguments = serving.options(member) | {"plugins": (), "startup_information": {}}
 
     async def addresses() -> set[str]:

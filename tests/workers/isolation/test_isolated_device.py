@@ -32,9 +32,9 @@ from vkgroup.base.errors import (
     is_device_error,
 )
 from vkgroup.dispatch import Device
-from vkgroup.drivers import Driver
+from vkgroup.drivers import CachedDriver
 from vkgroup.workers.isolation import IsolatedDevice
-from vkgroup.workers.isolation.session import Call
+from vkgroup.workers.isolation.session import MethodCall
 from vkgroup.workers.opening import select
 from vkgroup.workers.worker_process import KILL_SECONDS, WorkerProcess
 
@@ -68,13 +68,13 @@ void main() { hit = %du; }
 
 
 @pytest.fixture(scope="module")
-def isolated(swiftshader: Driver) -> Iterator[Device]:
+def isolated(swiftshader: CachedDriver) -> Iterator[Device]:
     with vkgroup.open(swiftshader.name, isolated=True) as device:
         yield device
 
 
 @pytest.fixture(scope="module")
-def faulty(swiftshader: Driver) -> Iterator[Device]:
+def faulty(swiftshader: CachedDriver) -> Iterator[Device]:
     with IsolatedDevice(select(swiftshader.name), planted, {}) as device:
         yield device
 
@@ -102,7 +102,7 @@ def process_of(device: Device) -> int:
 # --- like an ordinary device ------------------------------------------------------------------------------
 
 
-def test_it_declares_what_the_device_does(isolated: Device, swiftshader: Driver) -> None:
+def test_it_declares_what_the_device_does(isolated: Device, swiftshader: CachedDriver) -> None:
     with vkgroup.open(swiftshader.name) as plain:
         assert isolated.capabilities == plain.capabilities
         assert isolated.info == plain.info
@@ -139,13 +139,13 @@ def test_arrays_of_other_libraries_are_taken(isolated: Device) -> None:
     assert isolated.run(ADD, 1, {"data": Foreign()}, push={"step": 9})["data"][1] == 10
 
 
-def test_draw_returns_the_pixels(isolated: Device, swiftshader: Driver) -> None:
+def test_draw_returns_the_pixels(isolated: Device, swiftshader: CachedDriver) -> None:
     with vkgroup.open(swiftshader.name) as plain:
         expected = plain.draw(WHITE, (8, 4))["color"]
     assert (isolated.draw(WHITE, (8, 4))["color"] == expected).all()
 
 
-def test_trace_returns_what_was_written(lavapipe: Driver) -> None:
+def test_trace_returns_what_was_written(lavapipe: CachedDriver) -> None:
     triangle = np.array([[[-1, -1, 1], [3, -1, 1], [-1, 3, 1]]], np.float32)
     arrays = {"scene": triangle, "hits": np.zeros(16, np.uint32)}
     with vkgroup.open(lavapipe.name, isolated=True) as device:
@@ -165,7 +165,7 @@ def test_the_reference_device_can_be_isolated() -> None:
     assert not result.defined["data"].any()
 
 
-def test_options_of_opening_reach_the_worker(swiftshader: Driver) -> None:
+def test_options_of_opening_reach_the_worker(swiftshader: CachedDriver) -> None:
     with pytest.raises(Unsupported, match="size"):
         vkgroup.open(swiftshader.name, isolated=True, subgroup_size=64)
     with pytest.raises(NoDevice):
@@ -224,7 +224,7 @@ def test_a_class_that_the_worker_cannot_import_is_no_time_out(
     assert run(isolated) == [1, 2, 3]
 
 
-def test_a_call_that_waited_starts_no_worker_on_a_closed_device(swiftshader: Driver) -> None:
+def test_a_call_that_waited_starts_no_worker_on_a_closed_device(swiftshader: CachedDriver) -> None:
     errors: list[Exception] = []
 
     def late() -> None:
@@ -247,7 +247,9 @@ def test_a_call_that_waited_starts_no_worker_on_a_closed_device(swiftshader: Dri
     assert ["closed" in str(error) for error in errors] == [True]
 
 
-def test_what_needs_the_driver_in_this_process_is_refused(isolated: Device, swiftshader: Driver) -> None:
+def test_what_needs_the_driver_in_this_process_is_refused(
+    isolated: Device, swiftshader: CachedDriver
+) -> None:
     module = isolated.compile(ADD)
     process = process_of(isolated)
     calls = [
@@ -267,7 +269,7 @@ def test_what_needs_the_driver_in_this_process_is_refused(isolated: Device, swif
     assert process_of(isolated) == process
 
 
-def test_a_closed_device_has_no_process(swiftshader: Driver) -> None:
+def test_a_closed_device_has_no_process(swiftshader: CachedDriver) -> None:
     with vkgroup.open(swiftshader.name, isolated=True) as device:
         process = process_of(device)
         assert alive(process)
@@ -278,7 +280,7 @@ def test_a_closed_device_has_no_process(swiftshader: Driver) -> None:
     device.close()
 
 
-def test_a_forgotten_device_has_no_process(swiftshader: Driver) -> None:
+def test_a_forgotten_device_has_no_process(swiftshader: CachedDriver) -> None:
     device = vkgroup.open(swiftshader.name, isolated=True)
     process = process_of(device)
     del device
@@ -326,7 +328,7 @@ def test_a_driver_that_does_not_return_is_ended_from_outside(faulty: Device) -> 
 
 
 def test_a_process_that_the_kernel_holds_is_left(
-    swiftshader: Driver, monkeypatch: pytest.MonkeyPatch
+    swiftshader: CachedDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A driver of a GPU may take long to free the memory of a killed process."""
     with IsolatedDevice(select(swiftshader.name), planted, {}) as device:
@@ -347,7 +349,9 @@ def test_an_answer_that_comes_while_the_worker_is_asked_counts(
 ) -> None:
     """The worker writes its stack first: here it takes as long as the answer needs."""
     worker = worker_of(isolated)
-    call = Call("run", {"module": isolated.compile(ADD), "groups": 1, "bindings": CALL, "push": {"step": 4}})
+    call = MethodCall(
+        "run", {"module": isolated.compile(ADD), "groups": 1, "bindings": CALL, "push": {"step": 4}}
+    )
     monkeypatch.setattr(worker, "_own_code", lambda: time.sleep(5) or "")
     answer = worker.ask(call, 1e-6)
     assert list(answer.result["data"][:3]) == [4, 5, 6]

@@ -14,10 +14,10 @@ from vkgroup.base.errors import DispatchTimeout, InvalidInput
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.divergence import natural
 from vkgroup.check.findings import Finding, SourceLocations
-from vkgroup.check.flow import Flow
+from vkgroup.check.flow import DataFlow
 from vkgroup.check.fragments.devices import DrawJob, FragmentCheck, draw_parameters
 from vkgroup.check.fragments.drawing import FragmentDraw
-from vkgroup.check.fragments.helpers import Experiment, leaving_out, with_helpers
+from vkgroup.check.fragments.helpers import HelperExperiment, leaving_out, with_helpers
 from vkgroup.check.fragments.rules import with_rules
 from vkgroup.check.fragments.scene import DEFAULT_SIZE, make_scene
 from vkgroup.check.fragments.targets import with_attachments, without_attachments
@@ -29,7 +29,7 @@ from vkgroup.check.runs import bindings_of
 from vkgroup.check.state import coverage_of, run_and_compare
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.specialization import pack_specialization
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import Module
@@ -78,16 +78,16 @@ def check_fragments(
         raise InvalidInput(f"No subgroup size can be run: {_NO_QUAD}.")
     values, _ = pack_specialization(module.reflection.specialization_constants, options.specialization)
 
-    def make(instrument: Instrument | None = None) -> Program:
-        return Program(module, entry_point, values, instrument)
+    def make(instrument: Instrument | None = None) -> ExecutableShader:
+        return ExecutableShader(module, entry_point, values, instrument)
 
     draw, origins = _prepare(make(), make(leaving_out()), options)
     state = FragmentCheck(
         draw,
         SourceLocations(draw.program.module, title, options.sources),
-        Flow(draw.program.module),
+        DataFlow(draw.program.module),
         lambda instrument: make(leaving_out(instrument)),
-        lambda changed: Program(changed, entry_point, None, leaving_out()),
+        lambda changed: ExecutableShader(changed, entry_point, None, leaving_out()),
         not_covered=[(f"size {size}", _NO_QUAD) for size in sizes if size < QUAD_SIZE],
         host=options.host,
         taking_part=make(with_helpers),
@@ -112,7 +112,7 @@ def check_fragments(
     )
     if interrupted is None:
         try:
-            findings += Experiment(draw, state.places, make, state.compare).findings(state.comparable)
+            findings += HelperExperiment(draw, state.places, make, state.compare).findings(state.comparable)
         except DispatchTimeout:
             state.no_verdict.append(f"helper invocations: no end within {options.timeout:g} s")
     own = findings_of(state.runs, state.places, draw.inputs, natural(state.flow))
@@ -148,7 +148,7 @@ def _require_options(options: FragmentOptions) -> None:
 
 
 def _prepare(
-    as_written: Program, without_helpers: Program, options: FragmentOptions
+    as_written: ExecutableShader, without_helpers: ExecutableShader, options: FragmentOptions
 ) -> tuple[FragmentDraw, list[str]]:
     """Return the draw with all inputs, and the descriptions of the inputs."""
     size = (DEFAULT_SIZE if options.size is None else options.size)[:2]

@@ -12,17 +12,17 @@ import numpy.typing as npt
 from vkgroup.base.errors import Unsupported
 from vkgroup.base.sampler import Sampler
 from vkgroup.check.compare import Difference, Tolerance, compare, pairs_of, widen
-from vkgroup.check.findings import Configuration
+from vkgroup.check.findings import RunParameters
 from vkgroup.check.fragments.drawing import FragmentDraw
 from vkgroup.check.fragments.targets import ATTACHMENTS, image_type, is_sampled, levels_of
 from vkgroup.check.inputs import Input
 from vkgroup.check.rounding import SAFETY, tolerance_of
-from vkgroup.check.runs import Job, Run
+from vkgroup.check.runs import CheckedRun, DispatchJob
 from vkgroup.check.state import CheckState
 from vkgroup.device import Capabilities
 from vkgroup.dispatch.attachments import color_outputs
 from vkgroup.dispatch.device import Device
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spirv import EntryPoint, Module
 
 _INTERPOLATION = 2.0**-16
@@ -74,7 +74,7 @@ def sampled_image(entry: Input) -> SampledImage:
 
 
 @dataclass(frozen=True)
-class DrawJob(Job):
+class DrawJob(DispatchJob):
     """One draw on one device, at the subgroup size that the device chooses."""
 
     size: tuple[int, int] = (1, 1)
@@ -112,7 +112,7 @@ class DrawJob(Job):
 
 
 def draw_parameters(draw: FragmentDraw, entry: EntryPoint) -> dict[str, Any]:
-    """Return the parameters of `DrawJob` that `Job` does not have."""
+    """Return the parameters of `DrawJob` that `DispatchJob` does not have."""
     sampled = [item for item in draw.inputs.bindings if is_sampled(item)]
     return {
         "size": draw.scene.size,
@@ -130,10 +130,10 @@ class FragmentCheck(CheckState):
     `taking_part`: the shader in which helper invocations take part in all group operations.
     """
 
-    taking_part: Program = field(kw_only=True)
-    device_tolerances: dict[Configuration, Tolerance] = field(default_factory=dict)
+    taking_part: ExecutableShader = field(kw_only=True)
+    device_tolerances: dict[RunParameters, Tolerance] = field(default_factory=dict)
 
-    def compare(self, base: Run, run: Run) -> Difference | None:
+    def compare(self, base: CheckedRun, run: CheckedRun) -> Difference | None:
         """Return the first difference beyond rounding.
 
         A real device may interpolate inexactly, and may let helper invocations take part in group operations.
@@ -155,7 +155,7 @@ class FragmentCheck(CheckState):
         return None if is_legal else difference
 
 
-def _add_interpolation(draw: FragmentDraw, base: Run, tolerance: Tolerance) -> None:
+def _add_interpolation(draw: FragmentDraw, base: CheckedRun, tolerance: Tolerance) -> None:
     """Allow errors of interpolation, too: those of draws with changed vertex values."""
     random = np.random.default_rng(draw.seed)
     for _ in range(_RANDOM_DRAWS):

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from vkgroup.check.findings import Configuration
-from vkgroup.check.flow import Flow
-from vkgroup.check.fragments.scene import Scene
+from vkgroup.check.findings import RunParameters
+from vkgroup.check.flow import DataFlow
+from vkgroup.check.fragments.scene import CheckedScene
 from vkgroup.check.fragments.targets import ATTACHMENTS, color_targets, leveled
-from vkgroup.check.runs import Dispatch, Place, Run
-from vkgroup.reference.drawing import Draw, Drawn, draw
+from vkgroup.check.runs import CheckedDispatch, CheckedRun, Place
+from vkgroup.reference.drawing import Draw, DrawResult, draw
 from vkgroup.reference.events import Event, FragmentInvocation, Invocation
-from vkgroup.reference.interpreter import Outcome
-from vkgroup.reference.interpreter.execution.program import Program
-from vkgroup.reference.interpreter.values.event_log import Trace
+from vkgroup.reference.interpreter import ExecutionOutcome
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
+from vkgroup.reference.interpreter.values.event_log import InstructionTrace
 from vkgroup.spirv.declarations import Declarations
 
 _VERTEX_SIZE = 32
@@ -25,7 +25,7 @@ _Key = tuple[tuple[int, int, int], tuple[int, int, int]]
 
 
 @dataclass(frozen=True)
-class FragmentDraw(Dispatch):
+class FragmentDraw(CheckedDispatch):
     """A draw without its configuration.
 
     `program` leaves helper invocations out of group operations wherever a device may do so. Its outputs
@@ -35,12 +35,14 @@ class FragmentDraw(Dispatch):
     With shuffled lanes, quads are assigned to subgroups at random, and both triangles share subgroups.
     """
 
-    scene: Scene = field(kw_only=True)
-    as_written: Program = field(kw_only=True)
+    scene: CheckedScene = field(kw_only=True)
+    as_written: ExecutableShader = field(kw_only=True)
     #: Invocations of each configuration, by number.
-    _invocations: dict[Configuration, list[FragmentInvocation]] = field(default_factory=dict, compare=False)
+    _invocations: dict[RunParameters, list[FragmentInvocation]] = field(default_factory=dict, compare=False)
 
-    def run(self, configuration: Configuration, *, races: bool = True, program: Program | None = None) -> Run:
+    def run(
+        self, configuration: RunParameters, *, races: bool = True, program: ExecutableShader | None = None
+    ) -> CheckedRun:
         """Run once, or twice if no other program is given: for the outputs and for the events."""
         if program is not None:
             return super().run(configuration, races=False, program=program)
@@ -52,18 +54,18 @@ class FragmentDraw(Dispatch):
 
     def execute(
         self,
-        configuration: Configuration,
+        configuration: RunParameters,
         resources: dict[tuple[int, int], list[Any]],
         *,
         races: bool = False,
         watch: set[_Key] | None = None,
-        program: Program | None = None,
-    ) -> Outcome:
+        program: ExecutableShader | None = None,
+    ) -> ExecutionOutcome:
         """Draw on the given resources; `watch` has (0, 0, 0) and (x, y, 0) of fragments to trace."""
         trace = None
         if watch:
             numbers = enumerate(self._all_invocations(configuration))
-            trace = Trace(
+            trace = InstructionTrace(
                 {
                     number: (who.workgroup, who.local)
                     for number, who in numbers
@@ -72,15 +74,15 @@ class FragmentDraw(Dispatch):
             )
         drawn = self._draw(configuration, resources, program or self.program, trace)
         self._remember(configuration, drawn)
-        return Outcome(drawn.events, trace.executed if trace is not None else {}, drawn.executed)
+        return ExecutionOutcome(drawn.events, trace.executed if trace is not None else {}, drawn.executed)
 
     def _draw(
         self,
-        configuration: Configuration,
+        configuration: RunParameters,
         resources: dict[tuple[int, int], list[Any]],
-        program: Program,
-        trace: Trace | None = None,
-    ) -> Drawn:
+        program: ExecutableShader,
+        trace: InstructionTrace | None = None,
+    ) -> DrawResult:
         return draw(
             self.scene.vertex,
             program,
@@ -96,22 +98,22 @@ class FragmentDraw(Dispatch):
             trace=trace,
         )
 
-    def _remember(self, configuration: Configuration, drawn: Drawn) -> None:
+    def _remember(self, configuration: RunParameters, drawn: DrawResult) -> None:
         if configuration not in self._invocations and drawn.invocation is not None:
             count = drawn.fragments + drawn.helpers
             self._invocations[configuration] = [drawn.invocation(number) for number in range(count)]
 
-    def _all_invocations(self, configuration: Configuration) -> list[FragmentInvocation]:
+    def _all_invocations(self, configuration: RunParameters) -> list[FragmentInvocation]:
         """Return all invocations of the fragment stage by number, helper invocations included."""
         if configuration not in self._invocations:
             self.execute(configuration, self.inputs.resources())
         return self._invocations.get(configuration, [])
 
-    def invocation(self, configuration: Configuration, number: int) -> Invocation:
+    def invocation(self, configuration: RunParameters, number: int) -> Invocation:
         """Return an invocation by its number in a run."""
         return self._all_invocations(configuration)[number]
 
-    def example_invocations(self, configuration: Configuration, most: int) -> list[Invocation]:
+    def example_invocations(self, configuration: RunParameters, most: int) -> list[Invocation]:
         """Return up to `most` invocations that are no helper invocations."""
         fragments: list[Invocation] = [
             who for who in self._all_invocations(configuration) if not who.is_helper
@@ -119,7 +121,7 @@ class FragmentDraw(Dispatch):
         return fragments[:most]
 
     def known_writer(
-        self, configuration: Configuration, place: Place, offset: int
+        self, configuration: RunParameters, place: Place, offset: int
     ) -> tuple[Invocation, int] | None:
         """Return the fragment of a byte of a color attachment, and the last store to the output variable."""
         if place[0] != ATTACHMENTS:
@@ -150,7 +152,7 @@ class FragmentDraw(Dispatch):
             if variable.storage_class == "Output" and declared.decoration(variable.id, "Location") == location
         }
         stored = -1
-        for entry in Flow(module).body:
+        for entry in DataFlow(module).body:
             if entry.name in ("OpAccessChain", "OpInBoundsAccessChain") and entry.operands[0] in outputs:
                 outputs.add(entry.result_id)
             elif entry.name == "OpStore" and entry.operands[0] in outputs:

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.check.compare import Difference
-from vkgroup.check.findings import Configuration, Finding, Kind, Note, SourceLocations
+from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters, SourceLocations
 from vkgroup.check.fragments.drawing import FragmentDraw
-from vkgroup.check.runs import Run
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.check.runs import CheckedRun
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.lane_set import Subgroups
@@ -120,7 +120,7 @@ def _put_causes(leaf: Data, one: Causes | None, other: Causes | None, keep: Flag
 
 
 @dataclass
-class Experiment:
+class HelperExperiment:
     """Draws with and without helper invocations in group operations.
 
     `make` returns the shader with an instrument. `compare` returns the first difference of two runs.
@@ -128,16 +128,16 @@ class Experiment:
 
     draw: FragmentDraw
     places: SourceLocations
-    make: Callable[[Instrument], Program]
-    compare: Callable[[Run, Run], Difference | None]
+    make: Callable[[Instrument], ExecutableShader]
+    compare: Callable[[CheckedRun, CheckedRun], Difference | None]
 
-    def findings(self, runs: Collection[Run]) -> list[Finding]:
+    def findings(self, runs: Collection[CheckedRun]) -> list[Finding]:
         """Return a finding for each group instruction through which helper invocations change outputs.
 
         `runs`: the runs without helper invocations in group operations.
         """
         program = self.make(with_helpers)
-        differing: list[tuple[Run, Run, Difference]] = []
+        differing: list[tuple[CheckedRun, CheckedRun, Difference]] = []
         for run in runs:
             if run.disturbed:
                 continue
@@ -163,7 +163,9 @@ class Experiment:
             if entry.name.startswith(_GROUPS) and not entry.name.startswith(_QUADS)
         ]
 
-    def _alone(self, position: int, differing: list[tuple[Run, Run, Difference]]) -> Difference | None:
+    def _alone(
+        self, position: int, differing: list[tuple[CheckedRun, CheckedRun, Difference]]
+    ) -> Difference | None:
         """Return the first difference when only one instruction leaves helper invocations out."""
         program = self.make(leaving_out(positions={position}))
         for run, taking_part, _ in differing:
@@ -174,11 +176,11 @@ class Experiment:
         return None
 
     def _finding(
-        self, position: int, difference: Difference, configurations: tuple[Configuration, ...]
+        self, position: int, difference: Difference, configurations: tuple[RunParameters, ...]
     ) -> Finding:
         label, without, taking_part = difference.label, difference.first, difference.second
         return Finding(
-            Kind.DIFFERS,
+            FindingKind.DIFFERS,
             "the output depends on whether helper invocations take part in this subgroup operation",
             self.places[position],
             (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vkgroup.check.findings import Finding, Kind, Note, SourceLocations
+from vkgroup.check.findings import Finding, FindingKind, Note, SourceLocations
 from vkgroup.check.fragments.helpers import HINT, RULE
 from vkgroup.spirv import Module
 
@@ -30,7 +30,7 @@ _DEMOTE = (
 def with_rules(finding: Finding, places: SourceLocations, module: Module) -> Finding:
     """Return a finding about derivatives or helper invocations with its rule and a hint."""
     entry = places.by_position.get(finding.place.position)
-    if finding.kind != Kind.UNDEFINED or entry is None:
+    if finding.kind != FindingKind.UNDEFINED or entry is None:
         return finding
     if "helper invocation" in finding.message and entry.name.startswith("OpGroup"):
         return _with(finding, RULE, HINT)

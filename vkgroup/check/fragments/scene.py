@@ -16,7 +16,7 @@ import numpy.typing as npt
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.compiler import compile_source
 from vkgroup.reference.drawing import VertexData
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spirv import EntryPoint, ScalarType, StageVariable, VectorType
 
 DEFAULT_SIZE = (15, 9)
@@ -35,16 +35,16 @@ _GRADIENT_BITS = 3
 
 
 @dataclass(frozen=True)
-class Scene:
+class CheckedScene:
     """A draw without the fragment shader."""
 
     size: tuple[int, int]  # width and height of the target in pixels
-    vertex: Program  # the generated vertex shader
+    vertex: ExecutableShader  # the generated vertex shader
     vertices: VertexData  # positions and values of the fragment shader's inputs
     inputs: tuple[str, ...]  # a description of each generated input
 
 
-def make_scene(fragment: EntryPoint, size: tuple[int, int], seed: int) -> Scene:
+def make_scene(fragment: EntryPoint, size: tuple[int, int], seed: int) -> CheckedScene:
     """Return the scene for a fragment shader.
 
     Floats are linear in x and y, from 0 to 1, and exact: their derivatives are equal in all fragments.
@@ -76,8 +76,8 @@ def make_scene(fragment: EntryPoint, size: tuple[int, int], seed: int) -> Scene:
     positions = np.concatenate([clip, np.zeros((len(clip), 1)), np.ones((len(clip), 1))], axis=1)
     free = 1 + max(values, default=-1)
     attributes = {**values, free: positions.astype(np.float32)}
-    vertex = Program(compile_source(_vertex_shader(fragment, free), stage="vertex"))
-    return Scene(size, vertex, VertexData(attributes, len(clip)), tuple(origins))
+    vertex = ExecutableShader(compile_source(_vertex_shader(fragment, free), stage="vertex"))
+    return CheckedScene(size, vertex, VertexData(attributes, len(clip)), tuple(origins))
 
 
 def _ramp(pixels: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.formats import Format
-from vkgroup.check.inputs import GIVEN, Input, Inputs
+from vkgroup.base.formats import TexelFormat
+from vkgroup.check.inputs import GIVEN, DispatchInputs, Input
 from vkgroup.dispatch.attachments import ColorOutput, color_outputs
 from vkgroup.reference.drawing import ColorTarget
 from vkgroup.reference.interpreter.operations.images import image_of
@@ -21,7 +21,7 @@ ATTACHMENTS = -1
 """The set of color attachments in the inputs and outputs of a run; the binding is the location."""
 
 
-def with_attachments(inputs: Inputs, entry: EntryPoint, size: tuple[int, int]) -> Inputs:
+def with_attachments(inputs: DispatchInputs, entry: EntryPoint, size: tuple[int, int]) -> DispatchInputs:
     """Return inputs with an entry for each color output of a fragment shader, cleared to zero.
 
     Raises Unsupported: no attachment can hold an output.
@@ -30,7 +30,7 @@ def with_attachments(inputs: Inputs, entry: EntryPoint, size: tuple[int, int]) -
     return replace(inputs, bindings=(*inputs.bindings, *attachments))
 
 
-def without_attachments(inputs: Inputs) -> Inputs:
+def without_attachments(inputs: DispatchInputs) -> DispatchInputs:
     """Return inputs without the entries of color attachments."""
     return replace(
         inputs, bindings=tuple(entry for entry in inputs.bindings if entry.place[0] != ATTACHMENTS)
@@ -49,7 +49,7 @@ def _attachment(output: ColorOutput, size: tuple[int, int]) -> Input:
     return Input(binding, (np.zeros(shape, format_.dtype),), True, GIVEN, format_)
 
 
-def _format_of(output: ColorOutput) -> Format:
+def _format_of(output: ColorOutput) -> TexelFormat:
     """Return the format of an attachment; three components have no format in Vulkan that can be drawn to."""
     format_ = output.format
     if output.components == format_.components:
@@ -65,7 +65,7 @@ def color_targets(resources: Mapping[tuple[int, int], Sequence[Any]]) -> list[Co
 
 
 def leveled(
-    inputs: Inputs, resources: Mapping[tuple[int, int], Sequence[Any]]
+    inputs: DispatchInputs, resources: Mapping[tuple[int, int], Sequence[Any]]
 ) -> dict[tuple[int, int], Sequence[Any]]:
     """Return resources in which sampled images have all levels.
 

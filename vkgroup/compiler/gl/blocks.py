@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from vkgroup.compiler.gl.interface import Uniform
+from vkgroup.compiler.gl.interface import LooseUniform
 from vkgroup.spirv.binary import literal
 from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.editor import Editor, Words
@@ -101,7 +101,7 @@ def member_offsets(kind: StructType) -> list[tuple[int, int]]:
     return offsets
 
 
-def leaves(name: str, kind: Type, offset: int, value: Value) -> Iterator[Uniform]:
+def leaves(name: str, kind: Type, offset: int, value: Value) -> Iterator[LooseUniform]:
     """Yield the parts of a variable that OpenGL counts as uniforms (GL 4.3, 7.3.1), in the order of offsets.
 
     `offset` is that of the variable in the block, and `value` the constant of its initializer. Locations are
@@ -121,7 +121,7 @@ def leaves(name: str, kind: Type, offset: int, value: Value) -> Iterator[Uniform
         element = kind.element if isinstance(kind, ArrayType) else kind
         length = kind.length if isinstance(kind, ArrayType) else None
         count = _components(element) * (1 if length is None else length)
-        yield Uniform(
+        yield LooseUniform(
             name=name,
             type=element.glsl,
             length=length,

@@ -54,7 +54,7 @@ DEFAULT_BLOCK_BINDING = 64
 
 
 @dataclass(frozen=True)
-class Uniform:
+class LooseUniform:
     """An active loose uniform, or a part of it that OpenGL counts as a uniform (GL 4.3, 7.3.1)."""
 
     # GL's name, for example ``"scale"``, ``"lights[1].color"``; an array of numbers or vectors is one
@@ -183,7 +183,7 @@ class GlInterface:
     """Interface of a linked GL program for its host."""
 
     stages: tuple[str, ...]  # the program's stages, for example ``("compute",)``
-    uniforms: tuple[Uniform, ...]  # active loose uniforms, by offset
+    uniforms: tuple[LooseUniform, ...]  # active loose uniforms, by offset
     # active buffers, images, samplers, counter buffers, and the default block if there is one
     resources: tuple[Resource, ...]
     counters: tuple[AtomicCounter, ...]  # active atomic counters
@@ -194,10 +194,10 @@ class GlInterface:
     outputs: tuple[tuple[str, int], ...]  # locations of a fragment shader's outputs by name
 
     @cached_property
-    def _uniforms_by_name(self) -> dict[str, Uniform]:
+    def _uniforms_by_name(self) -> dict[str, LooseUniform]:
         return {uniform.name: uniform for uniform in self.uniforms}
 
-    def uniform(self, name: str) -> tuple[Uniform, int]:
+    def uniform(self, name: str) -> tuple[LooseUniform, int]:
         """Return a loose uniform and the array index at the end of its name (0 without an index).
 
         Examples of names: ``"weights"``, ``"weights[2]"``, ``"lights[1].color"``. Raises KeyError if no

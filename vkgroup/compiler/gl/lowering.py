@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from vkgroup.compiler.gl.blocks import BlockTypes, holds_opaque, is_opaque
 from vkgroup.compiler.gl.coordinates import clip_depth, point_coordinates
 from vkgroup.compiler.gl.interface import with_interface
-from vkgroup.compiler.gl.plan import Plan, counter_buffer, kind_of_opaque, opaque_parts
+from vkgroup.compiler.gl.plan import ResourcePlan, counter_buffer, kind_of_opaque, opaque_parts
 from vkgroup.compiler.gl.stage import GlStage, GlVariable
 from vkgroup.spirv.binary import BEFORE_NAMES, literal_length, text_of
 from vkgroup.spirv.editor import Editor, Rewrite, Words
@@ -191,7 +191,7 @@ _PLACING = ("Location", "DescriptorSet", "Binding", "Offset")
 _KEPT_BY_PARTS = ("NonWritable", "NonReadable", "Coherent", "Volatile", "Restrict")
 
 
-def lower(stage: GlStage, plan: Plan) -> Module:
+def lower(stage: GlStage, plan: ResourcePlan) -> Module:
     """Return a stage's module for Vulkan, with the interface of the whole program stored in it."""
     module = _Lowering(stage, plan).run()
     last = next((name for name in _CLIPPED if name in plan.interface.stages), None)
@@ -205,7 +205,7 @@ def lower(stage: GlStage, plan: Plan) -> Module:
 class _Lowering:
     """Lowering of one stage."""
 
-    def __init__(self, stage: GlStage, plan: Plan) -> None:
+    def __init__(self, stage: GlStage, plan: ResourcePlan) -> None:
         self._stage, self._plan, self._editor = stage, plan, stage.editor
         self._types = BlockTypes(stage.editor, stage.declared)
         self._variables = {variable.id: variable for variable in stage.variables}

@@ -13,13 +13,13 @@ from vkgroup.compiler.gl.interface import (
     SETS,
     AtomicCounter,
     GlInterface,
+    LooseUniform,
     Resource,
-    Uniform,
 )
 from vkgroup.compiler.gl.stage import (
     GlStage,
     Locations,
-    Numbers,
+    NumberAllocator,
     PlanError,
     locate,
     located,
@@ -53,7 +53,7 @@ class Loose:
 
 
 @dataclass
-class Plan:
+class ResourcePlan:
     """Sets, bindings, offsets and locations of a program."""
 
     # loose uniforms by name, in the order of the default block's members
@@ -77,13 +77,13 @@ class _Item:
     stages: list[str]
 
 
-def plan(stages: Sequence[GlStage]) -> Plan:
+def plan(stages: Sequence[GlStage]) -> ResourcePlan:
     """Return the plan of a program.
 
     Raises PlanError: the stages declare the same name differently.
     """
     stages = sorted(stages, key=lambda stage: ORDER.index(stage.name) if stage.name in ORDER else len(ORDER))
-    made = Plan()
+    made = ResourcePlan()
     _place_loose(made, stages)
     counters, buffers = _counters(stages)
     items = [*buffers, *_items(stages)]
@@ -109,7 +109,7 @@ def plan(stages: Sequence[GlStage]) -> Plan:
 # Loose uniforms ------------------------------------------------------------------------------------
 
 
-def _place_loose(made: Plan, stages: Sequence[GlStage]) -> None:
+def _place_loose(made: ResourcePlan, stages: Sequence[GlStage]) -> None:
     explicit: dict[str, int | None] = {}
     for stage in stages:
         for variable in stage.variables:
@@ -134,7 +134,7 @@ def _place_loose(made: Plan, stages: Sequence[GlStage]) -> None:
                 variable.location if explicit[variable.name] is None else explicit[variable.name]
             )
     _lay_out(made)
-    taken = Numbers()
+    taken = NumberAllocator()
     for name, location in explicit.items():
         if location is not None:
             made.loose[name].location = location
@@ -144,7 +144,7 @@ def _place_loose(made: Plan, stages: Sequence[GlStage]) -> None:
             loose.location = taken.free(uniform_locations(loose.type))
 
 
-def _lay_out(made: Plan) -> None:
+def _lay_out(made: ResourcePlan) -> None:
     end = 0
     for loose in made.loose.values():
         if loose.in_block:
@@ -153,7 +153,7 @@ def _lay_out(made: Plan) -> None:
             end = loose.offset + size
 
 
-def _uniforms(made: Plan) -> Iterator[Uniform]:
+def _uniforms(made: ResourcePlan) -> Iterator[LooseUniform]:
     for name, loose in made.loose.items():
         location = loose.location
         if not loose.in_block:
@@ -257,9 +257,9 @@ def _matches(first: Type, second: Type) -> bool:
     return same(innermost(first), innermost(second))
 
 
-def _place(made: Plan, items: Sequence[_Item]) -> None:
+def _place(made: ResourcePlan, items: Sequence[_Item]) -> None:
     """Assign set and binding to each resource; explicit bindings first."""
-    taken = {number: Numbers() for number in set(SETS.values())}
+    taken = {number: NumberAllocator() for number in set(SETS.values())}
     if any(loose.in_block for loose in made.loose.values()):
         slot = SETS["default_block"], DEFAULT_BLOCK_BINDING
         made.slots["default_block", ""] = slot
@@ -273,7 +273,7 @@ def _place(made: Plan, items: Sequence[_Item]) -> None:
 
 
 def _resources(
-    made: Plan, items: Sequence[_Item], stages: Sequence[GlStage], size: int
+    made: ResourcePlan, items: Sequence[_Item], stages: Sequence[GlStage], size: int
 ) -> Iterator[Resource]:
     slot = made.slots.get(("default_block", ""))
     if slot is not None:

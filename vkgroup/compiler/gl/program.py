@@ -24,11 +24,13 @@ from vkgroup.compiler.gl_compilation import Compiled
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.isolated import link_isolated
 from vkgroup.compiler.optimizer import inline
-from vkgroup.compiler.request import Request
+from vkgroup.compiler.request import CompileRequest
 from vkgroup.spirv import Module
 
 
-def build_program(requests: Sequence[Request], compiler: str) -> tuple[dict[str, Module], Dependencies]:
+def build_program(
+    requests: Sequence[CompileRequest], compiler: str
+) -> tuple[dict[str, Module], Dependencies]:
     """Return the modules of a program by stage, not validated, and the included files.
 
     Each module contains the interface of the program (`interface.interface_of`).
@@ -46,7 +48,7 @@ def build_program(requests: Sequence[Request], compiler: str) -> tuple[dict[str,
         raise LinkError(f"{name} does not link", diagnostics) from None
 
 
-def _build(requests: Sequence[Request], compiler: str) -> tuple[dict[str, Module], Dependencies]:
+def _build(requests: Sequence[CompileRequest], compiler: str) -> tuple[dict[str, Module], Dependencies]:
     check_stages([request.stage.name for request in requests])
     try:
         compiled = _by_shaderc(requests) if compiler == "shaderc" else link_isolated(requests)
@@ -70,7 +72,7 @@ def _build(requests: Sequence[Request], compiler: str) -> tuple[dict[str, Module
     return {stage.name: lower(stage, planned) for stage in stages}, compiled.dependencies
 
 
-def _by_shaderc(requests: Sequence[Request]) -> Compiled:
+def _by_shaderc(requests: Sequence[CompileRequest]) -> Compiled:
     """Compile with shaderc, which does not link: one shader per stage."""
     modules: dict[str, bytes] = {}
     dependencies = Dependencies()
@@ -93,7 +95,7 @@ def _without_moved_parameters(stage: GlStage) -> GlStage:
     return GlStage(stage.name, inline(stage.module), stage.bound)
 
 
-def _bound(compiled: Compiled, requests: Sequence[Request], stage: str) -> frozenset[str] | None:
+def _bound(compiled: Compiled, requests: Sequence[CompileRequest], stage: str) -> frozenset[str] | None:
     """Return the names with an explicit binding in a stage; None if unknown."""
     if not compiled.facts:
         return None

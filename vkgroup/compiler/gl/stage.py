@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vkgroup.compiler.gl.blocks import Value
-from vkgroup.spirv.declarations import Declarations, Variable
+from vkgroup.spirv.declarations import Declarations, ModuleVariable
 from vkgroup.spirv.editor import Editor
 from vkgroup.spirv.instruction_uses import find_access
 from vkgroup.spirv.interface import built_ins_of, location_count
@@ -90,7 +90,7 @@ class GlStage:
                     variable.id in self._used,
                 )
 
-    def _kind(self, variable: Variable) -> str | None:
+    def _kind(self, variable: ModuleVariable) -> str | None:
         storage, inner = variable.storage_class, innermost(variable.type)
         if storage == "AtomicCounter":
             return "counter"
@@ -215,7 +215,7 @@ def locate(stages: Sequence[GlStage]) -> Locations:
         by_name = {
             variable.name: variable.location for _, variable, _ in variables if variable.location is not None
         }
-        taken = Numbers()
+        taken = NumberAllocator()
         for _, variable, kind in variables:
             if variable.location is not None:
                 taken.take(variable.location, location_count(kind))
@@ -274,7 +274,7 @@ def located(locations: Locations, stage: GlStage, kind: str) -> tuple[tuple[str,
     return tuple(pairs)
 
 
-class Numbers:
+class NumberAllocator:
     """Allocator of consecutive numbers."""
 
     def __init__(self) -> None:

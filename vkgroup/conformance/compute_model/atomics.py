@@ -114,7 +114,7 @@ ROUNDS = 4
 
 
 @dataclass(frozen=True)
-class Function:
+class AtomicFunction:
     """An atomic function, and the parameters of its test."""
 
     name: str  # in GLSL, for buffer and shared variables
@@ -133,15 +133,15 @@ class Function:
 
 def _function(
     name: str, fold: np.ufunc, key: Callable[[Values, Values], Values], sharers: int, words: str
-) -> Function:
+) -> AtomicFunction:
     """Return a function whose operations never restore an earlier value; see `_monotone`."""
-    return Function(name, partial(_monotone, fold, key), sharers, words, fold)
+    return AtomicFunction(name, partial(_monotone, fold, key), sharers, words, fold)
 
 
-FUNCTIONS: dict[str, Function] = {
+FUNCTIONS: dict[str, AtomicFunction] = {
     function.name: function
     for function in (
-        Function("atomicAdd", _sums, 128, "returns each partial sum once and leaves the total", np.add),
+        AtomicFunction("atomicAdd", _sums, 128, "returns each partial sum once and leaves the total", np.add),
         _function(
             "atomicMin", np.minimum, lambda values, _: -values.astype(np.int64), 128,
             "returns a falling sequence and leaves the least value",
@@ -163,8 +163,8 @@ FUNCTIONS: dict[str, Function] = {
             "atomicXor", np.bitwise_xor, lambda values, before: _bits(values ^ before), 32,
             "turns bits over one invocation after the other",
         ),
-        Function("atomicExchange", _exchanges, 128, "hands each value on once and keeps the last"),
-        Function(
+        AtomicFunction("atomicExchange", _exchanges, 128, "hands each value on once and keeps the last"),
+        AtomicFunction(
             "atomicCompSwap", _first_wins, 128, "lets exactly one invocation replace the first value",
             call="({place}, {first}, {value})",
         ),
@@ -204,7 +204,7 @@ _CHANGED_BITS = 24
 """Bits of a value that atomicAnd and atomicOr change, some of them twice."""
 
 
-def data_of(function: Function, type_: str, rng: np.random.Generator) -> tuple[Values, Values]:
+def data_of(function: AtomicFunction, type_: str, rng: np.random.Generator) -> tuple[Values, Values]:
     """Return the first value of each location, (cells,), and the operands, (ROUNDS, LOCAL * GROUPS).
 
     In a round, `function.sharers` invocations of one or several workgroups share a cell.
@@ -300,7 +300,9 @@ def _run(executor: Executor, text: str, memory: str, first: Values, given: Value
     return recorded[cells].reshape(-1), recorded["Returned"]
 
 
-def _judge_function(function: Function, executor: Executor, memory: str, type_: str, use: str) -> Verdict:
+def _judge_function(
+    function: AtomicFunction, executor: Executor, memory: str, type_: str, use: str
+) -> Verdict:
     """Run a function that every invocation executes on `ROUNDS` cells; return the verdict."""
     number = list(FUNCTIONS).index(function.name)
     salt = marks.salt_of(memory, type_, use)
@@ -334,7 +336,7 @@ def _judge_loop(executor: Executor, memory: str, type_: str) -> Verdict:
 
 
 def judge_cells(
-    function: Function, given: Values, returned: Values | None, first: Values, after: Values
+    function: AtomicFunction, given: Values, returned: Values | None, first: Values, after: Values
 ) -> Verdict:
     """Return the verdict on every cell; operands and results are (ROUNDS, invocations).
 

@@ -15,7 +15,14 @@ from vkgroup.conformance import marks
 from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import work
-from vkgroup.conformance.compute_model.work import DISPATCHES, ModelCase, Shape, Words, exceeded, local_size
+from vkgroup.conformance.compute_model.work import (
+    DISPATCHES,
+    DispatchShape,
+    ModelCase,
+    Words,
+    exceeded,
+    local_size,
+)
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family
 from vkgroup.device import Capabilities
@@ -92,9 +99,9 @@ def _variable_cases() -> Iterator[ModelCase]:
                     yield work.model_case("builtins", name, (local, groups, "indirect"), sentence)
 
 
-def _shape(case: ModelCase, capabilities: Capabilities) -> Shape:
+def _shape(case: ModelCase, capabilities: Capabilities) -> DispatchShape:
     local, groups = case.axes.variant[:2]
-    return Shape(local_size(local, capabilities.limits), DISPATCHES[groups][0])
+    return DispatchShape(local_size(local, capabilities.limits), DISPATCHES[groups][0])
 
 
 def _variables_missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
@@ -127,7 +134,7 @@ def _judge_variables(executor: Executor, cases: list[ModelCase]) -> list[Verdict
     return judge_records([case.axes.test for case in cases], shape, taken, records)
 
 
-def judge_records(tests: list[str], shape: Shape, taken: int, records: Words) -> list[Verdict]:
+def judge_records(tests: list[str], shape: DispatchShape, taken: int, records: Words) -> list[Verdict]:
     """Return the verdict of each test (key of `SENTENCES`) on the invocations' records, (invocations, 16).
 
     A record holds the workgroup, index, local and global id, number of workgroups, and local size.
@@ -141,7 +148,7 @@ def judge_records(tests: list[str], shape: Shape, taken: int, records: Words) ->
     return [_judge_variable(test, shape, records[order]) for test in tests]
 
 
-def _judge_variable(test: str, shape: Shape, records: Words) -> Verdict:
+def _judge_variable(test: str, shape: DispatchShape, records: Words) -> Verdict:
     """Return the verdict on one variable; the records are sorted by workgroup and index."""
     expected = expected_records(shape)
     if test == "every_invocation_once":
@@ -165,7 +172,7 @@ def _judge_variable(test: str, shape: Shape, records: Words) -> Verdict:
     return work.compare(records[:, columns], expected[:, columns], test, ("record", "component"))
 
 
-def expected_records(shape: Shape) -> Words:
+def expected_records(shape: DispatchShape) -> Words:
     """Return the record of every invocation, by workgroup and index."""
     gx, gy, gz = shape.groups
     lx, ly, lz = shape.local
@@ -215,7 +222,7 @@ def _constants_missing(case: ModelCase, capabilities: Capabilities) -> list[str]
     if not case.axes.variant:
         return []
     local = local_size(case.axes.variant[0], capabilities.limits)
-    return exceeded(Shape(local, (1, 1, 1)), capabilities.limits)
+    return exceeded(DispatchShape(local, (1, 1, 1)), capabilities.limits)
 
 
 def _judge_size(executor: Executor, size: str) -> Verdict:

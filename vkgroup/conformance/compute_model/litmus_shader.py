@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import marks
-from vkgroup.conformance.compute_model.litmus_table import Access, Litmus
+from vkgroup.conformance.compute_model.litmus_table import Litmus, LitmusAccess
 
 Words = NDArray[np.uint32]
 
@@ -144,7 +144,7 @@ class Writing:
         """Return the memory of a location."""
         return self.memories["xy".index(location)]
 
-    def access(self, access: Access, role: int) -> str:
+    def access(self, access: LitmusAccess, role: int) -> str:
         """Return the statement of an access in a role."""
         memory = self.memory(access.location)
         atomic = self.flavour == "atomic" or (self.flavour == "guarded" and access.location == "y")

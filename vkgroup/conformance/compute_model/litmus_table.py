@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Outcome = dict[str, NDArray[np.int64]]
-"""Register or location → the value that each trial saw: 0 the initial one, 1 or 2 as in `Access.value`."""
+"""Register or location → the value that each trial saw: 0 at first, 1 or 2 as in `LitmusAccess.value`."""
 
 
 @dataclass(frozen=True)
-class Access:
+class LitmusAccess:
     """One access."""
 
     location: str  # ``"x"`` or ``"y"``
@@ -26,11 +26,11 @@ class Access:
     register: str = ""  # register of a read's result, ``"r0"`` or ``"r1"``; empty for a write
 
 
-def _accesses(text: str) -> tuple[Access, ...]:
+def _accesses(text: str) -> tuple[LitmusAccess, ...]:
     """Return the accesses of one invocation from text such as ``"x = 1, r0 = y"``."""
     pairs = (access.split(" = ") for access in text.split(", "))
     return tuple(
-        Access(right, register=left) if left.startswith("r") else Access(left, int(right))
+        LitmusAccess(right, register=left) if left.startswith("r") else LitmusAccess(left, int(right))
         for left, right in pairs
     )
 
@@ -52,7 +52,7 @@ class Litmus:
     flavours: tuple[str, ...] = ("atomic",)
 
     @cached_property
-    def roles(self) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
+    def roles(self) -> tuple[tuple[LitmusAccess, ...], tuple[LitmusAccess, ...]]:
         """The accesses of each of the two invocations, in program order."""
         return _accesses(self.first), _accesses(self.second)
 

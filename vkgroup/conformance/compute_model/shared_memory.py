@@ -17,8 +17,8 @@ from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import work
 from vkgroup.conformance.compute_model.work import (
     LOCAL_SIZES,
+    DispatchShape,
     ModelCase,
-    Shape,
     Words,
     exceeded,
     invocations_limit,
@@ -31,7 +31,7 @@ from vkgroup.device import Capabilities
 
 
 @dataclass(frozen=True)
-class Pattern:
+class ReadPattern:
     """The cell that an invocation reads after the barrier."""
 
     sentence: str  # description
@@ -44,27 +44,27 @@ def _transposed(index: Words, number: Words, count: int) -> Words:
     return np.asarray(np.where(index < 8 * rows, index % rows * 8 + index // rows, index))
 
 
-PATTERNS: dict[str, Pattern] = {
-    "rotate": Pattern(
+PATTERNS: dict[str, ReadPattern] = {
+    "rotate": ReadPattern(
         "the cell of a later invocation, another one each round",
         "(index + 1u + number) % COUNT",
         lambda i, n, count: (i + 1 + n) % count,
     ),
-    "half_way": Pattern(
+    "half_way": ReadPattern(
         "the cell half the workgroup away", "(index + COUNT / 2u) % COUNT", lambda i, n, c: (i + c // 2) % c
     ),
-    "reverse": Pattern("the cells in reverse order", "COUNT - 1u - index", lambda i, n, c: c - 1 - i),
-    "transpose": Pattern(
+    "reverse": ReadPattern("the cells in reverse order", "COUNT - 1u - index", lambda i, n, c: c - 1 - i),
+    "transpose": ReadPattern(
         "the cells as a transposed matrix",
         "index < 8u * ROWS ? index % ROWS * 8u + index / ROWS : index",
         _transposed,
     ),
-    "scatter": Pattern(
+    "scatter": ReadPattern(
         "cells far apart", "(index * 37u + number) % COUNT", lambda i, n, c: (i * np.uint32(37) + n) % c
     ),
-    "first": Pattern("the first invocation's cell", "0u", lambda i, n, c: np.zeros_like(i)),
-    "last": Pattern("the last invocation's cell", "COUNT - 1u", lambda i, n, c: np.full_like(i, c - 1)),
-    "butterfly": Pattern(
+    "first": ReadPattern("the first invocation's cell", "0u", lambda i, n, c: np.zeros_like(i)),
+    "last": ReadPattern("the last invocation's cell", "COUNT - 1u", lambda i, n, c: np.full_like(i, c - 1)),
+    "butterfly": ReadPattern(
         "the cell whose index differs in one bit",
         "min(index ^ (1u << (number % 7u)), COUNT - 1u)",
         lambda i, n, c: np.minimum(i ^ (np.uint32(1) << (n % 7)), c - 1),
@@ -182,7 +182,7 @@ def _exchange_cases() -> Iterator[ModelCase]:
         yield work.model_case("shared", "exchange", variant, sentence)
 
 
-def _exchange_shader(pattern: str, type_: str, control: str, shape: Shape) -> str:
+def _exchange_shader(pattern: str, type_: str, control: str, shape: DispatchShape) -> str:
     cell = TYPES[type_]
     x, y, z = shape.local
     write = [f"uint h = {work.HASH};", f"cells[index] = {cell.make};"]
@@ -212,8 +212,8 @@ def _exchange_shader(pattern: str, type_: str, control: str, shape: Shape) -> st
     return "\n".join(lines)
 
 
-def _exchange_shape(local: str, capabilities: Capabilities) -> Shape:
-    return Shape(local_size(local, capabilities.limits), (GROUPS, 1, 1))
+def _exchange_shape(local: str, capabilities: Capabilities) -> DispatchShape:
+    return DispatchShape(local_size(local, capabilities.limits), (GROUPS, 1, 1))
 
 
 def _judge_exchange(executor: Executor, pattern: str, type_: str, control: str, local: str) -> Verdict:

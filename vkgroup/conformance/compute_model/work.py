@@ -160,7 +160,7 @@ in each dimension (ARB_compute_shader, table 6.50)."""
 
 
 @dataclass(frozen=True)
-class Shape:
+class DispatchShape:
     """A local size and a number of workgroups."""
 
     local: Size
@@ -198,7 +198,7 @@ def local_size(name: str, limits: Mapping[str, Any]) -> Size:
     return x, y, min(widest[2], most // (x * y))
 
 
-def exceeded(shape: Shape, limits: Mapping[str, Any]) -> list[str]:
+def exceeded(shape: DispatchShape, limits: Mapping[str, Any]) -> list[str]:
     """Return the limits that a shape exceeds, by Vulkan's names."""
     needs = []
     if any(a > b for a, b in zip(shape.local, limits["maxComputeWorkGroupSize"], strict=True)):

@@ -132,7 +132,7 @@ COMBINATIONS: dict[str, Combination] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class MatrixShape:
     """Rows and columns of a matrix; `inner` is the k of a product of matrices, else 0."""
 
     rows: int
@@ -170,20 +170,20 @@ def listed(capabilities: Capabilities) -> list[tuple[Combination, CooperativeMat
     return rows
 
 
-def matrices(component: str, use: str, capabilities: Capabilities) -> tuple[Shape, ...]:
+def matrices(component: str, use: str, capabilities: Capabilities) -> tuple[MatrixShape, ...]:
     """Return the shapes in which a device lists matrices of a type and a use."""
     shapes = []
     for types, row in listed(capabilities):
         if use == "a" and types.a == component:
-            shapes.append(Shape(row.m, row.k))
+            shapes.append(MatrixShape(row.m, row.k))
         elif use == "b" and types.b == component:
-            shapes.append(Shape(row.k, row.n))
+            shapes.append(MatrixShape(row.k, row.n))
         elif use == "c" and component in (types.c, types.result):
-            shapes.append(Shape(row.m, row.n))
+            shapes.append(MatrixShape(row.m, row.n))
     return tuple(dict.fromkeys(shapes))
 
 
-def matrices_of(case: MatrixCase, capabilities: Capabilities) -> tuple[Shape, ...]:
+def matrices_of(case: MatrixCase, capabilities: Capabilities) -> tuple[MatrixShape, ...]:
     """Return the listed shapes of a case's one type, for the use that its variant begins with."""
     return matrices(case.axes.types[0], case.axes.variant[0], capabilities)
 

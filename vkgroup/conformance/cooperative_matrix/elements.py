@@ -16,7 +16,7 @@ from vkgroup.conformance.cooperative_matrix.case import (
     Array,
     Component,
     MatrixCase,
-    Shape,
+    MatrixShape,
     matrices,
     matrix_case,
 )
@@ -94,7 +94,7 @@ def _arithmetic_cases() -> Iterator[MatrixCase]:
 
 
 def _operands(
-    random: np.random.Generator, component: Component, name: str, data: str, shape: Shape
+    random: np.random.Generator, component: Component, name: str, data: str, shape: MatrixShape
 ) -> tuple[Array, Array]:
     sizes = shape.rows, shape.columns
     if data == "rounding":
@@ -114,7 +114,7 @@ def _operands(
     return x, y
 
 
-def _add_arithmetic(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
+def _add_arithmetic(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
     component, (use, name, data) = COMPONENTS[case.axes.types[0]], case.axes.variant
     operation, placement = _OPERATIONS[name], placed(shape, component.size)
     x, y = _operands(builder.random(f"{case.name} {shape}"), component, name, data, shape)
@@ -157,7 +157,9 @@ def _conversion_cases() -> Iterator[MatrixCase]:
             yield matrix_case("convert", (source, target), (use,), sentence)
 
 
-def _convertible(random: np.random.Generator, source: Component, target: Component, shape: Shape) -> Array:
+def _convertible(
+    random: np.random.Generator, source: Component, target: Component, shape: MatrixShape
+) -> Array:
     """Return numbers whose conversion is exact, or rounds towards zero to an integer, or keeps low bits."""
     if not source.is_float and not target.is_float:
         return any_bits(random, source, shape.rows, shape.columns)
@@ -168,7 +170,7 @@ def _convertible(random: np.random.Generator, source: Component, target: Compone
     return numbers.astype(source.dtype)
 
 
-def _conversion_shapes(case: MatrixCase, capabilities: Capabilities) -> tuple[Shape, ...]:
+def _conversion_shapes(case: MatrixCase, capabilities: Capabilities) -> tuple[MatrixShape, ...]:
     """Return the shapes that the device lists for both types."""
     both = [matrices(component, case.axes.variant[0], capabilities) for component in case.axes.types]
     return tuple(shape for shape in both[0] if shape in both[1])
@@ -179,7 +181,7 @@ def _conversion_needs(case: MatrixCase) -> str:
     return f"cooperative matrices of one shape of {both} as {USES[case.axes.variant[0]]} in subgroups"
 
 
-def _add_conversion(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
+def _add_conversion(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
     source, target = (COMPONENTS[name] for name in case.axes.types)
     (use,) = case.axes.variant
     numbers = _convertible(builder.random(f"{case.name} {shape}"), source, target, shape)
@@ -233,13 +235,15 @@ def _cases_of(topic: str, table: dict[str, str], words: str) -> Iterator[MatrixC
                     yield matrix_case(topic, (component.name,), (use, test), text)
 
 
-def _small(builder: Builder, case: MatrixCase, component: Component, shape: Shape, number: int = 0) -> Array:
+def _small(
+    builder: Builder, case: MatrixCase, component: Component, shape: MatrixShape, number: int = 0
+) -> Array:
     """Return integers from 0 to 60; every type can represent twice their value."""
     random = builder.random(f"{case.name} {shape} {number}")
     return small_integers(random, component, 60, shape.rows, shape.columns, least=0)
 
 
-def _add_elements(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
+def _add_elements(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
     component, (use, test) = COMPONENTS[case.axes.types[0]], case.axes.variant
     if test in ("length", "read"):
         return _add_observed(builder, case, shape)
@@ -265,7 +269,7 @@ def _add_elements(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     return exactly(target, expected)
 
 
-def _add_observed(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
+def _add_observed(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
     """Count the components of all lanes: `_VALUES` counters, then the sum of the lengths.
 
     The counters begin with marks, so that the counts of another case are no counts of this one.
@@ -322,7 +326,7 @@ def _add_observed(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     return judge
 
 
-def _add_fill(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
+def _add_fill(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
     component, (use, test) = COMPONENTS[case.axes.types[0]], case.axes.variant
     glsl, placement = matrix_of(component, use, shape), placed(shape, component.size)
     target = builder.output(component, placement)
@@ -337,7 +341,7 @@ def _add_fill(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     return exactly(target, expected)
 
 
-def _add_variables(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
+def _add_variables(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
     component, (use, test) = COMPONENTS[case.axes.types[0]], case.axes.variant
     glsl, placement = matrix_of(component, use, shape), placed(shape, component.size)
     x, y = (_small(builder, case, component, shape, number) for number in (0, 1))

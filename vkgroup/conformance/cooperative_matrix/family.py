@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from vkgroup.compiler import Target
+from vkgroup.compiler import TargetEnvironment
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.cooperative_matrix.case import (
     COMBINATIONS,
@@ -142,7 +142,7 @@ def _run(executor: Executor, builder: Builder, cases: list[MatrixCase]) -> Outpu
     components = {name for case in cases for name in TOPICS[case.axes.topic].components(case)}
     title = f"{len(cases)} cases of cooperative matrices, the first {cases[0].name}."
     # The extension needs SPIR-V 1.3 and the memory model of Vulkan 1.2.
-    module = executor.compile(builder.source(title), stage="compute", target=Target.VULKAN_1_2)
+    module = executor.compile(builder.source(title), stage="compute", target=TargetEnvironment.VULKAN_1_2)
     if "bf16" in components:
         module = with_bfloat16(module)
     contents, outputs = builder.bindings()

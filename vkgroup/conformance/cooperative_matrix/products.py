@@ -15,7 +15,7 @@ from vkgroup.conformance.cooperative_matrix.case import (
     Array,
     Combination,
     MatrixCase,
-    Shape,
+    MatrixShape,
     listed,
     matrix_case,
 )
@@ -63,7 +63,7 @@ def _cases() -> Iterator[MatrixCase]:
 # --- data -----------------------------------------------------------------------------------------------
 
 
-def _data(builder: Builder, case: MatrixCase, shape: Shape) -> tuple[Array, Array, Array]:
+def _data(builder: Builder, case: MatrixCase, shape: MatrixShape) -> tuple[Array, Array, Array]:
     """Return A, B and C as `exact_product` does."""
     random = builder.random(f"{case.name} {shape}")
     combination, (data, form) = COMBINATIONS[case.axes.types[0]], case.axes.variant
@@ -76,13 +76,13 @@ def _data(builder: Builder, case: MatrixCase, shape: Shape) -> tuple[Array, Arra
     return a, b, np.zeros_like(c) if form == "zero" else c
 
 
-def _sizes(shape: Shape, steps: int) -> tuple[tuple[int, ...], ...]:
+def _sizes(shape: MatrixShape, steps: int) -> tuple[tuple[int, ...], ...]:
     """Return the sizes of A, B and C for one unit."""
     return (steps, shape.rows, shape.inner), (steps, shape.inner, shape.columns), (shape.rows, shape.columns)
 
 
 def exact_product(
-    random: np.random.Generator, combination: Combination, shape: Shape, steps: int = 1
+    random: np.random.Generator, combination: Combination, shape: MatrixShape, steps: int = 1
 ) -> tuple[Array, Array, Array]:
     """Return A, B and C whose product is exact in every order of additions, in types with enough digits.
 
@@ -109,7 +109,7 @@ def exact_product(
 
 
 def _rounding_product(
-    random: np.random.Generator, combination: Combination, shape: Shape
+    random: np.random.Generator, combination: Combination, shape: MatrixShape
 ) -> tuple[Array, Array, Array]:
     """Return A, B and C of floats near 1 with all their bits, whose sums must be rounded."""
     a, b, c = (
@@ -123,7 +123,7 @@ def _rounding_product(
 
 
 def _saturating_product(
-    random: np.random.Generator, combination: Combination, shape: Shape, steps: int
+    random: np.random.Generator, combination: Combination, shape: MatrixShape, steps: int
 ) -> tuple[Array, Array, Array]:
     """Return A and B of small integers, and C near the limits of its type, so that many sums saturate."""
     a, b = (
@@ -140,14 +140,14 @@ def _saturating_product(
 # --- code and comparison --------------------------------------------------------------------------------
 
 
-def _add(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
+def _add(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
     combination, (data, form) = COMBINATIONS[case.axes.types[0]], case.axes.variant
     components = [COMPONENTS[name] for name in combination.types]
     a, b, c = _data(builder, case, shape)
     order = form if form in _ORDERS else "rrr"
     m, n, k = shape.rows, shape.columns, shape.inner
     placements = [
-        program.placed(Shape(*size), component.size, _LAYOUTS[letter])
+        program.placed(MatrixShape(*size), component.size, _LAYOUTS[letter])
         for size, letter, component in zip(
             ((m, k), (k, n), (m, n), (m, n)), order + order[2], components, strict=True
         )
@@ -181,7 +181,9 @@ def _expected(combination: Combination, a: Array, b: Array, c: Array) -> Product
     return Product(value, defined)
 
 
-def _lines(builder: Builder, case: MatrixCase, shape: Shape, inputs: Sequence[Sequence[Matrix]]) -> list[str]:
+def _lines(
+    builder: Builder, case: MatrixCase, shape: MatrixShape, inputs: Sequence[Sequence[Matrix]]
+) -> list[str]:
     """Return the code that computes d; `inputs` has the matrices a, b and c, of each step."""
     combination, form = COMBINATIONS[case.axes.types[0]], case.axes.variant[1]
     m, n, k = str(shape.rows), str(shape.columns), str(shape.inner)
@@ -244,10 +246,10 @@ def _measured(target: Matrix, combination: Combination, a: Array, b: Array, c: A
     return judge
 
 
-def _shapes(case: MatrixCase, capabilities: Capabilities) -> tuple[Shape, ...]:
+def _shapes(case: MatrixCase, capabilities: Capabilities) -> tuple[MatrixShape, ...]:
     """Return the shapes that a device lists for the combination, without duplicates."""
     combination = COMBINATIONS[case.axes.types[0]]
-    shapes = [Shape(row.m, row.n, row.k) for types, row in listed(capabilities) if types == combination]
+    shapes = [MatrixShape(row.m, row.n, row.k) for types, row in listed(capabilities) if types == combination]
     return tuple(dict.fromkeys(shapes))
 
 

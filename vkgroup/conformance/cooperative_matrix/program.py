@@ -21,7 +21,7 @@ from vkgroup.conformance.cooperative_matrix.case import (
     Array,
     Component,
     MatrixCase,
-    Shape,
+    MatrixShape,
     matrices_of,
     need_of_matrix,
 )
@@ -55,10 +55,10 @@ PLACES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class MatrixPlacement:
     """Positions of the elements of one matrix in memory."""
 
-    shape: Shape  # of the matrix
+    shape: MatrixShape  # of the matrix
     layout: str  # a key of `LAYOUTS`
     #: `offset`, `stride`: in elements.
     offset: int
@@ -78,7 +78,9 @@ class Placement:
         return int(self.elements.max()) + 1 + ALIGNMENT // self.size
 
 
-def placed(shape: Shape, size: int, layout: str = "row", place: str = "tight", *, unit: int = 1) -> Placement:
+def placed(
+    shape: MatrixShape, size: int, layout: str = "row", place: str = "tight", *, unit: int = 1
+) -> MatrixPlacement:
     """Return a placement of elements of `size` bytes whose stride is a multiple of `unit` bytes."""
     minor = (shape.rows if layout == "column" else shape.columns) * size
     step = max(min(ALIGNMENT, minor), unit)
@@ -89,7 +91,7 @@ def placed(shape: Shape, size: int, layout: str = "row", place: str = "tight", *
     if place == "repeated":
         stride = 0
     offset = 3 * room if place == "offset" else 0
-    return Placement(shape, layout, offset // size, stride // size, size)
+    return MatrixPlacement(shape, layout, offset // size, stride // size, size)
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ class Matrix:
     """A matrix of each unit in memory."""
 
     component: Component
-    placement: Placement
+    placement: MatrixPlacement
     region: Region
 
     def words(self, outputs: Outputs) -> Array:
@@ -152,7 +154,7 @@ class Matrix:
 
 
 def in_place(
-    component: Component, placement: Placement, numbers: Array, around: Array | None = None
+    component: Component, placement: MatrixPlacement, numbers: Array, around: Array | None = None
 ) -> Array:
     """Return memory that contains a matrix, (UNITS, rows, columns); other elements are zero by default."""
     memory = component.stored(np.zeros((UNITS, placement.extent)) if around is None else around)
@@ -207,13 +209,13 @@ class Builder:
         return Region(view, f"tile_{view}", 0, count, shared=True)
 
     def input(
-        self, component: Component, placement: Placement, numbers: Array, around: Array | None = None
+        self, component: Component, placement: MatrixPlacement, numbers: Array, around: Array | None = None
     ) -> Matrix:
         """Return a matrix of inputs with these numbers; see `in_place`."""
         memory = in_place(component, placement, numbers, around)
         return Matrix(component, placement, self.read(component.name, memory))
 
-    def output(self, component: Component, placement: Placement) -> Matrix:
+    def output(self, component: Component, placement: MatrixPlacement) -> Matrix:
         """Return a matrix of outputs."""
         return Matrix(component, placement, self.write(component.name, placement.extent))
 
@@ -304,7 +306,7 @@ def matrix_type(component: Component, use: str, rows: int | str, columns: int | 
     return f"coopmat<{component.glsl}, gl_ScopeSubgroup, {rows}, {columns}, gl_MatrixUse{USES[use]}>"
 
 
-def matrix_of(component: Component, use: str, shape: Shape) -> str:
+def matrix_of(component: Component, use: str, shape: MatrixShape) -> str:
     """Return the GLSL type of a matrix of a shape."""
     return matrix_type(component, use, shape.rows, shape.columns)
 
@@ -371,10 +373,10 @@ class Topic:
     name: str  # the second part of the case names
     cases: Callable[[], Iterable[MatrixCase]]  # yields every case; needs no device
     #: Adds a case in one shape to a program; returns the function that compares its results.
-    add: Callable[[Builder, MatrixCase, Shape], Judge]
+    add: Callable[[Builder, MatrixCase, MatrixShape], Judge]
     code: str  # text in the shader lines that execute the tested operation
     #: Names of the types that a case's shader uses.
     components: Callable[[MatrixCase], tuple[str, ...]] = lambda case: case.axes.types
     #: Function that returns the shapes that a device lists for the case, without duplicates.
-    shapes: Callable[[MatrixCase, Capabilities], tuple[Shape, ...]] = matrices_of
+    shapes: Callable[[MatrixCase, Capabilities], tuple[MatrixShape, ...]] = matrices_of
     needs: Callable[[MatrixCase], str] = need_of_matrix  # returns a phrase for the missing entry

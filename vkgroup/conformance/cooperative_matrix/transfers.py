@@ -9,9 +9,16 @@ import numpy as np
 
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.cooperative_matrix import program
-from vkgroup.conformance.cooperative_matrix.case import COMPONENTS, USES, MatrixCase, Shape, matrix_case
+from vkgroup.conformance.cooperative_matrix.case import COMPONENTS, USES, MatrixCase, MatrixShape, matrix_case
 from vkgroup.conformance.cooperative_matrix.judging import exactly
-from vkgroup.conformance.cooperative_matrix.program import Builder, Judge, Matrix, Outputs, Placement, Topic
+from vkgroup.conformance.cooperative_matrix.program import (
+    Builder,
+    Judge,
+    Matrix,
+    MatrixPlacement,
+    Outputs,
+    Topic,
+)
 from vkgroup.record.record import Status
 
 MEMORIES = {
@@ -36,7 +43,7 @@ def _cases(topic: str, verb: str, preposition: str) -> Iterator[MatrixCase]:
         yield matrix_case(topic, (component,), (use, layout, memory, place), sentence)
 
 
-def _memory_of(case: MatrixCase, shape: Shape) -> tuple[str, Placement]:
+def _memory_of(case: MatrixCase, shape: MatrixShape) -> tuple[str, MatrixPlacement]:
     """Return the view of the memory that a case tests, and the placement of the matrix there."""
     component = COMPONENTS[case.axes.types[0]]
     _, layout, memory, place = case.axes.variant
@@ -44,7 +51,7 @@ def _memory_of(case: MatrixCase, shape: Shape) -> tuple[str, Placement]:
     return view, program.placed(shape, component.size, layout, place, unit=program.view_size(view))
 
 
-def _add_load(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
+def _add_load(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
     component, (use, _, memory, _) = COMPONENTS[case.axes.types[0]], case.axes.variant
     view, placement = _memory_of(case, shape)
     random = builder.random(f"{case.name} {shape}")
@@ -81,7 +88,7 @@ def _add_load(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     return judge
 
 
-def _add_store(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
+def _add_store(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
     component, (use, _, memory, _) = COMPONENTS[case.axes.types[0]], case.axes.variant
     view, placement = _memory_of(case, shape)
     random = builder.random(f"{case.name} {shape}")

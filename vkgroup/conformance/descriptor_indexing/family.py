@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.conformance import evidence, marks, support
 from vkgroup.conformance.arrays import POISON, Flags, Words, poisoned
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, compare
@@ -21,7 +21,7 @@ from vkgroup.conformance.descriptor_indexing.kinds import (
     WAYS,
     WIDTH,
     WRITE_ROW,
-    Kind,
+    DescriptorKind,
     Way,
     cells_of,
 )
@@ -181,7 +181,7 @@ def source_of(stage: str, kind: str, access: str, name: str) -> str:
     )
 
 
-def completed(module: Module, kind: Kind) -> Module:
+def completed(module: Module, kind: DescriptorKind) -> Module:
     """Return a module with the capability of indices that are not uniform, and with images marked.
 
     For arrays of samplers glslang declares no capability; without it the index would have to be uniform
@@ -227,7 +227,7 @@ def _run(executor: Executor, case: DescriptorAxes, seed: int) -> tuple[Words, Wo
     kind = KINDS[case.kind]
     source = source_of(case.stage, case.kind, case.access, case.way)
     # SPIRV-Tools knows the capability of arrays of input attachments from its extension alone.
-    target = Target.VULKAN_1_1 if case.kind == "input_attachment" else executor.target
+    target = TargetEnvironment.VULKAN_1_1 if case.kind == "input_attachment" else executor.target
     module = compile_source(source, stage=case.stage, target=target, name="<conformance>")
     if WAYS[case.way].nonuniform:
         module = completed(module, kind)
@@ -301,7 +301,7 @@ def _subgroups(stage: str, size: int) -> NDArray[np.int64]:
 
 
 def _agrees_with_one(
-    kind: Kind, chosen: NDArray[np.int64], got: Words, seed: int, subgroups: NDArray[np.int64]
+    kind: DescriptorKind, chosen: NDArray[np.int64], got: Words, seed: int, subgroups: NDArray[np.int64]
 ) -> Flags:
     """Return whether an invocation and all others of its subgroup read through the same descriptor."""
     agrees = np.zeros(INVOCATIONS, np.bool_)

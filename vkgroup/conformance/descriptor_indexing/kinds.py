@@ -42,7 +42,7 @@ _SAMPLER_COLUMNS = (1, 2, 3, None)
 
 
 @dataclass(frozen=True)
-class Kind:
+class DescriptorKind:
     """A kind of descriptor."""
 
     name: str  # Vulkan's, in lower case
@@ -100,52 +100,52 @@ _TEXEL = f"ivec2(int({{k}}) % {INVOCATIONS}, int({{k}}) / {INVOCATIONS})"
 _COORDINATE = f"(vec2({_TEXEL}) + 0.5) / vec2({INVOCATIONS}.0, {ROWS}.0)"
 
 _KINDS = (
-    Kind(
+    DescriptorKind(
         "storage_buffer", "StorageBuffer", "StorageBuffers", _MANY,
         "layout(std430, binding = 2) buffer Data { uint cells[]; } data[COUNT];",
         "data[{i}].cells[{k}]", "data[{i}].cells[{k}] = {v};", "atomicAdd(data[{i}].cells[{k}], 1u);",
     ),
-    Kind(
+    DescriptorKind(
         "uniform_buffer", "UniformBuffer", "UniformBuffers", _MANY,
         f"layout(std140, binding = 2) uniform Data {{ uvec4 cells[{CELLS // 4}]; }} data[COUNT];",
         "data[{i}].cells[({k}) / 4u][({k}) % 4u]",
         bound=lambda cells: [words.reshape(-1, 4) for words in cells],
     ),
-    Kind(
+    DescriptorKind(
         "storage_texel_buffer", "StorageTexelBuffer", "StorageImages", _MANY,
         "layout(r32ui, binding = 2) uniform uimageBuffer data[COUNT];", "imageLoad(data[{i}], int({k})).x",
         "imageStore(data[{i}], int({k}), uvec4({v}));", "imageAtomicAdd(data[{i}], int({k}), 1u);",
     ),
-    Kind(
+    DescriptorKind(
         "uniform_texel_buffer", "UniformTexelBuffer", "SampledImages", _MANY,
         "layout(binding = 2) uniform usamplerBuffer data[COUNT];", "texelFetch(data[{i}], int({k})).x",
     ),
-    Kind(
+    DescriptorKind(
         "storage_image", "StorageImage", "StorageImages", _MANY,
         "layout(r32ui, binding = 2) uniform uimage2D data[COUNT];",
         f"imageLoad(data[{{i}}], {_TEXEL}).x", f"imageStore(data[{{i}}], {_TEXEL}, uvec4({{v}}));",
         f"imageAtomicAdd(data[{{i}}], {_TEXEL}, 1u);", bound=_image,
     ),
-    Kind(
+    DescriptorKind(
         "sampled_image", "SampledImage", "SampledImages", _MANY,
         "layout(binding = 2) uniform utexture2D data[COUNT];\nlayout(binding = 3) uniform sampler nearest;",
         f"textureLod(usampler2D(data[{{i}}], nearest), {_COORDINATE}, 0.0).x",
         bound=_image, others={3: Sampler()},
     ),
-    Kind(
+    DescriptorKind(
         "sampler", "SampledImage", "Samplers", _FEW,
         "layout(binding = 2) uniform sampler data[COUNT];\nlayout(binding = 3) uniform texture2D image;",
         f"uint(textureLod(sampler2D(image, data[{{i}}]), {_LOOK}, 0.0).x)",
         bound=lambda cells: [Sampler(address=address, border_color=_BORDER) for address in ADDRESSES],
         others={3: SAMPLER_TEXELS},
     ),
-    Kind(
+    DescriptorKind(
         "combined_image_sampler", "SampledImage", "SampledImages", _MANY,
         "layout(binding = 2) uniform usampler2D data[COUNT];",
         f"textureLod(data[{{i}}], {_COORDINATE}, 0.0).x",
         bound=lambda cells: [(image, Sampler()) for image in _image(cells)],
     ),
-    Kind(
+    DescriptorKind(
         "input_attachment", "InputAttachment", "InputAttachments", _FEW,
         "layout(input_attachment_index = 0, binding = 2) uniform usubpassInput data[COUNT];",
         "subpassLoad(data[{i}]).x",
@@ -154,7 +154,7 @@ _KINDS = (
     ),
 )  # fmt: skip
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in _KINDS}
+KINDS: dict[str, DescriptorKind] = {kind.name: kind for kind in _KINDS}
 """All kinds by name."""
 
 

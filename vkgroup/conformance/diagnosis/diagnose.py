@@ -28,7 +28,7 @@ from vkgroup.conformance.arrays import Flags
 from vkgroup.conformance.comparison import Expected, Verdict
 from vkgroup.conformance.diagnosis.hypotheses import HYPOTHESES, Hypothesis, Prediction
 from vkgroup.conformance.diagnosis.masks import diagnose_layout, diagnose_masks
-from vkgroup.conformance.diagnosis.observation import Observation
+from vkgroup.conformance.diagnosis.observation import CaseObservation
 from vkgroup.conformance.diagnosis.values import diagnose_values
 from vkgroup.conformance.instances import LayoutFault, MaskFault
 from vkgroup.conformance.subgroup.expectation import JudgedLanes, show
@@ -106,7 +106,7 @@ def diagnose(verdict: Verdict) -> dict[str, Any] | None:
 
 def _diagnose_lanes(lanes: JudgedLanes) -> dict[str, Any]:
     """Return the diagnosis of wrong lanes of a subgroup operation."""
-    seen = Observation(lanes)
+    seen = CaseObservation(lanes)
     wrong: Flags = np.asarray(lanes.wrong.any(axis=-1))
     right = lanes.expected.defined.all(axis=-1) & lanes.instances.recorded & ~wrong
     matches = [match for row in HYPOTHESES if not row.costly for match in _matches(row, seen, wrong, right)]
@@ -132,7 +132,7 @@ def _diagnose_lanes(lanes: JudgedLanes) -> dict[str, Any]:
     }
 
 
-def _predicted(prediction: Prediction, seen: Observation, wrong: Flags) -> list[str | None]:
+def _predicted(prediction: Prediction, seen: CaseObservation, wrong: Flags) -> list[str | None]:
     """Return what a hypothesis predicts for each lane of the first instance with a wrong lane, as text.
 
     None for lanes without a record, and for those for which it predicts nothing.
@@ -147,7 +147,7 @@ def _predicted(prediction: Prediction, seen: Observation, wrong: Flags) -> list[
     return [show(seen.got[row, lane]) if known[lane] else None for lane in lanes]
 
 
-def _matches(row: Hypothesis, seen: Observation, wrong: Flags, right: Flags) -> Iterator[_Match]:
+def _matches(row: Hypothesis, seen: CaseObservation, wrong: Flags, right: Flags) -> Iterator[_Match]:
     """Yield how the variants of a hypothesis fit, except those that contradict every wrong lane."""
     for variant, prediction in row.change(seen):
         agrees, open_ = seen.agrees(prediction)
@@ -158,7 +158,7 @@ def _matches(row: Hypothesis, seen: Observation, wrong: Flags, right: Flags) -> 
             yield _Match(row, variant, matched, unknown, contradicted, complete, prediction)
 
 
-def _common(seen: Observation, wrong: Flags, right: Flags) -> list[str]:
+def _common(seen: CaseObservation, wrong: Flags, right: Flags) -> list[str]:
     """Return properties that all wrong lanes share, and that not all right lanes have."""
     instances = seen.lanes.instances
     size = wrong.shape[1]

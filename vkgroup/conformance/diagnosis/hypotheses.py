@@ -21,7 +21,7 @@ from vkgroup.conformance.arrays import POISON, Array, Flags
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.diagnosis import nan_order
-from vkgroup.conformance.diagnosis.observation import Observation, required
+from vkgroup.conformance.diagnosis.observation import CaseObservation, required
 from vkgroup.conformance.subgroup.operands import choices
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.groups import OPERATORS, identity
@@ -41,29 +41,29 @@ class Hypothesis:
 
     name: str
     sentence: str  # about the device, without a full stop; ``{}`` is the variant
-    change: Callable[[Observation], Variants]
+    change: Callable[[CaseObservation], Variants]
     costly: bool = False  # tested only if no other hypothesis explains the case
 
 
 # Results that do not depend on the operation.
 
 
-def _unwritten(seen: Observation) -> Variants:
+def _unwritten(seen: CaseObservation) -> Variants:
     yield "", seen.unwritten
 
 
-def _zero(seen: Observation) -> Variants:
+def _zero(seen: CaseObservation) -> Variants:
     yield "", seen.got == 0
 
 
-def _ones(seen: Observation) -> Variants:
+def _ones(seen: CaseObservation) -> Variants:
     if seen.got.dtype == np.bool_:
         yield "true", seen.got
     elif seen.got.dtype.kind in "iu":
         yield "a word with all bits set", seen.got == ~np.zeros((), seen.got.dtype)
 
 
-def _own_value(seen: Observation) -> Variants:
+def _own_value(seen: CaseObservation) -> Variants:
     if seen.operation is not None and seen.operation.result == "value" and seen.value is not None:
         yield "", required(seen.value, bits=True)
 
@@ -76,7 +76,7 @@ _NEIGHBOURS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _moved(seen: Observation, values: Array) -> Variants:
+def _moved(seen: CaseObservation, values: Array) -> Variants:
     """Yield values of other lanes: of neighbours, and of the first active lane."""
     lane = np.arange(seen.size)
     for name, source in _NEIGHBOURS.items():
@@ -88,16 +88,16 @@ def _moved(seen: Observation, values: Array) -> Variants:
             yield name, required(values[:, source(lane) % seen.size], bits=True)
 
 
-def _value_of_another_lane(seen: Observation) -> Variants:
+def _value_of_another_lane(seen: CaseObservation) -> Variants:
     if seen.operation is not None and seen.operation.result == "value" and seen.value is not None:
         yield from _moved(seen, seen.value)
 
 
-def _result_of_another_lane(seen: Observation) -> Variants:
+def _result_of_another_lane(seen: CaseObservation) -> Variants:
     yield from _moved(seen, seen.expected)
 
 
-def _previous_execution(seen: Observation) -> Variants:
+def _previous_execution(seen: CaseObservation) -> Variants:
     """Yield the result that the lane had to record in the last execution before this one."""
     instances = seen.lanes.instances
     earlier = np.zeros(seen.expected.shape, seen.expected.dtype)
@@ -112,7 +112,7 @@ def _previous_execution(seen: Observation) -> Variants:
         yield "", required(earlier, known[..., None])
 
 
-def _inverted(seen: Observation) -> Variants:
+def _inverted(seen: CaseObservation) -> Variants:
     right = seen.expected
     if right.dtype == np.bool_:
         yield "inverted", required(~right)
@@ -122,7 +122,7 @@ def _inverted(seen: Observation) -> Variants:
         yield "inverted bit by bit", required(~right)
 
 
-def _off_by_one(seen: Observation) -> Variants:
+def _off_by_one(seen: CaseObservation) -> Variants:
     if seen.expected.dtype.kind in "iu":
         with np.errstate(all="ignore"):
             yield "less", required(seen.expected - seen.expected.dtype.type(1))
@@ -132,7 +132,7 @@ def _off_by_one(seen: Observation) -> Variants:
 # Components and types.
 
 
-def _first_component(seen: Observation) -> Variants:
+def _first_component(seen: CaseObservation) -> Variants:
     operation, value = seen.operation, seen.value
     if operation is None or operation.result != "bool" or value is None or value.shape[-1] == 1:
         return
@@ -146,7 +146,7 @@ def _first_component(seen: Observation) -> Variants:
         yield "", Expected(low, low if same else high, defined, bits=changed.bits)
 
 
-def _components(seen: Observation) -> Variants:
+def _components(seen: CaseObservation) -> Variants:
     count = seen.expected.shape[-1]
     if count == 1:
         return
@@ -162,7 +162,7 @@ def _components(seen: Observation) -> Variants:
         yield name, required(seen.expected[..., order], seen.lanes.expected.defined[..., order])
 
 
-def _other_sign(seen: Observation, operation: Operation | None = None) -> Variants:
+def _other_sign(seen: CaseObservation, operation: Operation | None = None) -> Variants:
     value = seen.value
     if value is None or value.dtype.kind not in "iu" or seen.operation is None:
         return
@@ -185,7 +185,7 @@ def _narrow(value: Array, type_: str) -> Array:
         return value.astype(type_).astype(value.dtype)
 
 
-def _smaller_type(seen: Observation) -> Variants:
+def _smaller_type(seen: CaseObservation) -> Variants:
     for type_ in _NARROWER.get(seen.got.dtype.str[1:], ()):
         bits = f"{8 * int(type_[1])} bits"
         yield f"the result to {bits}", required(_narrow(seen.expected, type_))
@@ -195,7 +195,7 @@ def _smaller_type(seen: Observation) -> Variants:
                 yield f"the inputs to {bits}", changed
 
 
-def _flushed(seen: Observation) -> Variants:
+def _flushed(seen: CaseObservation) -> Variants:
     if seen.got.dtype.kind != "f":
         return
     tiny = np.finfo(seen.got.dtype).tiny
@@ -212,7 +212,7 @@ def _flushed(seen: Observation) -> Variants:
 # NaN in minima, maxima, sums and products.
 
 
-def _operator(seen: Observation) -> str:
+def _operator(seen: CaseObservation) -> str:
     """Return the operator of an operation on floats that has NaN among its inputs; else ""."""
     operation, value = seen.operation, seen.value
     if operation is None or operation.operator is None or value is None or value.dtype.kind != "f":
@@ -220,7 +220,7 @@ def _operator(seen: Observation) -> str:
     return operation.operator if np.isnan(value).any() else ""
 
 
-def _nan_propagated(seen: Observation) -> Variants:
+def _nan_propagated(seen: CaseObservation) -> Variants:
     if _operator(seen) not in ("Min", "Max"):
         return
     changed = nan_order.combined(seen, np.minimum if _operator(seen) == "Min" else np.maximum, tree=False)
@@ -228,7 +228,7 @@ def _nan_propagated(seen: Observation) -> Variants:
         yield "", changed
 
 
-def _nan_dropped(seen: Observation) -> Variants:
+def _nan_dropped(seen: CaseObservation) -> Variants:
     if _operator(seen) not in ("Add", "Mul") or seen.value is None or seen.operation is None:
         return
     neutral = identity(OPERATORS[_operator(seen)], seen.value.dtype)
@@ -237,7 +237,7 @@ def _nan_dropped(seen: Observation) -> Variants:
         yield "", changed
 
 
-def _nan_by_comparison(seen: Observation) -> Variants:
+def _nan_by_comparison(seen: CaseObservation) -> Variants:
     if _operator(seen) not in ("Min", "Max"):
         return
     for name, (select, tree) in nan_order.selections(_operator(seen)).items():
@@ -249,7 +249,7 @@ def _nan_by_comparison(seen: Observation) -> Variants:
 # The set of lanes that take part.
 
 
-def _lanes(seen: Observation) -> Variants:
+def _lanes(seen: CaseObservation) -> Variants:
     """Yield the results for other sets of active lanes, in which all lanes of a subgroup agree."""
     active, exists = seen.active, seen.exists
     sets: dict[str, tuple[Flags, Array | None]] = {}
@@ -274,7 +274,7 @@ def _lanes(seen: Observation) -> Variants:
             yield name, Expected(changed.low, changed.high, changed.defined | active[..., None], changed.bits)
 
 
-def _split(seen: Observation) -> Variants:
+def _split(seen: CaseObservation) -> Variants:
     """Yield the results where parts of the subgroup execute the operation separately."""
     lane = np.arange(seen.size)
     parts = {"odd lanes": lane % 2 == 1, "even lanes": lane % 2 == 0}
@@ -296,7 +296,7 @@ def _split(seen: Observation) -> Variants:
 # Another operation.
 
 
-def _row(seen: Observation, **columns: Any) -> Operation | None:
+def _row(seen: CaseObservation, **columns: Any) -> Operation | None:
     """Return the operation of the table with other values in these columns; None if there is none."""
     mine = seen.operation
     if mine is None:
@@ -310,7 +310,7 @@ def _row(seen: Observation, **columns: Any) -> Operation | None:
     return None
 
 
-def _another_operator(seen: Observation) -> Variants:
+def _another_operator(seen: CaseObservation) -> Variants:
     mine = seen.operation
     if mine is None or mine.operator is None:
         return
@@ -331,7 +331,7 @@ _GROUPS = {
 }
 
 
-def _another_group(seen: Observation) -> Variants:
+def _another_group(seen: CaseObservation) -> Variants:
     mine = seen.operation
     if mine is None or mine.group_operation is None:
         return
@@ -357,7 +357,7 @@ def _another_group(seen: Observation) -> Variants:
                 yield text, changed
 
 
-def _another_cluster(seen: Observation) -> Variants:
+def _another_cluster(seen: CaseObservation) -> Variants:
     mine = seen.operation
     if mine is None:
         return
@@ -377,7 +377,7 @@ def _another_cluster(seen: Observation) -> Variants:
                     yield f"{size}", changed
 
 
-def _another_partition(seen: Observation) -> Variants:
+def _another_partition(seen: CaseObservation) -> Variants:
     mine = seen.operation
     if mine is None or mine.category is not Category.PARTITIONED or not seen.others:
         return
@@ -391,7 +391,7 @@ def _another_partition(seen: Observation) -> Variants:
             yield name, changed
 
 
-def _another_operation(seen: Observation) -> Variants:
+def _another_operation(seen: CaseObservation) -> Variants:
     """Yield operations without an operator that take the same operands."""
     mine, case = seen.operation, seen.lanes.entry.case
     if mine is None or mine.operator is not None or mine.group_operation is not None:
@@ -411,7 +411,7 @@ def _another_operation(seen: Observation) -> Variants:
                 yield name, changed
 
 
-def _reversed_scan(seen: Observation) -> Variants:
+def _reversed_scan(seen: CaseObservation) -> Variants:
     mine = seen.operation
     if mine is None or mine.operator is None or seen.value is None:
         return
@@ -421,7 +421,7 @@ def _reversed_scan(seen: Observation) -> Variants:
             yield "", required(np.asarray(changed.low)[:, ::-1], changed.defined[:, ::-1])
 
 
-def _wrong_identity(seen: Observation) -> Variants:
+def _wrong_identity(seen: CaseObservation) -> Variants:
     mine = seen.operation
     exclusive = mine is not None and mine.operator is not None and "Exclusive" in (mine.group_operation or "")
     if not exclusive or seen.value is None:
@@ -442,7 +442,7 @@ def _wrong_identity(seen: Observation) -> Variants:
 # Operands.
 
 
-def _another_operand(seen: Observation) -> Variants:
+def _another_operand(seen: CaseObservation) -> Variants:
     mine, case = seen.operation, seen.lanes.entry.case
     if mine is None or not case.operand or not seen.others or mine.category is Category.PARTITIONED:
         return
@@ -484,7 +484,7 @@ def _changed_inputs(value: Array) -> dict[str, Array]:
         return {"one too large": larger, "inverted bit by bit": ~value}
 
 
-def _input_changed(seen: Observation) -> Variants:
+def _input_changed(seen: CaseObservation) -> Variants:
     if seen.value is None or seen.operation is None:
         return
     for name, other in _changed_inputs(seen.value).items():
@@ -493,7 +493,7 @@ def _input_changed(seen: Observation) -> Variants:
             yield name, changed
 
 
-def _input_of_one_lane(seen: Observation) -> Variants:
+def _input_of_one_lane(seen: CaseObservation) -> Variants:
     if seen.value is None or seen.operation is None:
         return
     lane = np.arange(seen.size)[:, None]
@@ -504,7 +504,7 @@ def _input_of_one_lane(seen: Observation) -> Variants:
                 yield f"lane {number} is {name}", changed
 
 
-def _ballot_beyond_size(seen: Observation) -> Variants:
+def _ballot_beyond_size(seen: CaseObservation) -> Variants:
     """Yield results of functions on ballots that count bits from gl_SubgroupSize on."""
     mine = seen.operation
     if mine is None or mine.category is not Category.BALLOT or seen.value is None or seen.size == 128:
@@ -521,7 +521,7 @@ def _ballot_beyond_size(seen: Observation) -> Variants:
 # Built-in variables and barriers.
 
 
-def _another_variable(seen: Observation) -> Variants:
+def _another_variable(seen: CaseObservation) -> Variants:
     name = seen.lanes.entry.case.operation
     if name not in BUILTIN_VARIABLES:
         return
@@ -539,7 +539,7 @@ def _another_variable(seen: Observation) -> Variants:
         yield other, required(np.asarray(value))
 
 
-def _stale_memory(seen: Observation) -> Variants:
+def _stale_memory(seen: CaseObservation) -> Variants:
     """Yield whether a lane read memory as it was before the other lane's write."""
     case, instances = seen.lanes.entry.case, seen.lanes.instances
     if case.operation not in BARRIERS:
@@ -559,7 +559,7 @@ def _stale_memory(seen: Observation) -> Variants:
     yield "", old
 
 
-def _stops(seen: Observation) -> Variants:
+def _stops(seen: CaseObservation) -> Variants:
     """Yield whether a lane recorded nothing after the first barrier."""
     if seen.lanes.entry.case.operation in BARRIERS:
         yield "", (seen.got == POISON) | ~seen.lanes.wrong

@@ -13,7 +13,7 @@ import numpy as np
 
 from vkgroup.conformance.arrays import Array, Flags
 from vkgroup.conformance.comparison import Expected
-from vkgroup.conformance.diagnosis.observation import Observation, required
+from vkgroup.conformance.diagnosis.observation import CaseObservation, required
 from vkgroup.reference.semantics.groups import OPERATORS, identity
 from vkgroup.spec.operations import Operation
 
@@ -45,7 +45,7 @@ def selections(operator: str) -> dict[str, tuple[Select, bool]]:
     }
 
 
-def combined(seen: Observation, select: Select, *, tree: bool) -> Expected | None:
+def combined(seen: CaseObservation, select: Select, *, tree: bool) -> Expected | None:
     """Return each lane's result if every step is `select`; None if the operation is no minimum or maximum."""
     operation, value = seen.operation, seen.value
     if operation is None or value is None or operation.operator not in ("Min", "Max"):

@@ -20,7 +20,7 @@ from vkgroup.spec.operations import Operation
 
 
 @dataclass(frozen=True)
-class Observation:
+class CaseObservation:
     """What one case recorded. Arrays of lanes are (rows, size), those of values (rows, size, components)."""
 
     lanes: JudgedLanes

@@ -13,7 +13,7 @@ from vkgroup.conformance import evidence, marks
 from vkgroup.conformance.arrays import POISON, Array, Flags, Indices, Words
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, legal, verdict_of
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.fragment.scenes import GRID, Scene
+from vkgroup.conformance.fragment.scenes import GRID, TriangleScene
 from vkgroup.conformance.instances import hex_of, lane_faults, unpack
 from vkgroup.conformance.recording import Recorder
 from vkgroup.dispatch import DrawState
@@ -27,10 +27,10 @@ _PLACES = np.arange(4)
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PixelRecord:
     """The record of a draw, by pixel; axes (layers, GRID, GRID)."""
 
-    scene: Scene
+    scene: TriangleScene
     count: Words  # number of times that each pixel was shaded to the end
     before: Words  # number of times that it was shaded up to the point where fragments may leave
     lane: Indices  # gl_SubgroupInvocationID; 0 if fragment shaders have no subgroups
@@ -88,12 +88,12 @@ class Drawn:
 Legal = Array | tuple[Array, ...]
 """The legal value or values of each pixel with a result, (layers, GRID, GRID)."""
 
-Expect = Callable[[Drawn], Legal | Expected]
+Expect = Callable[[PixelRecord], Legal | Expected]
 """The legal values, or the expectation for each pixel, also for those without a result."""
 
 
 @dataclass(frozen=True)
-class Probe:
+class FragmentProbe:
     """A computation of every fragment of a scene, and the expected result."""
 
     name: str  # its part of a case name
@@ -106,24 +106,24 @@ class Probe:
     #: attachment, as (samples, GRID, GRID).
     source: str = ""
     needs: tuple[str, ...] = ()  # categories of subgroup operations
-    leaves: str = ""  # how some fragments leave before it, if the scene does not say; see `Scene`
+    leaves: str = ""  # how some fragments leave before it, if the scene does not say; see `TriangleScene`
 
 
-def stored(scene: Scene, probe: Probe, number: int, word: str) -> str:
+def stored(scene: TriangleScene, probe: FragmentProbe, number: int, word: str) -> str:
     """Return the GLSL that stores the result of a probe, the one of this number, combined with its mark."""
     mark = marks.glsl("index", _salt(scene, probe))
     return f"outputs[index + {RECORD + number}u * PIXELS] = ({word}) ^ {mark};"
 
 
-def _salt(scene: Scene, probe: Probe) -> int:
+def _salt(scene: TriangleScene, probe: FragmentProbe) -> int:
     return marks.salt_of(probe.name, scene.name)
 
 
 def verdicts(
     executor: Executor,
     module: Module,
-    scene: Scene,
-    probes: Sequence[Probe],
+    scene: TriangleScene,
+    probes: Sequence[FragmentProbe],
     bindings: Mapping[int, Any] | None = None,
 ) -> list[Verdict]:
     """Draw a scene with a shader that records `RECORD` and a plane per probe; return the verdicts."""
@@ -143,7 +143,7 @@ def verdicts(
     if (planes[2][shaded] >= subgroup_size).any():
         fault = lane_faults(planes[2][shaded], np.full(1, subgroup_size), subgroup_size)
         return [Verdict(Status.FAIL, 0, 0, "; ".join(fault))] * len(probes)
-    drawn = Drawn(
+    drawn = PixelRecord(
         scene=scene,
         count=planes[0],
         before=planes[1],
@@ -160,7 +160,7 @@ def verdicts(
     return [_verdict(probe, drawn, result) for probe, result in zip(probes, results, strict=True)]
 
 
-def _got(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> NDArray[Any]:
+def _got(probe: FragmentProbe, drawn: PixelRecord, result: NDArray[np.uint32]) -> NDArray[Any]:
     """Return the values that a probe compares, (layers, GRID, GRID)."""
     if probe.source == "color":
         size, samples = drawn.scene.size, drawn.scene.samples
@@ -172,7 +172,7 @@ def _got(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> NDArray[Any]
     return result.view(np.float32) if probe.result == "float" else result
 
 
-def _verdict(probe: Probe, drawn: Drawn, result: Words) -> Verdict:
+def _verdict(probe: FragmentProbe, drawn: PixelRecord, result: Words) -> Verdict:
     expected, got = probe.expect(drawn), _got(probe, drawn, result)
     if not isinstance(expected, Expected):
         values = expected if isinstance(expected, tuple) else (expected,)
@@ -200,7 +200,7 @@ def _verdict(probe: Probe, drawn: Drawn, result: Words) -> Verdict:
 
 
 def _quad(
-    drawn: Drawn, got: NDArray[Any], expected: Expected, wrong: Flags, code: str
+    drawn: PixelRecord, got: NDArray[Any], expected: Expected, wrong: Flags, code: str
 ) -> dict[str, Any] | None:
     """Return the evidence for the quad of the first wrong pixel; None if samples are shaded separately."""
     if got.shape != drawn.lane.shape:

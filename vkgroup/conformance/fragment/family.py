@@ -9,9 +9,9 @@ from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family, TableCase, table
 from vkgroup.conformance.fragment.derivatives import F
-from vkgroup.conformance.fragment.drawn import Probe, stored, verdicts
+from vkgroup.conformance.fragment.drawn import FragmentProbe, stored, verdicts
 from vkgroup.conformance.fragment.probes import PROBES, SELF, G, V
-from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
+from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, TriangleScene
 from vkgroup.conformance.patterns import LEAVES
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
@@ -90,7 +90,7 @@ def _batch_key(case: FragmentCase) -> Hashable:
     return case.axes.scene, bool(PROBES[case.axes.probe].needs)
 
 
-def source_of(scene: Scene, probes: Sequence[Probe]) -> str:
+def source_of(scene: TriangleScene, probes: Sequence[FragmentProbe]) -> str:
     """Return the GLSL of a scene's probes."""
     used = {category for probe in probes for category in probe.needs}
     names = [Category(name).extension for name in sorted(used)]

@@ -19,7 +19,7 @@ from vkgroup.conformance.arrays import Array, Flags, Indices
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.evidence import MOST_LANES
 from vkgroup.conformance.fragment.derivatives import DERIVATIVES, derivatives_of, f_of
-from vkgroup.conformance.fragment.drawn import Drawn, Expect, Legal, Probe
+from vkgroup.conformance.fragment.drawn import Expect, FragmentProbe, Legal, PixelRecord
 from vkgroup.conformance.fragment.scenes import SCENES
 from vkgroup.conformance.instances import unpack
 from vkgroup.reference.registry import reference_of
@@ -30,7 +30,7 @@ G = "3.0 * gl_FragCoord.x - 5.0 * gl_FragCoord.y + 7.0"
 V = "(lane * lane + 3u)"
 
 
-def _of_lane(keep: int, bits: int, drawn: Drawn) -> Expected:
+def _of_lane(keep: int, bits: int, drawn: PixelRecord) -> Expected:
     """Return the word of another lane's pixel, provided by a helper invocation if necessary.
 
     That lane's place in the quad is the fragment's place & `keep` ^ `bits`.
@@ -44,13 +44,13 @@ def _of_lane(keep: int, bits: int, drawn: Drawn) -> Expected:
     return Expected.one_of((x | y << 8 | drawn.layer << 16,), defined)
 
 
-def _helper_flag(flags: str, bits: int, drawn: Drawn) -> Legal:
+def _helper_flag(flags: str, bits: int, drawn: PixelRecord) -> Legal:
     """Return whether a neighbour in the quad is not among the `shaded` or the `present` pixels."""
     x, y = drawn.of_lane(drawn.lane & 3 ^ bits)
     return ~drawn.at(getattr(drawn, flags), x, y)
 
 
-def _derivative(name: str, drawn: Drawn) -> Legal:
+def _derivative(name: str, drawn: PixelRecord) -> Legal:
     values = np.stack([f_of(*drawn.of_lane(np.full_like(drawn.lane, place))) for place in range(4)])
     return derivatives_of(name, values, drawn.lane & 3)
 
@@ -60,12 +60,12 @@ def _everywhere(value: Array) -> Expected:
     return Expected.one_of((value,), np.ones(value.shape, np.bool_))
 
 
-def _times(drawn: Drawn) -> Expected:
+def _times(drawn: PixelRecord) -> Expected:
     """Return one store per draw and covered pixel; helper and terminated invocations must not store."""
     return _everywhere(drawn.present * np.uint32(drawn.scene.draws))
 
 
-def _color(drawn: Drawn) -> Expected:
+def _color(drawn: PixelRecord) -> Expected:
     """Return the word of the last layer, in primitive order, that covers the pixel; 0 if none does."""
     layers = drawn.scene.layers
     covering = drawn.present * (np.arange(layers) + 1)[:, None, None]
@@ -81,7 +81,7 @@ def _color(drawn: Drawn) -> Expected:
     return Expected.one_of((value.astype(np.float32),), inside)
 
 
-def _reference(operation: str, drawn: Drawn) -> Expected:
+def _reference(operation: str, drawn: PixelRecord) -> Expected:
     """Return the result of an operation on `v`, for the active mask that the fragment recorded."""
     shape = drawn.count.shape
     active = unpack(drawn.mask.reshape(-1, 4), drawn.size)
@@ -108,12 +108,12 @@ _QUAD_SOURCE = "KHR_shader_subgroup, section 3.8 (lanes of a quad are 2 × 2 pix
 _DERIVATIVES = "Vulkan 1.4, Derivative Operations"
 
 
-def _quad(name: str, call: str, expect: Expect) -> Probe:
+def _quad(name: str, call: str, expect: Expect) -> FragmentProbe:
     sentence = (
         f"{call.replace('self', 'value')} gives the value of that pixel of the quad, of a helper invocation "
         f"where it is not covered: {_QUAD_SOURCE}"
     )
-    return Probe(f"quad.{name}", sentence, (*_ALL, *_LEAVING), expect, call, needs=("quad",))
+    return FragmentProbe(f"quad.{name}", sentence, (*_ALL, *_LEAVING), expect, call, needs=("quad",))
 
 
 _SWAPS = (("Horizontal", 1), ("Vertical", 2), ("Diagonal", 3))
@@ -131,7 +131,7 @@ _QUADS = (
 
 _HELPERS = (
     *(
-        Probe(
+        FragmentProbe(
             f"helper.flag{side}",
             f"gl_HelperInvocation of the {side.lower()} neighbour in the quad is true where that is not "
             "covered: KHR_shader_subgroup, section 3.8; GLSL 4.60, section 7.1.5",
@@ -141,7 +141,7 @@ _HELPERS = (
         for side, bits in _SWAPS
     ),
     *(
-        Probe(
+        FragmentProbe(
             f"helper.demoted{side}",
             f"after demote, helperInvocationEXT() of the {side.lower()} neighbour in the quad is true where "
             "that is demoted or not covered: EXT_demote_to_helper_invocation",
@@ -150,32 +150,32 @@ _HELPERS = (
         )
         for side, bits in _SWAPS
     ),
-    Probe(
+    FragmentProbe(
         "helper.self", "gl_HelperInvocation is false of an invocation whose pixel is covered: "
         "GLSL 4.60, section 7.1.5", _ALL, lambda drawn: np.array(0, np.uint32),
         "gl_HelperInvocation ? 1u : 0u",
     ),
-    Probe(
+    FragmentProbe(
         "helper.stores", "stores and atomics of helper invocations, and of fragments after they were "
         "discarded or demoted, have no effect: Vulkan 1.4, Helper Invocations",
         (*_PARTLY, *_LEAVING), _times, source="count",
     ),
-    Probe(
+    FragmentProbe(
         "helper.before", "stores and atomics before a fragment is discarded or demoted stand: "
         "SPIR-V 3.49.17, OpKill; EXT_demote_to_helper_invocation", _LEAVING,
         lambda drawn: _everywhere(drawn.shaded.astype(np.uint32)), source="before",
     ),
-    Probe(
+    FragmentProbe(
         "helper.color", "helper invocations, discarded and demoted fragments write no color: "
         "Vulkan 1.4, Helper Invocations", (*_PARTLY, *_LEAVING), _color, source="color", result="float",
     ),
 )  # fmt: skip
 
 
-def _linear(name: str, slope: float) -> Probe:
+def _linear(name: str, slope: float) -> FragmentProbe:
     sentence = f"{name} of a linear function is its slope: {_DERIVATIVES}"
     scenes = (*_ALL, "demote")
-    return Probe(
+    return FragmentProbe(
         f"derivative.{name}.linear",
         sentence,
         scenes,
@@ -185,11 +185,11 @@ def _linear(name: str, slope: float) -> Probe:
     )
 
 
-def _difference(name: str) -> Probe:
+def _difference(name: str) -> FragmentProbe:
     sentence = f"{name} is the difference of values in the quad: {_DERIVATIVES}"
     if not name.endswith("Fine"):
         sentence = f"{name} is a difference of values in the quad, of either row or column: {_DERIVATIVES}"
-    return Probe(
+    return FragmentProbe(
         f"derivative.{name}.quad", sentence, (*_ALL, "demote"), partial(_derivative, name), f"{name}(f)",
         "float", needs=("quad",),
     )  # fmt: skip
@@ -206,50 +206,50 @@ _ON_DERIVATIVES = (
 )
 
 _COVERAGE = (
-    Probe(
+    FragmentProbe(
         "edge.once", "where triangles share an edge, each pixel is shaded exactly once: Vulkan 1.4, Basic "
         "Polygon Rasterization (exactly one of the polygons produces the fragment)",
         _EDGES, _times, source="count",
     ),
-    Probe(
+    FragmentProbe(
         "primitive.once", "each pixel is shaded once by each triangle that covers its centre: Vulkan 1.4, "
         "Basic Polygon Rasterization", ("whole", *_PARTLY), _times, source="count",
     ),
-    Probe(
+    FragmentProbe(
         "primitive.order", "colors are written in the order of the triangles: Vulkan 1.4, Primitive Order",
         ("strip", "overlap"), _color, source="color", result="float",
     ),
-    Probe(
+    FragmentProbe(
         "primitive.coordinate", "gl_FragCoord is the pixel's centre: GLSL 4.60, section 7.1.5",
         ("whole", *_PARTLY), lambda drawn: 8 | (drawn.y * 16 + 8) << 8,
         "uint(fract(gl_FragCoord.x) * 16.0) | uint(gl_FragCoord.y * 16.0) << 8",
     ),
-    Probe(
+    FragmentProbe(
         "sample.once", "with sample shading each sample of each pixel is shaded exactly once: Vulkan 1.4, "
         "Sample Shading", ("samples",), _times, source="count",
     ),
-    Probe(
+    FragmentProbe(
         "sample.mask", "with sample shading gl_SampleMaskIn has the bit of gl_SampleID alone: "
         "Vulkan 1.4, SampleMask", ("samples",),
         lambda drawn: 1 << drawn.layer, "uint(gl_SampleMaskIn[0])",
     ),
-    Probe(
+    FragmentProbe(
         "sample.color", "each sample keeps the color of its own invocation, or of the pixel's: "
         "Vulkan 1.4, Sample Shading", ("samples", "multisampled"), _color, source="color", result="float",
     ),
-    Probe(
+    FragmentProbe(
         "sample.shaded", "without sample shading a pixel that is covered is shaded, and no other: "
         "Vulkan 1.4, Sample Shading", ("multisampled",),
         lambda drawn: _everywhere(np.where(drawn.present, np.maximum(drawn.count, 1), 0)), source="count",
     ),
-    Probe(
+    FragmentProbe(
         "draws.counted", "each of several draws shades its pixels: Vulkan 1.4, Drawing Commands",
         ("repeated",), _times, source="count",
     ),
 )  # fmt: skip
 
 _BY_MASK = tuple(
-    Probe(
+    FragmentProbe(
         f"subgroup.{name}",
         f"{name} is the result of the invocations in the active mask, of helper invocations too: "
         "KHR_shader_subgroup, section 8.18", (*_ALL, *_LEAVING), partial(_reference, name), f"{name}{V}",
@@ -289,13 +289,13 @@ _AGREEMENTS = " | ".join(
 _ALL_AGREE = 15
 
 
-def _active(drawn: Drawn) -> Flags:
+def _active(drawn: PixelRecord) -> Flags:
     """Return the active lanes of each pixel's mask, (layers, GRID, GRID, 128)."""
     bits = unpack(drawn.mask.reshape(-1, 4), MOST_LANES)
     return np.asarray(bits.reshape(*drawn.lane.shape, MOST_LANES))
 
 
-def _voted(kind: str, name: str, drawn: Drawn) -> Legal:
+def _voted(kind: str, name: str, drawn: PixelRecord) -> Legal:
     """Return the result of a vote on a predicate among the lanes of the mask."""
     active = _active(drawn)
     values = _VALUES[name][1](np.arange(MOST_LANES))
@@ -304,7 +304,7 @@ def _voted(kind: str, name: str, drawn: Drawn) -> Legal:
     return np.asarray(result, np.uint32)
 
 
-def _helpers(drawn: Drawn) -> Legal:
+def _helpers(drawn: PixelRecord) -> Legal:
     """Return the bits of the quad's pixels that are not covered and take part."""
     active, base = _active(drawn), drawn.lane & ~3
     result = np.zeros(drawn.count.shape, np.uint32)
@@ -317,7 +317,7 @@ def _helpers(drawn: Drawn) -> Legal:
 
 _VOTES = (
     *(
-        Probe(
+        FragmentProbe(
             f"vote.{kind.lower()}.{name}",
             f"subgroup{kind} of a predicate ({name}) votes among the active mask's invocations: "
             f"{_VOTE_SOURCE}",
@@ -327,12 +327,12 @@ _VOTES = (
         for kind in ("Any", "All", "AllEqual")
         for name, (code, _) in _VALUES.items()
     ),
-    Probe(
+    FragmentProbe(
         "vote.helper.agrees",
         f"votes on gl_HelperInvocation say what its ballot says: {_VOTE_SOURCE}",
         _ALL, lambda drawn: np.array(_ALL_AGREE, np.uint32), _AGREEMENTS, needs=("vote", "ballot"),
     ),
-    Probe(
+    FragmentProbe(
         "vote.helper.ballot",
         "subgroupBallot(gl_HelperInvocation) has the bits of the quad's pixels that are not covered and "
         f"take part: {_VOTE_SOURCE}; GLSL 4.60, section 7.1.5",
@@ -342,7 +342,7 @@ _VOTES = (
     ),
 )  # fmt: skip
 
-PROBES: dict[str, Probe] = {
+PROBES: dict[str, FragmentProbe] = {
     probe.name: probe for probe in (*_QUADS, *_HELPERS, *_ON_DERIVATIVES, *_COVERAGE, *_BY_MASK, *_VOTES)
 }
 """All probes by name."""

@@ -27,7 +27,7 @@ GRID = SIDE + 2
 
 
 @dataclass(frozen=True)
-class Scene:
+class TriangleScene:
     """Triangles to draw, and how they are shaded."""
 
     name: str  # its part of a case name
@@ -166,34 +166,38 @@ _OVERLAPPING = (
 _FULL = "a triangle that covers everything"
 
 _TABLE = (
-    Scene("whole", _FULL),
-    Scene("odd", "a target of odd width and height", size=SIDE - 1),
-    Scene("triangle", "a slanted triangle", (_SLANTED,)),
-    Scene("dots", "triangles that cover one pixel each", _dots()),
-    Scene("strip", "triangles that share edges", _STRIPS, layered=True),
-    Scene("overlap", "triangles that lie on each other", _OVERLAPPING, layered=True),
-    Scene("samples", "four samples a pixel, each shaded", samples=4, sample_shading=True),
-    Scene("multisampled", "four samples a pixel, shaded at once", samples=4),
-    Scene("discard", "a triangle some of whose fragments are discarded", (_SLANTED,), leaves="discard"),
-    Scene("demote", "a triangle some of whose fragments are demoted", (_SLANTED,), leaves="demote"),
-    Scene("terminate", "a triangle some of whose fragments are terminated", (_SLANTED,), leaves="terminate"),
-    Scene("diagonal", "a square of two triangles", _square(0, 0, SIDE, SIDE), shared_edges=True),
-    Scene(
+    TriangleScene("whole", _FULL),
+    TriangleScene("odd", "a target of odd width and height", size=SIDE - 1),
+    TriangleScene("triangle", "a slanted triangle", (_SLANTED,)),
+    TriangleScene("dots", "triangles that cover one pixel each", _dots()),
+    TriangleScene("strip", "triangles that share edges", _STRIPS, layered=True),
+    TriangleScene("overlap", "triangles that lie on each other", _OVERLAPPING, layered=True),
+    TriangleScene("samples", "four samples a pixel, each shaded", samples=4, sample_shading=True),
+    TriangleScene("multisampled", "four samples a pixel, shaded at once", samples=4),
+    TriangleScene(
+        "discard", "a triangle some of whose fragments are discarded", (_SLANTED,), leaves="discard"
+    ),
+    TriangleScene("demote", "a triangle some of whose fragments are demoted", (_SLANTED,), leaves="demote"),
+    TriangleScene(
+        "terminate", "a triangle some of whose fragments are terminated", (_SLANTED,), leaves="terminate"
+    ),
+    TriangleScene("diagonal", "a square of two triangles", _square(0, 0, SIDE, SIDE), shared_edges=True),
+    TriangleScene(
         "antidiagonal", "a square cut the other way", _square(0, 0, SIDE, SIDE, rising=True),
         shared_edges=True,
     ),
-    Scene(
+    TriangleScene(
         "columns", "two squares that meet in the middle of a column",
         _square(0, 0, 12.5, SIDE) + _square(12.5, 0, SIDE, SIDE), shared_edges=True,
     ),
-    Scene(
+    TriangleScene(
         "rows", "two squares that meet in the middle of a row",
         _square(0, 0, SIDE, 20.5) + _square(0, 20.5, SIDE, SIDE), shared_edges=True,
     ),
-    Scene("fan", "eight triangles around the centre of a pixel", _fan(16.5, 11.5), shared_edges=True),
-    Scene("mesh", "a net of crooked triangles", _mesh(), shared_edges=True),
-    Scene("repeated", "five draws, one after another", (_SLANTED,), draws=5),
+    TriangleScene("fan", "eight triangles around the centre of a pixel", _fan(16.5, 11.5), shared_edges=True),
+    TriangleScene("mesh", "a net of crooked triangles", _mesh(), shared_edges=True),
+    TriangleScene("repeated", "five draws, one after another", (_SLANTED,), draws=5),
 )  # fmt: skip
 
-SCENES: dict[str, Scene] = {scene.name: scene for scene in _TABLE}
+SCENES: dict[str, TriangleScene] = {scene.name: scene for scene in _TABLE}
 """All scenes by name."""

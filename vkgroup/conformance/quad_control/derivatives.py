@@ -41,7 +41,7 @@ the shapes of workgroups, whose sizes in x and y are even there, and the product
 
 
 @dataclass(frozen=True)
-class Layout:
+class QuadLayout:
     """The invocations of one workgroup, by local index."""
 
     #: `x`, `y`: what the values follow from: the local id in x, and that in y and z together.
@@ -53,7 +53,7 @@ class Layout:
     members: Indices  # (4, invocations) local indices of the quad's four
 
 
-def layout_of(group: str, shape: Shape) -> Layout:
+def layout_of(group: str, shape: Shape) -> QuadLayout:
     """Return the quads of the invocations."""
     index = np.arange(prod(shape))
     x, y, z = index % shape[0], index // shape[0] % shape[1], index // (shape[0] * shape[1])
@@ -64,14 +64,14 @@ def layout_of(group: str, shape: Shape) -> Layout:
         place = y % 2 * 2 + x % 2
     members = np.empty((len(index) // QUAD_SIZE, QUAD_SIZE), np.int64)
     members[quad, place] = index
-    return Layout(x, y + shape[1] * z, quad, place, members[quad].T)
+    return QuadLayout(x, y + shape[1] * z, quad, place, members[quad].T)
 
 
-Expect = Callable[[Layout], tuple[NDArray[Any], ...]]
+Expect = Callable[[QuadLayout], tuple[NDArray[Any], ...]]
 
 
 @dataclass(frozen=True)
-class Probe:
+class DerivativeProbe:
     """A computation of every invocation, and its legal results."""
 
     #: `name`, `sentence`: as of all cases.
@@ -82,27 +82,27 @@ class Probe:
     taken: bool = False  # whether it stands in a branch that every third quad takes; the others have 777
 
 
-def _derivative(name: str, layout: Layout) -> tuple[NDArray[Any], ...]:
+def _derivative(name: str, layout: QuadLayout) -> tuple[NDArray[Any], ...]:
     values = f_of(layout.x[layout.members], layout.y[layout.members])
     return derivatives_of(name, values, layout.place)
 
 
-def _member(bits: int, keep: int, layout: Layout) -> tuple[NDArray[Any], ...]:
+def _member(bits: int, keep: int, layout: QuadLayout) -> tuple[NDArray[Any], ...]:
     """Return the local index of the member of the quad whose place is the own one & `keep` ^ `bits`."""
     place = layout.place & keep ^ bits
     return (np.asarray(np.take_along_axis(layout.members, place[None], axis=0)[0], np.float32),)
 
 
-def _differences(prefix: str, where: str, *, taken: bool) -> Iterator[Probe]:
+def _differences(prefix: str, where: str, *, taken: bool) -> Iterator[DerivativeProbe]:
     """Yield a probe for each derivative."""
     for name in DERIVATIVES:
         stem = next(stem for stem in _STEMS if name.startswith(stem))
         code = f"{_STEMS[stem]}{name.removeprefix(stem)}({F})"
         sentence = f"{name}{where} is a difference of values in the quad: {_DERIVATIVE_RULES}"
-        yield Probe(f"{prefix}{name}", sentence, code, partial(_derivative, name), taken)
+        yield DerivativeProbe(f"{prefix}{name}", sentence, code, partial(_derivative, name), taken)
 
 
-def _level(layout: Layout) -> tuple[NDArray[Any], ...]:
+def _level(layout: QuadLayout) -> tuple[NDArray[Any], ...]:
     return ((layout.quad % LEVELS).astype(np.float32),)
 
 
@@ -111,35 +111,35 @@ _SLOPE = f"vec2(place & 1u, place >> 1u) * exp2(float(quad % {LEVELS}u)) / {SIDE
 _PROBES = (
     *_differences("", "", taken=False),
     *_differences("branch.", " in a branch that whole quads take", taken=True),
-    Probe(
+    DerivativeProbe(
         "lod.sample", f"sampling finds the level that the slope in the quad leads to: {_DERIVATIVE_RULES}",
         f"implicitLod(levels, {_SLOPE}).x", _level,
     ),
-    Probe(
+    DerivativeProbe(
         "lod.query", f"OpImageQueryLod finds the level that the slope leads to: {_DERIVATIVE_RULES}",
         f"queriedLod(levels, {_SLOPE}).x", _level,
     ),
     *(
-        Probe(
+        DerivativeProbe(
             f"swap{side}", f"subgroupQuadSwap{side} is that of the derivative group: {_QUAD_RULES}",
             f"float(subgroupQuadSwap{side}(index))", partial(_member, bits, 3),
         )
         for side, bits in (("Horizontal", 1), ("Vertical", 2), ("Diagonal", 3))
     ),
     *(
-        Probe(
+        DerivativeProbe(
             f"broadcast{place}", f"broadcasts from place {place} are the derivative group's: {_QUAD_RULES}",
             f"float(subgroupQuadBroadcast(index, {place}u))", partial(_member, place, 0),
         )
         for place in range(QUAD_SIZE)
     ),
-    Probe(
+    DerivativeProbe(
         "lane", f"the place in the derivative group is that of the lane among four: {_QUAD_RULES}",
         "float(lane % 4u)", lambda layout: (layout.place.astype(np.float32),),
     ),
 )  # fmt: skip
 
-PROBES: dict[str, Probe] = {probe.name: probe for probe in _PROBES}
+PROBES: dict[str, DerivativeProbe] = {probe.name: probe for probe in _PROBES}
 """All probes by name."""
 
 _PLACES = {
@@ -221,7 +221,7 @@ def _missing(case: DerivativeCase, capabilities: Capabilities) -> list[str]:
     return needs
 
 
-def source_of(group: str, shape: Shape, probes: list[Probe]) -> str:
+def source_of(group: str, shape: Shape, probes: list[DerivativeProbe]) -> str:
     """Return the GLSL of a batch."""
     names = (EXTENSION, Category.BASIC.extension, Category.QUAD.extension)
     lines = []
@@ -259,7 +259,7 @@ def _verdicts(executor: Executor, cases: list[DerivativeCase]) -> list[Verdict]:
     return [_verdict(probe, layout, recorded[:, number]) for number, probe in enumerate(probes)]
 
 
-def _verdict(probe: Probe, layout: Layout, got: NDArray[np.float32]) -> Verdict:
+def _verdict(probe: DerivativeProbe, layout: QuadLayout, got: NDArray[np.float32]) -> Verdict:
     """Compare the records of a probe, (workgroups, invocations)."""
     values = probe.expect(layout)
     if probe.taken:

@@ -16,8 +16,8 @@ from vkgroup.conformance import support
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family, TableCase, table
-from vkgroup.conformance.fragment.drawn import Probe, stored, verdicts
-from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
+from vkgroup.conformance.fragment.drawn import FragmentProbe, stored, verdicts
+from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, TriangleScene
 from vkgroup.conformance.intrinsics import EXTENSION
 from vkgroup.conformance.patterns import LEAVES, patterns_of
 from vkgroup.conformance.quad_control.scene_tests import TESTS
@@ -99,7 +99,7 @@ def _batch_key(case: SceneCase) -> Hashable:
     return case.axes.scene, TESTS[case.axes.test].leaves
 
 
-def source_of(scene: Scene, tests: Sequence[Probe]) -> str:
+def source_of(scene: TriangleScene, tests: Sequence[FragmentProbe]) -> str:
     """Return the GLSL of a scene's tests."""
     leave = LEAVES[scene.leaves]
     names = [EXTENSION, *(category.extension for category in _CATEGORIES)]

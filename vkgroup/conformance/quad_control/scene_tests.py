@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.arrays import Flags, Indices
 from vkgroup.conformance.fragment.derivatives import DERIVATIVES, F, derivatives_of, f_of
-from vkgroup.conformance.fragment.drawn import Drawn, Expect, Legal, Probe
+from vkgroup.conformance.fragment.drawn import Expect, FragmentProbe, Legal, PixelRecord
 from vkgroup.conformance.fragment.scenes import GONE, GRID, leaves_at
 from vkgroup.conformance.quad_control.values import LEVELS, SIDE
 
@@ -29,15 +29,15 @@ _SCENES = ("whole", "odd", *_COVERED)
 
 def _test(
     name: str, sentence: str, code: str, expect: Expect, scenes: tuple[str, ...] = _SCENES, after: str = ""
-) -> Probe:
+) -> FragmentProbe:
     """Return a probe whose code sets `result`, a float."""
-    return Probe(name, sentence, scenes, expect, code, "float", leaves=after)
+    return FragmentProbe(name, sentence, scenes, expect, code, "float", leaves=after)
 
 
 # --- the pixels of a quad -----------------------------------------------------------------------------------
 
 
-def _pixels(drawn: Drawn) -> tuple[Indices, Indices]:
+def _pixels(drawn: PixelRecord) -> tuple[Indices, Indices]:
     """Return x and y of the four pixels of each pixel's quad, (4, layers, GRID, GRID)."""
     place = np.arange(4).reshape(4, 1, 1, 1)
     return (drawn.x & ~1) | (place & 1), (drawn.y & ~1) | (place >> 1)
@@ -70,7 +70,7 @@ _GLSL = {
 _BRANCH = "((x + 2u * y + x * y) % 3u != 1u)"
 
 
-def _predicate(name: str, drawn: Drawn, after: str) -> Flags:
+def _predicate(name: str, drawn: PixelRecord, after: str) -> Flags:
     """Return a predicate of the four pixels, (4, layers, GRID, GRID)."""
     x, y = _pixels(drawn)
     if name in ("helper", "covered"):
@@ -86,7 +86,7 @@ def _predicate(name: str, drawn: Drawn, after: str) -> Flags:
     return _hash(x, y) if name == "mixed" else _rare(x, y)
 
 
-def _there(drawn: Drawn, after: str) -> Flags:
+def _there(drawn: PixelRecord, after: str) -> Flags:
     """Return which of the four invocations remain: all except terminated ones."""
     x, y = _pixels(drawn)
     return ~leaves_at(x, y) if after == "terminate" else np.ones(x.shape, np.bool_)
@@ -100,18 +100,18 @@ def _vote(kind: str, values: Flags, active: Flags) -> NDArray[np.float32]:
 # --- what is expected ---------------------------------------------------------------------------------------
 
 
-def _voted(kind: str, name: str, after: str, drawn: Drawn) -> Legal:
+def _voted(kind: str, name: str, after: str, drawn: PixelRecord) -> Legal:
     return (_vote(kind, _predicate(name, drawn, after), _there(drawn, after)),)
 
 
-def _divergent(kind: str, name: str, after: str, drawn: Drawn) -> Legal:
+def _divergent(kind: str, name: str, after: str, drawn: PixelRecord) -> Legal:
     x, y = _pixels(drawn)
     active = _there(drawn, after) & _branch(x, y)
     result = _vote(kind, _predicate(name, drawn, after), active)
     return (np.where(_branch(drawn.x, drawn.y), result, np.float32(7)),)
 
 
-def _looped(kind: str, drawn: Drawn) -> Legal:
+def _looped(kind: str, drawn: PixelRecord) -> Legal:
     x, y = _pixels(drawn)
     values, trips = _hash(x, y), (x + y) % 3
     result = np.zeros(drawn.x.shape, np.float32)
@@ -121,25 +121,25 @@ def _looped(kind: str, drawn: Drawn) -> Legal:
     return (result,)
 
 
-def _ballot(after: str, drawn: Drawn) -> Legal:
+def _ballot(after: str, drawn: PixelRecord) -> Legal:
     there = _there(drawn, after)
     weights = (1 << np.arange(4)).reshape(4, 1, 1, 1)
     return ((there * weights).sum(axis=0).astype(np.float32),)
 
 
-def _neighbour(bits: int, drawn: Drawn) -> Legal:
+def _neighbour(bits: int, drawn: PixelRecord) -> Legal:
     x, y = drawn.x ^ (bits & 1), drawn.y ^ (bits >> 1)
     return ((x + 64 * y).astype(np.float32),)
 
 
-def _derivative(name: str, drawn: Drawn) -> Legal:
+def _derivative(name: str, drawn: PixelRecord) -> Legal:
     x, y = _pixels(drawn)
     taken = _rare(x, y).any(axis=0)
     legal = derivatives_of(name, f_of(x, y), np.asarray((drawn.x & 1) | (drawn.y & 1) << 1))
     return tuple(np.where(taken, value, np.float32(777)) for value in legal)
 
 
-def _level(drawn: Drawn) -> Legal:
+def _level(drawn: PixelRecord) -> Legal:
     x, y = _pixels(drawn)
     level = ((drawn.x >> 1) + (drawn.y >> 1)) % LEVELS
     return (np.where(_rare(x, y).any(axis=0), level, 777).astype(np.float32),)
@@ -157,7 +157,7 @@ def _call(kind: str, name: str) -> str:
     return f"quad{kind}({_GLSL[name]})"
 
 
-def _votes(after: str, names: tuple[str, ...]) -> list[Probe]:
+def _votes(after: str, names: tuple[str, ...]) -> list[FragmentProbe]:
     prefix = f"{after}_" if after else ""
     return [
         _test(
@@ -174,7 +174,7 @@ def _votes(after: str, names: tuple[str, ...]) -> list[Probe]:
     ]
 
 
-def _divergences(after: str, names: tuple[str, ...]) -> list[Probe]:
+def _divergences(after: str, names: tuple[str, ...]) -> list[FragmentProbe]:
     prefix = f"{after}_divergent" if after else "divergent"
     return [
         _test(
@@ -191,7 +191,7 @@ def _divergences(after: str, names: tuple[str, ...]) -> list[Probe]:
     ]
 
 
-def _loop(kind: str) -> Probe:
+def _loop(kind: str) -> FragmentProbe:
     return _test(
         f"loop_{kind.lower()}.mixed",
         f"quad{kind} in a loop is that of the invocations of the quad that still loop: {_SOURCE}",
@@ -204,7 +204,7 @@ def _loop(kind: str) -> Probe:
 _QUAD_BITS = "(subgroupBallot(true)[lane / 32u] >> (lane % 32u & ~3u)) & 15u"
 
 
-def _full(after: str) -> Probe:
+def _full(after: str) -> FragmentProbe:
     prefix = f"{after}_ballot" if after else "full"
     what = "those that were terminated left" if after else "all four invocations take part"
     return _test(
@@ -270,5 +270,5 @@ _ALL = (
     *_divergences("demote", ("mixed",)),
 )
 
-TESTS: dict[str, Probe] = {test.name: test for test in _ALL}
+TESTS: dict[str, FragmentProbe] = {test.name: test for test in _ALL}
 """All tests by name."""

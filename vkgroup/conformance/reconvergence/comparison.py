@@ -13,8 +13,8 @@ from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.instances import hex_of, unpack
 from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
-from vkgroup.programs.nodes import Program
-from vkgroup.programs.simulator import Event, Layout, Simulator, to_flags
+from vkgroup.programs.nodes import RandomProgram
+from vkgroup.programs.simulator import LaneLayout, ObservationEvent, Simulator, to_flags
 from vkgroup.record.record import Status
 
 Words = NDArray[np.uint32]
@@ -26,10 +26,10 @@ _AROUND = 3
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedLog:
     """Expected log entries, one in each row; the rows of an invocation are in the order of its log."""
 
-    layout: Layout  # subgroup and lane of each invocation
+    layout: LaneLayout  # subgroup and lane of each invocation
     lengths: Indices  # (invocations,) number of entries of each
     event: Indices  # (rows,) number of the simulator's event
     invocation: Indices  # (rows,) the invocation that records it
@@ -46,7 +46,7 @@ class Expected:
         return int(self.lengths.max())
 
 
-def layout_of(program: Program, heads: Words, size: int) -> Layout | str:
+def layout_of(program: RandomProgram, heads: Words, size: int) -> LaneLayout | str:
     """Return the recorded subgroup and lane of each invocation, or the reason why they are wrong."""
     subgroup, lane, sizes = heads[:3].astype(np.int64)
     if (sizes != size).any():
@@ -56,13 +56,13 @@ def layout_of(program: Program, heads: Words, size: int) -> Layout | str:
     local = program.local_invocations
     if (subgroup >= local).any():
         return f"gl_SubgroupID is {int(subgroup.max())} in a workgroup of {local} invocations"
-    layout = Layout(size, local, subgroup, lane, data_of(program))
+    layout = LaneLayout(size, local, subgroup, lane, data_of(program))
     if len(np.unique(layout.position)) != len(lane):
         return "two invocations of a workgroup share gl_SubgroupID and gl_SubgroupInvocationID"
     return layout
 
 
-def expect(program: Program, layout: Layout) -> Expected:
+def expect(program: RandomProgram, layout: LaneLayout) -> ExpectedLog:
     """Return what the simulator expects a program to record."""
     events = Simulator(program, layout).run()
     bits, size = layout.bits, layout.size
@@ -78,7 +78,7 @@ def expect(program: Program, layout: Layout) -> Expected:
         if execution.parts:
             _restrict(least, row, execution, event, layout, invocation)
     place = np.array([execution.place for execution in events], np.int64)[event]
-    return Expected(
+    return ExpectedLog(
         layout, active.sum(axis=0), event, invocation, number, place, least, most,
         certain[event, invocation],
     )  # fmt: skip
@@ -94,7 +94,12 @@ def _masks(members: Flags, size: int) -> Words:
 
 
 def _restrict(
-    least: Words, row: int, execution: Event, event: Indices, layout: Layout, invocation: Indices
+    least: Words,
+    row: int,
+    execution: ObservationEvent,
+    event: Indices,
+    layout: LaneLayout,
+    invocation: Indices,
 ) -> None:
     """Reduce the least masks of one event to the lanes that no device may separate from an invocation."""
     rows = np.flatnonzero(event == row)
@@ -104,7 +109,7 @@ def _restrict(
     least[rows] = masks[own, layout.field[invocation[rows]]]
 
 
-def judge(program: Program, expected: Expected, heads: Words, log: Words) -> Verdict:
+def judge(program: RandomProgram, expected: ExpectedLog, heads: Words, log: Words) -> Verdict:
     """Return the verdict on recorded heads, (heads, invocations), and log, (entries, words, invocations)."""
     entries, glances, strays = heads[3:].astype(np.int64)
     undefined = int((~expected.certain).sum() + glances.sum())
@@ -144,7 +149,7 @@ def judge(program: Program, expected: Expected, heads: Words, log: Words) -> Ver
 
 
 def _alternatives(
-    expected: Expected, mask: Words | None, sound: Flags, place: Indices, wrong: Flags
+    expected: ExpectedLog, mask: Words | None, sound: Flags, place: Indices, wrong: Flags
 ) -> dict[str, tuple[str, Flags]]:
     """Return hypotheses about wrong entries by name: a sentence, and which entries agree with it."""
     same = sound & (place == expected.place)
@@ -166,7 +171,7 @@ def _first(masks: Words) -> Indices:
     return np.asarray(bits.argmax(axis=1))
 
 
-def _agrees(expected: Expected, mask: Words) -> Flags:
+def _agrees(expected: ExpectedLog, mask: Words) -> Flags:
     """Return whether all lanes that a mask names recorded the same mask, (rows,)."""
     open_ = np.flatnonzero(np.any(expected.least != expected.most, axis=1) & expected.certain)
     agrees = np.ones(len(mask), np.bool_)
@@ -182,7 +187,7 @@ def _agrees(expected: Expected, mask: Words) -> Flags:
     return agrees
 
 
-def _description(layout: Layout, invocation: int) -> str:
+def _description(layout: LaneLayout, invocation: int) -> str:
     group, index = divmod(invocation, layout.local)
     subgroup, lane = layout.subgroup[invocation], layout.lane[invocation]
     return f"invocation {index} of workgroup {group} (subgroup {subgroup}, lane {lane})"
@@ -190,10 +195,10 @@ def _description(layout: Layout, invocation: int) -> str:
 
 @dataclass(frozen=True)
 class _Entries:
-    """Recorded entries; rows as in `Expected`."""
+    """Recorded entries; rows as in `ExpectedLog`."""
 
-    program: Program
-    expected: Expected
+    program: RandomProgram
+    expected: ExpectedLog
     got: Words  # (rows, words) recorded words
     sound: Flags  # (rows,) whether an entry was recorded
     place: Indices  # (rows,) recorded numbers of observations
@@ -277,7 +282,7 @@ class _Entries:
         )
 
 
-def _counts_evidence(layout: Layout, got: Indices, expected: Indices, what: str) -> dict[str, Any]:
+def _counts_evidence(layout: LaneLayout, got: Indices, expected: Indices, what: str) -> dict[str, Any]:
     """Return the evidence of wrong counts, (invocations,)."""
     wrong = got != expected
     members = evidence.together(wrong, layout.field)
@@ -294,12 +299,12 @@ def _counts_evidence(layout: Layout, got: Indices, expected: Indices, what: str)
     )
 
 
-def _subgroup(layout: Layout, invocation: int) -> str:
+def _subgroup(layout: LaneLayout, invocation: int) -> str:
     """Return a description of an invocation's subgroup."""
     return f"workgroup {invocation // layout.local} subgroup {layout.subgroup[invocation]}"
 
 
-def _source(program: Program, place: int, size: int) -> list[str]:
+def _source(program: RandomProgram, place: int, size: int) -> list[str]:
     """Return the source lines around an observation."""
     lines = render(program, size=size, capacity=0, title="").splitlines()
     at = next((n for n, line in enumerate(lines) if f"record({place}u," in line), 0)

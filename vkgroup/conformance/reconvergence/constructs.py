@@ -12,7 +12,6 @@ from functools import cached_property
 
 from vkgroup.programs.nodes import (
     Block,
-    Case,
     Condition,
     DataBit,
     Effect,
@@ -27,13 +26,14 @@ from vkgroup.programs.nodes import (
     OfData,
     OfLane,
     OfSubgroup,
-    Program,
     Promise,
+    RandomProgram,
     Statement,
     SubgroupOdd,
     Switch,
+    SwitchCase,
     TripIs,
-    Uniform,
+    UniformValue,
     Vote,
 )
 
@@ -44,7 +44,7 @@ _FIRST = LaneIn(1)
 _BREAK, _CONTINUE, _RETURN = Jump("break"), Jump("continue"), Jump("return")
 _STORE, _ATOMIC, _OWN, _EXCHANGE = map(Effect, ("store", "atomic", "own_atomic", "exchange"))
 _FIRST_DIVERGES = If(_FIRST, (_OWN,))
-_NEVER_RETURNS = If(Uniform(value=False), (_RETURN,))
+_NEVER_RETURNS = If(UniformValue(value=False), (_RETURN,))
 
 
 @dataclass
@@ -58,7 +58,7 @@ class _Maker:
     @cached_property
     def even(self) -> Condition:
         """Condition that is uniform in each group of the guarantee, and true in some groups."""
-        return Uniform(value=True) if self.promise is Promise.WORKGROUP else Not(SubgroupOdd())
+        return UniformValue(value=True) if self.promise is Promise.WORKGROUP else Not(SubgroupOdd())
 
     def odd(self, *body: Statement) -> If:
         """Return a branch that the other groups take."""
@@ -80,12 +80,12 @@ class _Maker:
 
     def three_ways(self) -> Switch:
         """Return a switch over the data with three different side effects."""
-        cases = (Case((0, 1), (_ATOMIC,)), Case((2,), (_STORE,)), _default(self.observe()))
+        cases = (SwitchCase((0, 1), (_ATOMIC,)), SwitchCase((2,), (_STORE,)), _default(self.observe()))
         return Switch(OfData(3), cases)
 
 
-def _default(*body: Statement) -> Case:
-    return Case((), body, default=True)
+def _default(*body: Statement) -> SwitchCase:
+    return SwitchCase((), body, default=True)
 
 
 @dataclass(frozen=True)
@@ -191,20 +191,20 @@ def _12(m: _Maker) -> Block:
 
 @_construct("After a switch on the group, after other groups have returned")
 def _13(m: _Maker) -> Block:
-    ways = Switch(OfSubgroup(4), (Case((0, 1), (_OWN,)), _default(_STORE, m.observe())))
+    ways = Switch(OfSubgroup(4), (SwitchCase((0, 1), (_OWN,)), _default(_STORE, m.observe())))
     return m.odd(_RETURN), ways, m.observe()
 
 
 @_construct("After a switch in which some groups fall through into a return")
 def _14(m: _Maker) -> Block:
-    falling, returning = Case((1,), (_OWN,), falls=True), Case((3,), (_RETURN,))
+    falling, returning = SwitchCase((1,), (_OWN,), falls=True), SwitchCase((3,), (_RETURN,))
     ways = Switch(OfSubgroup(4), (falling, returning, _default(_EXCHANGE, m.observe())))
     return ways, m.observe()
 
 
 @_construct("After a switch on data in a switch on the group")
 def _15(m: _Maker) -> Block:
-    cases = (Case((1,), (_OWN,)), Case((3,), (_RETURN,)), _default(m.three_ways(), m.observe()))
+    cases = (SwitchCase((1,), (_OWN,)), SwitchCase((3,), (_RETURN,)), _default(m.three_ways(), m.observe()))
     return Switch(OfSubgroup(4), cases), m.observe()
 
 
@@ -242,8 +242,8 @@ def _20(m: _Maker) -> Block:
     first = Switch(
         OfLane(4),
         (
-            Case((0,), (_OWN, m.observe())),
-            Case((1, 2), (If(IndexFrom(5), (exchanges,), (fourth,)),)),
+            SwitchCase((0,), (_OWN, m.observe())),
+            SwitchCase((1, 2), (If(IndexFrom(5), (exchanges,), (fourth,)),)),
             _default(m.odd(_RETURN), _OWN),
         ),
     )
@@ -253,8 +253,10 @@ def _20(m: _Maker) -> Block:
     return If(IndexFrom(64), (If(IndexFrom(96), last, second),), (first, m.observe())), m.observe()
 
 
-def build(name: str, promise: Promise, *, elect: bool, local: tuple[int, int, int], seed: int) -> Program:
+def build(
+    name: str, promise: Promise, *, elect: bool, local: tuple[int, int, int], seed: int
+) -> RandomProgram:
     """Return the program of a construct, with an observation before it."""
     maker = _Maker(promise)
     body: list[Statement] = [maker.observe(), *CONSTRUCTS[name].make(maker)]
-    return Program(seed, promise, local, GROUPS, (), tuple(body), elect)
+    return RandomProgram(seed, promise, local, GROUPS, (), tuple(body), elect)

@@ -20,14 +20,14 @@ from vkgroup.conformance.reconvergence.shader import CONSTANTS, HEADS, inputs_of
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.programs.generator import generate
-from vkgroup.programs.nodes import Program, Promise
+from vkgroup.programs.nodes import Promise, RandomProgram
 from vkgroup.programs.observations import LOCAL_SIZES, Observations
 from vkgroup.programs.simulator import linear
 from vkgroup.record.record import Status
 
 
 @dataclass(frozen=True)
-class Kind:
+class ProgramKind:
     """Kind of random programs."""
 
     promise: Promise  # reconvergence guarantee that they rely on
@@ -40,20 +40,20 @@ _UNIFORM = {2: 50, 3: 50, 4: 50}
 _UNIFORM_AGAIN = "that enters a construct uniformly and leaves it by its merge block is uniform again"
 
 KINDS = {
-    "maximal": Kind(
+    "maximal": ProgramKind(
         Promise.MAXIMAL, False, {**_UNIFORM, 5: 20, 6: 10},
         "invocations reconverge as early as the structure of the program allows",
     ),
-    "subgroup_uniform_control_flow_ballot": Kind(
+    "subgroup_uniform_control_flow_ballot": ProgramKind(
         Promise.SUBGROUP, False, _UNIFORM, f"a subgroup {_UNIFORM_AGAIN}, recorded with ballots"
     ),
-    "subgroup_uniform_control_flow_elect": Kind(
+    "subgroup_uniform_control_flow_elect": ProgramKind(
         Promise.SUBGROUP, True, _UNIFORM, f"a subgroup {_UNIFORM_AGAIN}, recorded with elections"
     ),
-    "workgroup_uniform_control_flow_ballot": Kind(
+    "workgroup_uniform_control_flow_ballot": ProgramKind(
         Promise.WORKGROUP, False, _UNIFORM, f"a workgroup {_UNIFORM_AGAIN}, recorded with ballots"
     ),
-    "workgroup_uniform_control_flow_elect": Kind(
+    "workgroup_uniform_control_flow_elect": ProgramKind(
         Promise.WORKGROUP, True, _UNIFORM, f"a workgroup {_UNIFORM_AGAIN}, recorded with elections"
     ),
 }  # fmt: skip
@@ -87,14 +87,14 @@ class ReconvergenceCase:
     #: `of`, `left`: set for a smaller program that fails like a case of the suite: the case, and the
     #: program.
     of: ReconvergenceCase | None = None
-    left: Program | None = None
+    left: RandomProgram | None = None
 
     @property
     def category(self) -> str:
         """First part of the name."""
         return "reconvergence"
 
-    def program(self, seed: int) -> Program:
+    def program(self, seed: int) -> RandomProgram:
         """Return the program for a run's seed; a smaller program does not depend on it."""
         if self.left is not None:
             return self.left
@@ -103,7 +103,7 @@ class ReconvergenceCase:
             return build(self.construct, self.promise, elect=self.elect, local=self.local_size, seed=salt)
         return generate(salt, Observations(self.promise, self.elect, self.nesting, self.local_size))
 
-    def shrunk(self, left: Program) -> ReconvergenceCase:
+    def shrunk(self, left: RandomProgram) -> ReconvergenceCase:
         """Return the case of a smaller program that fails like this case."""
         shape = " × ".join(map(str, left.local_size))
         part = f"In a part of the program of {self.name}, in workgroups of {shape}"
@@ -210,7 +210,7 @@ def _judge(executor: Executor, cases: list[ReconvergenceCase]) -> list[Verdict]:
     ]
 
 
-def run(executor: Executor, program: Program, title: str, *, full_subgroups: bool = False) -> Verdict:
+def run(executor: Executor, program: RandomProgram, title: str, *, full_subgroups: bool = False) -> Verdict:
     """Run a program, with `title` at the top of its source; return the verdict on its records."""
     size, inputs, capacity = executor.capabilities.subgroup.size, inputs_of(program), 0
     layout = linear(size, program.local_invocations, inputs[CONSTANTS:])
@@ -237,7 +237,12 @@ def run(executor: Executor, program: Program, title: str, *, full_subgroups: boo
 
 
 def _dispatch(
-    executor: Executor, program: Program, source: str, inputs: Words, log_planes: int, full_subgroups: bool
+    executor: Executor,
+    program: RandomProgram,
+    source: str,
+    inputs: Words,
+    log_planes: int,
+    full_subgroups: bool,
 ) -> tuple[Words, Words]:
     """Return the heads, (heads, invocations), and the log."""
     n, spare = program.invocations, 2

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.programs.generator import random_words
-from vkgroup.programs.glsl import MODES, Writer
-from vkgroup.programs.nodes import Program, Vote, nodes_of
+from vkgroup.programs.glsl import MODES, GlslWriter
+from vkgroup.programs.nodes import RandomProgram, Vote, nodes_of
 
 Words = NDArray[np.uint32]
 
@@ -91,19 +91,19 @@ ELECTED = 0x8000
 """Added to the place of an entry whose invocation was elected; places are below it."""
 
 
-def words_of(program: Program, size: int) -> int:
+def words_of(program: RandomProgram, size: int) -> int:
     """Return the words of an entry in the log."""
     return 1 if program.elect else 1 + -(-size // 32)
 
 
-def salt_of(program: Program) -> int:
+def salt_of(program: RandomProgram) -> int:
     """Return the number added to all places, so that entries left by other programs are detected."""
     return (program.seed & 0xFFFF) << 16
 
 
-def render(program: Program, *, size: int, capacity: int, title: str) -> str:
+def render(program: RandomProgram, *, size: int, capacity: int, title: str) -> str:
     """Return a program as GLSL; the log has `capacity` entries per invocation."""
-    writer, words = Writer(program), words_of(program, size)
+    writer, words = GlslWriter(program), words_of(program, size)
     functions = ["\n" + "\n".join(writer.function(function)) for function in program.functions]
     mode, names = "", set[str]()
     if program.promise in MODES:
@@ -134,7 +134,7 @@ def render(program: Program, *, size: int, capacity: int, title: str) -> str:
     )  # fmt: skip
 
 
-def data_of(program: Program) -> Words:
+def data_of(program: RandomProgram) -> Words:
     """Return the data words: by workgroup random, equal for 32 neighbours, or with few bits set."""
     words = random_words(program)
     for group in range(program.groups):
@@ -144,6 +144,6 @@ def data_of(program: Program) -> Words:
     return words.reshape(-1)
 
 
-def inputs_of(program: Program) -> Words:
+def inputs_of(program: RandomProgram) -> Words:
     """Return the words of binding 0."""
     return np.concatenate([np.arange(CONSTANTS, dtype=np.uint32), data_of(program)])

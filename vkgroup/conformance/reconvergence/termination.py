@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.family import TableCase, table
-from vkgroup.conformance.fragment.scenes import GRID, SCENES, Scene
+from vkgroup.conformance.fragment.scenes import GRID, SCENES, TriangleScene
 from vkgroup.programs.glsl import MODES
 from vkgroup.programs.nodes import Promise
 
@@ -110,7 +110,7 @@ SELECTIONS = {
 
 
 @dataclass(frozen=True)
-class Test:
+class TerminationTest:
     """Behaviour of the fragments, without the scene."""
 
     name: str  # part of the name of a case
@@ -124,21 +124,25 @@ class Test:
     probe: str = ""
 
 
-def _tests() -> Iterator[Test]:
+def _tests() -> Iterator[TerminationTest]:
     for selection in list(SELECTIONS)[:9]:
         for verb in ("demote", "terminate"):
-            yield Test(f"maximal.fragment.{verb}_{selection}", verb, selection, Promise.MAXIMAL)
+            yield TerminationTest(f"maximal.fragment.{verb}_{selection}", verb, selection, Promise.MAXIMAL)
     stem = "terminate_invocation"
-    yield Test(f"{stem}.bit_count", "terminate", "even", Promise.MAXIMAL, "plain")
-    yield Test(f"{stem}.bit_count_parted", "terminate", "even", Promise.MAXIMAL)
-    yield Test(f"{stem}.terminate_helpers", "terminate", "helpers", Promise.MAXIMAL, "plain", "any_left")
-    yield Test(f"{stem}.oob_read", "terminate", "even", None, "plain", "read")
-    yield Test(f"{stem}.quad_any", "terminate", "even_and_helpers", None, "plain", "quad_any")
+    yield TerminationTest(f"{stem}.bit_count", "terminate", "even", Promise.MAXIMAL, "plain")
+    yield TerminationTest(f"{stem}.bit_count_parted", "terminate", "even", Promise.MAXIMAL)
+    yield TerminationTest(
+        f"{stem}.terminate_helpers", "terminate", "helpers", Promise.MAXIMAL, "plain", "any_left"
+    )
+    yield TerminationTest(f"{stem}.oob_read", "terminate", "even", None, "plain", "read")
+    yield TerminationTest(f"{stem}.quad_any", "terminate", "even_and_helpers", None, "plain", "quad_any")
     for selection in ("nobody", "corner"):
-        yield Test(f"subgroup_uniform.discard.{selection}", "discard", selection, Promise.SUBGROUP, "elect")
+        yield TerminationTest(
+            f"subgroup_uniform.discard.{selection}", "discard", selection, Promise.SUBGROUP, "elect"
+        )
 
 
-TESTS: dict[str, Test] = {test.name: test for test in _tests()}
+TESTS: dict[str, TerminationTest] = {test.name: test for test in _tests()}
 """All tests by name."""
 
 _SCENES = ("whole", "triangle", "dots")
@@ -155,7 +159,7 @@ class TerminationAxes(NamedTuple):
     full_quads: str
 
     @property
-    def scene(self) -> Scene:
+    def scene(self) -> TriangleScene:
         """Scene that is drawn."""
         return SCENES[self.scene_name]
 

@@ -27,7 +27,7 @@ from vkgroup.conformance.reconvergence.termination import (
     VALUE,
     VERBS,
     TerminationCase,
-    Test,
+    TerminationTest,
     source_of,
 )
 from vkgroup.conformance.recording import Recorder
@@ -99,7 +99,7 @@ TERMINATED_FRAGMENTS = Family(
 class _Record:
     """The record of a draw, of the pixels that the scene covers."""
 
-    test: Test
+    test: TerminationTest
     planes: Words  # (COUNT, GRID, GRID) recorded words; see `PLANES`
     #: `color`, `covered`: (GRID, GRID) color attachment, and whether the scene covers a pixel.
     color: Words

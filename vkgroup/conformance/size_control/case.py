@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from vkgroup.compiler import Target
+from vkgroup.compiler import TargetEnvironment
 from vkgroup.conformance.family import TableCase
 from vkgroup.device import Capabilities
 
@@ -77,9 +77,9 @@ class SizeAxes(NamedTuple):
         )
 
     @property
-    def target(self) -> Target:
+    def target(self) -> TargetEnvironment:
         """The compilation target of its modules."""
-        return Target.VULKAN_1_3 if self.spirv16 else Target.VULKAN_1_2
+        return TargetEnvironment.VULKAN_1_3 if self.spirv16 else TargetEnvironment.VULKAN_1_2
 
     def required(self, capabilities: Capabilities) -> int | None:
         """Return the subgroup size that its pipelines require; None if they require none."""

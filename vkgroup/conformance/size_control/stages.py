@@ -29,7 +29,7 @@ from vkgroup.conformance.size_control.shaders import (
     segments,
     workgroup_shader,
 )
-from vkgroup.conformance.stages import RAY_INTERFACES, Around
+from vkgroup.conformance.stages import RAY_INTERFACES, PipelineRest
 from vkgroup.conformance.support import STAGE_FEATURES
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Buffer, Dispatch, DrawState
@@ -115,7 +115,7 @@ def _observe_workgroups(executor: Executor, case: SizeAxes) -> list[Seen]:
         module = executor.compile(workgroup_shader(stage, shape), stage=stage, target=case.target)
         buffer = emptied(executor)
         control = case.control(executor.capabilities)
-        run_around(executor, stage, module, Around(others, command), {0: buffer}, **control)
+        run_around(executor, stage, module, PipelineRest(others, command), {0: buffer}, **control)
         seen.append(Seen(stage, recorded(buffer), WORKGROUPS * prod(shape), shape, WORKGROUPS))
     return seen
 

@@ -15,12 +15,12 @@ from vkgroup.conformance.family import Family
 from vkgroup.conformance.hlsl_intrinsics import (
     GLSL_OF,
     INTRINSICS,
-    Intrinsic,
+    HlslIntrinsic,
     intrinsic_of,
     row_numbers,
 )
 from vkgroup.conformance.patterns import Pattern, patterns_of
-from vkgroup.conformance.stages import Stage, WorkgroupStage
+from vkgroup.conformance.stages import BatchStage, WorkgroupStage
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.conformance.subgroup.family import Language, missing
 from vkgroup.conformance.subgroup.operands import choices
@@ -111,7 +111,7 @@ _DROPPED = re.compile(r"^(#version|#extension|layout\().*\n", re.MULTILINE)
 _CONSTANT = re.compile(r"^const uint\b", re.MULTILINE)
 
 
-def hlsl_of(source: str, stage: Stage) -> str:
+def hlsl_of(source: str, stage: BatchStage) -> str:
     """Return the HLSL of a program whose calls are already in HLSL (see `Spelling`)."""
     body = _CONSTANT.sub("static const uint", _DROPPED.sub("", source))
     body = body.replace("void main() {", "void judged() {").replace(*_SUBGROUP)
@@ -167,7 +167,7 @@ def _spelling(cases: list[Case]) -> Spelling:
     return Spelling(call)
 
 
-def _patterns(stage: str, row: Intrinsic) -> Iterator[Pattern]:
+def _patterns(stage: str, row: HlslIntrinsic) -> Iterator[Pattern]:
     """Yield the patterns in which an intrinsic's results are defined.
 
     Helper lanes do not take part in wave operations, which therefore cannot give their values: quad
@@ -187,7 +187,7 @@ def _cases() -> Iterator[Case]:
             yield from _cases_of(stage, row)
 
 
-def _cases_of(stage: str, row: Intrinsic) -> Iterator[Case]:
+def _cases_of(stage: str, row: HlslIntrinsic) -> Iterator[Case]:
     for type_ in row.types:
         for data in row.data:
             if data == "rounding" and type_.rstrip("234") not in _ROUNDING:
@@ -208,7 +208,7 @@ def bucket(number: int) -> int:
     )
 
 
-def _seen(row: Intrinsic) -> set[str]:
+def _seen(row: HlslIntrinsic) -> set[str]:
     """Return the types of a row's built-in."""
     return {row.compared or type_ for type_ in row.types}
 

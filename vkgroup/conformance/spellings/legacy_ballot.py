@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.compiler import Target
+from vkgroup.compiler import TargetEnvironment
 from vkgroup.conformance import evidence, support
 from vkgroup.conformance.arrays import Flags
 from vkgroup.conformance.comparison import Verdict
@@ -28,7 +28,7 @@ from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.intrinsics import instruction
 from vkgroup.conformance.older_ballots import BALLOT, EXAMPLE, FORMS, OLDER, VOTE, Older
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.stages import Stage
+from vkgroup.conformance.stages import BatchStage
 from vkgroup.conformance.subgroup.cases import REQUIRED_SIZES, STAGES, Case
 from vkgroup.conformance.subgroup.family import Language, missing
 from vkgroup.conformance.subgroup.shader import Spelling
@@ -113,14 +113,14 @@ def _spelling(cases: list[Case]) -> Spelling:
 
 def _options(executor: Executor, case: Case) -> dict[str, Any]:
     """Return the options of the compilation of a case's form."""
-    target = Target.VULKAN_1_1 if case.form == "lowered_1_3" else executor.target
+    target = TargetEnvironment.VULKAN_1_1 if case.form == "lowered_1_3" else executor.target
     return {"target": target, "lower_legacy": case.form != "declared"}
 
 
 _LANGUAGE = Language(core_case, _spelling, options=_options)
 
 
-def _judge(executor: Executor, cases: list[Case], stage: Stage | None = None) -> list[Verdict]:
+def _judge(executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> list[Verdict]:
     """Execute a batch by the rules of the core's cases, or of the document's example."""
     if cases[0].operation != EXAMPLE:
         return _LANGUAGE.judge(executor, cases, stage)

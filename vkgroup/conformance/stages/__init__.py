@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vkgroup.conformance.shapes import SHAPES
-from vkgroup.conformance.stages.base import GROUP_CELLS, LANES, Around, Recorded, Stage, WorkgroupStage
+from vkgroup.conformance.stages.base import (
+    GROUP_CELLS,
+    LANES,
+    BatchStage,
+    PipelineRest,
+    Recorded,
+    WorkgroupStage,
+)
 from vkgroup.conformance.stages.interfaces import INTERFACES, RAY_INTERFACES, SCENE, TICKETS, TicketStage
 from vkgroup.conformance.stages.pixels import (
     FRAMEBUFFER,
     FRAMEBUFFER_STAGES,
     HEIGHT,
     WIDTH,
-    FragmentStage,
     FramebufferStage,
+    TriangleStage,
 )
 from vkgroup.spec.stages import WORKGROUP_STAGES
 
@@ -29,12 +36,12 @@ __all__ = [
     "TICKETED",
     "TICKETS",
     "WIDTH",
-    "Around",
-    "FragmentStage",
+    "BatchStage",
     "FramebufferStage",
+    "PipelineRest",
     "Recorded",
-    "Stage",
     "TicketStage",
+    "TriangleStage",
     "WorkgroupStage",
     "stage_of",
 ]
@@ -44,16 +51,16 @@ TICKETED = INTERFACES | RAY_INTERFACES
 """The stages whose invocations are numbered by tickets, with their interfaces, whole or partial."""
 
 
-CLASSES: dict[str, Callable[[str, str, bool], Stage]] = {
+CLASSES: dict[str, Callable[[str, str, bool], BatchStage]] = {
     **dict.fromkeys(
         WORKGROUP_STAGES, lambda name, shape, partial: WorkgroupStage(SHAPES[shape].local_size(partial), name)
     ),
-    "fragment": lambda name, shape, partial: FragmentStage(WIDTH - partial, HEIGHT - partial),
+    "fragment": lambda name, shape, partial: TriangleStage(WIDTH - partial, HEIGHT - partial),
     **dict.fromkeys(TICKETED, lambda name, shape, partial: TicketStage(name, TICKETED[name](partial))),
 }
 """Every stage of the suite: ``(name, shape, partial)`` → the invocations of a batch."""
 
 
-def stage_of(name: str, shape: str, partial: bool) -> Stage:
+def stage_of(name: str, shape: str, partial: bool) -> BatchStage:
     """Return the stage object of a batch for its cases' stage and shape, whole or partial."""
     return FramebufferStage(name) if shape == FRAMEBUFFER else CLASSES[name](name, shape, partial)

@@ -30,7 +30,7 @@ GROUP_OF_BLOCK = """uint group = (block + (block >> 2) + (block >> 4) + (block >
     uint turn = (block & ~3u) + group;
     uint place = group * LANES + ((block & ~3u) + lane) % LANES;"""
 """GLSL that assigns groups of the data to subgroups in turn. Subgroups begin at blocks of four invocations,
-and at every fourth place of a group; `group_of_block` and `Stage.places` are the same in NumPy."""
+and at every fourth place of a group; `group_of_block` and `BatchStage.places` are the same in NumPy."""
 
 
 def group_of_block(block: Indices) -> Indices:
@@ -48,13 +48,13 @@ class Recorded:
     subgroup: Indices
     size: Indices
     group: Indices  # the group of the data that it reads
-    number: Indices  # the argument of `Stage.places` for its subgroup
+    number: Indices  # the argument of `BatchStage.places` for its subgroup
     unseen: Words  # (invocations, 4) ballot of the lanes of its subgroup that may be active without a record
     faults: tuple[str, ...] = ()  # violations of the specification in the records, one sentence each
 
 
 @dataclass(frozen=True)
-class Around:
+class PipelineRest:
     """The other shaders of a stage's pipeline, and the arguments of its command."""
 
     #: GLSL of the other shaders by stage; a dispatch has none.
@@ -63,7 +63,7 @@ class Around:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Stage:
+class BatchStage:
     """The invocations of one batch."""
 
     name: str  # the shader stage
@@ -156,7 +156,7 @@ class Stage:
         """Return a phrase for a subgroup."""
         raise NotImplementedError
 
-    def around(self, planes: int) -> Around:
+    def around(self, planes: int) -> PipelineRest:
         """Return the other shaders of the pipeline, and the arguments of its command."""
         raise NotImplementedError
 
@@ -170,7 +170,7 @@ void main() { SetMeshOutputsEXT(0u, 0u); }"""
 
 
 @dataclass(frozen=True)
-class WorkgroupStage(Stage):
+class WorkgroupStage(BatchStage):
     """Workgroups of one shape; each has data of a different kind."""
 
     local_size: tuple[int, int, int]  # of a workgroup, in x, y and z
@@ -243,9 +243,9 @@ class WorkgroupStage(Stage):
         """Return the names of the workgroup and the subgroup."""
         return f"workgroup {group} subgroup {number}"
 
-    def around(self, planes: int) -> Around:
+    def around(self, planes: int) -> PipelineRest:
         """Return a dispatch, or the rest of a pipeline of mesh shaders."""
         sources = {"fragment": _EMPTY_FRAGMENT} if self.name in ("task", "mesh") else {}
         if self.name == "task":
             sources["mesh"] = _EMPTY_MESH
-        return Around(sources, {"groups": WORKGROUPS})
+        return PipelineRest(sources, {"groups": WORKGROUPS})

@@ -15,7 +15,14 @@ from functools import partial as with_arguments
 import numpy as np
 
 from vkgroup.conformance.arrays import POISON, Indices, Words
-from vkgroup.conformance.stages.base import GROUP_OF_BLOCK, LANES, Around, Recorded, Stage, group_of_block
+from vkgroup.conformance.stages.base import (
+    GROUP_OF_BLOCK,
+    LANES,
+    BatchStage,
+    PipelineRest,
+    Recorded,
+    group_of_block,
+)
 from vkgroup.dispatch import DrawState
 
 POINTS = DrawState(topology="points")
@@ -43,7 +50,7 @@ PIXEL = f"""vec4 pixel_of(uint own) {{
 
 
 @dataclass(frozen=True)
-class Interface:
+class StageInterface:
     """Pipeline and GLSL code to run a stage, with output to buffers or attachments."""
 
     thing: str  # name of the object that an invocation processes
@@ -51,7 +58,7 @@ class Interface:
     least: int  # invocations of the draw
     layout: str  # GLSL declarations
     opening: str  # GLSL at the start of `main`, before any return
-    around: Around  # the other stages, which get no data from this one
+    around: PipelineRest  # the other stages, which get no data from this one
     extensions: tuple[str, ...] = ()  # GLSL extensions that the stage needs
 
     def subgroup_name(self, number: int) -> str:
@@ -59,44 +66,44 @@ class Interface:
         return f"subgroup from {self.thing} number {number}"
 
 
-def vertices(count: int, instances: int) -> Interface:
+def vertices(count: int, instances: int) -> StageInterface:
     """Return the pipeline that runs a vertex shader on points, several instances of them."""
-    return Interface(
+    return StageInterface(
         "vertices",
         f"uint(gl_InstanceIndex) * {count}u + uint(gl_VertexIndex)",
         count * instances,
         "",
         HIDDEN,
-        Around({"fragment": _FRAGMENT}, {"state": POINTS, "count": count, "instances": instances}),
+        PipelineRest({"fragment": _FRAGMENT}, {"state": POINTS, "count": count, "instances": instances}),
     )
 
 
-def _vertex(partial: bool) -> Interface:
+def _vertex(partial: bool) -> StageInterface:
     """Run a vertex shader on points, four instances of them."""
     return vertices(509 if partial else 512, 4)
 
 
-def _control(partial: bool) -> Interface:
+def _control(partial: bool) -> StageInterface:
     """Run a control shader on patches of four (or three) vertices, and cull them all."""
     vertices = 3 if partial else 4
     patches = LEAST // vertices
     evaluation = f"""#version 460
 layout(quads, point_mode) in;
 void main() {{ {HIDDEN} }}"""
-    return Interface(
+    return StageInterface(
         "vertices of patches",
         f"uint(gl_PrimitiveID) * {vertices}u + uint(gl_InvocationID)",
         vertices * patches,
         f"layout(vertices = {vertices}) out;",
         "gl_TessLevelOuter = float[](0.0, 0.0, 0.0, 0.0); gl_TessLevelInner = float[](0.0, 0.0);",
-        Around(
+        PipelineRest(
             {"vertex": _VERTEX, "tessellation_evaluation": evaluation, "fragment": _FRAGMENT},
             {"state": DrawState(patch_vertices=1), "count": patches},
         ),
     )
 
 
-def _evaluation(partial: bool) -> Interface:
+def _evaluation(partial: bool) -> StageInterface:
     """Run an evaluation shader on the corners of squares, 64 (or 49) of a patch."""
     level = 6 if partial else 7
     side = level + 1
@@ -108,34 +115,34 @@ void main() {{
     gl_TessLevelInner = float[]({level}.0, {level}.0);
 }}"""
     corner = f"uint(gl_TessCoord.y * {level}.0 + 0.5) * {side}u + uint(gl_TessCoord.x * {level}.0 + 0.5)"
-    return Interface(
+    return StageInterface(
         "vertices of tessellated patches",
         f"uint(gl_PrimitiveID) * {side**2}u + {corner}",
         patches * side**2,
         "layout(quads, equal_spacing, point_mode) in;",
         HIDDEN,
-        Around(
+        PipelineRest(
             {"vertex": _VERTEX, "tessellation_control": control, "fragment": _FRAGMENT},
             {"state": DrawState(patch_vertices=1), "count": patches},
         ),
     )
 
 
-def _geometry(partial: bool) -> Interface:
+def _geometry(partial: bool) -> StageInterface:
     """Run a geometry shader four (or three) times for each point; it emits nothing."""
     times = 3 if partial else 4
     points = LEAST // times
-    return Interface(
+    return StageInterface(
         "invocations for points",
         f"uint(gl_PrimitiveIDIn) * {times}u + uint(gl_InvocationID)",
         times * points,
         f"layout(points, invocations = {times}) in;\nlayout(points, max_vertices = 1) out;",
         HIDDEN,
-        Around({"vertex": _VERTEX, "fragment": _FRAGMENT}, {"state": POINTS, "count": points}),
+        PipelineRest({"vertex": _VERTEX, "fragment": _FRAGMENT}, {"state": POINTS, "count": points}),
     )
 
 
-INTERFACES: dict[str, Callable[[bool], Interface]] = {
+INTERFACES: dict[str, Callable[[bool], StageInterface]] = {
     "vertex": _vertex,
     "tessellation_control": _control,
     "tessellation_evaluation": _evaluation,
@@ -176,21 +183,21 @@ _RAY_STAGES: dict[str, tuple[str, dict[str, str], str]] = {
 }
 
 
-def _rays(stage: str, partial: bool) -> Interface:
+def _rays(stage: str, partial: bool) -> StageInterface:
     width, height = _SIZES[partial]
     layout, sources, scene = _RAY_STAGES[stage]
-    return Interface(
+    return StageInterface(
         "rays" if scene else "launched invocations",
         f"gl_LaunchIDEXT.y * {width}u + gl_LaunchIDEXT.x",
         width * height,
         layout,
         "",
-        Around(sources, {"size": (width, height), "scene": scene}),
+        PipelineRest(sources, {"size": (width, height), "scene": scene}),
         ("GL_EXT_ray_tracing",),
     )
 
 
-RAY_INTERFACES: dict[str, Callable[[bool], Interface]] = {
+RAY_INTERFACES: dict[str, Callable[[bool], StageInterface]] = {
     stage: with_arguments(_rays, stage) for stage in _RAY_STAGES
 }
 """Stage → its interface, whole or partial."""
@@ -201,14 +208,14 @@ TICKETS = 8
 
 
 @dataclass(frozen=True)
-class TicketStage(Stage):
+class TicketStage(BatchStage):
     """Invocations numbered by tickets.
 
     The ticket of its first active lane identifies a subgroup, and that lane's own number selects the data.
     """
 
     name: str  # the stage
-    interface: Interface  # its pipeline
+    interface: StageInterface  # its pipeline
 
     record_planes = 4
 
@@ -272,6 +279,6 @@ class TicketStage(Stage):
         """Return a phrase with the vertex, patch, primitive or ray of the first active lane."""
         return self.interface.subgroup_name(number)
 
-    def around(self, planes: int) -> Around:
+    def around(self, planes: int) -> PipelineRest:
         """Return the pipeline."""
         return self.interface.around

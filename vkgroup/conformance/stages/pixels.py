@@ -16,8 +16,15 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance.arrays import POISON, Indices, Words
-from vkgroup.conformance.stages.base import GROUP_OF_BLOCK, LANES, Around, Recorded, Stage, group_of_block
-from vkgroup.conformance.stages.interfaces import BLOCK, GRID, INTERFACES, PIXEL, Interface
+from vkgroup.conformance.stages.base import (
+    GROUP_OF_BLOCK,
+    LANES,
+    BatchStage,
+    PipelineRest,
+    Recorded,
+    group_of_block,
+)
+from vkgroup.conformance.stages.interfaces import BLOCK, GRID, INTERFACES, PIXEL, StageInterface
 
 WIDTH, HEIGHT = 32, 16
 """Pixels of a whole target of fragment cases; partial ones lack a column and a row."""
@@ -69,7 +76,7 @@ def _name_of(pixel: int) -> str:
 
 
 @dataclass(frozen=True)
-class FragmentStage(Stage):
+class TriangleStage(BatchStage):
     """Pixels of one triangle that covers the whole target.
 
     A subgroup is identified by the pixel of its first active lane, which all its invocations read at the
@@ -119,9 +126,9 @@ class FragmentStage(Stage):
         """Return a phrase with the pixel of the first active lane."""
         return _name_of(number)
 
-    def around(self, planes: int) -> Around:
+    def around(self, planes: int) -> PipelineRest:
         """Return a draw of one triangle."""
-        return Around({}, {"size": (self.width, self.height)})
+        return PipelineRest({}, {"size": (self.width, self.height)})
 
 
 def _blocks(planes: int) -> range:
@@ -138,7 +145,7 @@ def _copied(planes: int, to: str, source: str) -> str:
 
 
 @dataclass(frozen=True)
-class FramebufferStage(Stage):
+class FramebufferStage(BatchStage):
     """Invocations of one of `FRAMEBUFFER_STAGES` that record in a pixel each."""
 
     name: str
@@ -146,7 +153,7 @@ class FramebufferStage(Stage):
     stride = 1
 
     @property
-    def _interface(self) -> Interface:
+    def _interface(self) -> StageInterface:
         return INTERFACES[self.name](self.name == "tessellation_control")
 
     @property
@@ -231,11 +238,11 @@ class FramebufferStage(Stage):
         """Return a phrase with the vertex, patch or primitive of the first active lane."""
         return _name_of(number) if self.name == "fragment" else self._interface.subgroup_name(number)
 
-    def around(self, planes: int) -> Around:
+    def around(self, planes: int) -> PipelineRest:
         """Return the pipeline that writes the records to the attachments."""
         arguments = {"size": self.size}
         if self.name == "fragment":
-            return Around({}, arguments)
+            return PipelineRest({}, arguments)
         around = self._interface.around
         fragment = (
             f"{_HEAD}{_declared(planes, 'flat in')}\n{_declared(planes, 'out', name='color')}\n"
@@ -244,7 +251,7 @@ class FramebufferStage(Stage):
         sources = dict(around.sources, fragment=fragment)
         if self.name == "tessellation_control":
             sources["tessellation_evaluation"] = _passing_evaluation(planes)
-        return Around(sources, {**around.arguments, **arguments})
+        return PipelineRest(sources, {**around.arguments, **arguments})
 
     def words(self, attachments: Mapping[Any, Any], planes: int) -> Words:
         """Return the outputs of attachments (h, w, 4) in the layout of a buffer, (planes × invocations,).

@@ -22,8 +22,8 @@ from vkgroup.conformance.stages import (
     FRAMEBUFFER,
     GROUP_CELLS,
     TICKETS,
+    BatchStage,
     FramebufferStage,
-    Stage,
     TicketStage,
     stage_of,
 )
@@ -179,7 +179,7 @@ class Language:
     options: Callable[[Executor, Case], dict[str, Any]] = lambda executor, case: {}
     special_floats: bool = False  # whether the module can declare DenormPreserve
 
-    def program(self, executor: Executor, cases: list[Case], stage: Stage | None = None) -> Program:
+    def program(self, executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> Program:
         """Return the program of a batch for a device; `stage` is a part of the cases' stage."""
         capabilities = executor.capabilities
         core = [self.core(case) for case in cases]
@@ -198,7 +198,7 @@ class Language:
         options = self.options(executor, case)
         return executor.compile(self.translate(program), stage=program.stage.name, **options)
 
-    def judge(self, executor: Executor, cases: list[Case], stage: Stage | None = None) -> list[Verdict]:
+    def judge(self, executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> list[Verdict]:
         """Execute a batch and return its verdicts: program, module, dispatch, instances, comparison.
 
         `stage` is a part of the cases' stage (`vkgroup.conformance.parts`); None for the whole one.

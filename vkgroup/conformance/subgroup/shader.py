@@ -25,7 +25,7 @@ import numpy as np
 
 from vkgroup.conformance import barriers
 from vkgroup.conformance.arrays import Array, Words
-from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Memory
+from vkgroup.conformance.barriers import BARRIERS, ROUNDS, BarrierMemory
 from vkgroup.conformance.instances import SLOT_PLANES
 from vkgroup.conformance.intrinsics import (
     EXTENSION,
@@ -36,7 +36,7 @@ from vkgroup.conformance.intrinsics import (
 )
 from vkgroup.conformance.patterns import Pattern, patterns_of
 from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.conformance.stages import Stage, stage_of
+from vkgroup.conformance.stages import BatchStage, stage_of
 from vkgroup.conformance.subgroup import data
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.conformance.subgroup.operands import PARTITION_FUNCTIONS, Argument, Operand, choices
@@ -79,14 +79,14 @@ class Entry:
 class Program:
     """GLSL, inputs, specialization constants and the plan of the outputs of one batch."""
 
-    stage: Stage
+    stage: BatchStage
     pattern: Pattern
     subgroup_size: int
     source: str
     inputs: Words
     output_words: int
     entries: list[Entry]
-    memories: dict[int, Memory]
+    memories: dict[int, BarrierMemory]
     specialization: dict[int | str, int]
 
     @property
@@ -136,7 +136,7 @@ class _Builder:
         seed: int,
         denormals: frozenset[int],
         spelling: Spelling,
-        part: Stage | None,
+        part: BatchStage | None,
     ) -> None:
         self.size, self.seed, self.denormals, self.spelling = size, seed, denormals, spelling
         self.pattern = patterns_of(first.stage)[first.pattern]
@@ -145,7 +145,7 @@ class _Builder:
         record = self.stage.record_planes + SLOT_PLANES * self.pattern.slots
         self.output_words = record * self.stage.invocations
         self.entries: list[Entry] = []
-        self.memories: dict[int, Memory] = {}
+        self.memories: dict[int, BarrierMemory] = {}
         self.specialization: dict[int | str, int] = {}
         self.feeds: dict[tuple[str, str], tuple[str, Feed]] = {}  # by recipe and type, with their variables
         self.tables: dict[str, tuple[int, Words]] = {}  # operand tables by key, with their first input word
@@ -267,7 +267,9 @@ class _Builder:
         binding = 2 + len(self.memories)
         planes = barriers.planes(barrier, self.pattern.slots)
         if case.operand != "shared":
-            self.memories[binding] = Memory(case.operand, barriers.words(self.stage, self.size, planes))
+            self.memories[binding] = BarrierMemory(
+                case.operand, barriers.words(self.stage, self.size, planes)
+            )
         self.cells.append(barriers.declarations(case.operand, k, binding, planes))
         self.resets += filter(None, [barriers.reset(barrier, case.operand, k)])
         code = barriers.body(barrier, case.operand, k, self._entry(case, 2 * ROUNDS))
@@ -351,7 +353,7 @@ def build(
     ballot: bool = True,
     denormals: frozenset[int] = frozenset(),
     spelling: Spelling = Spelling(),
-    stage: Stage | None = None,
+    stage: BatchStage | None = None,
 ) -> Program:
     """Build the program of a batch of cases of one stage, pattern, shape and subgroup size.
 

@@ -21,7 +21,7 @@ Executes = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
-class Flow:
+class WarpFlow:
     """Control flow in which some threads of a warp execute an instruction and others do not."""
 
     name: str  # its part in the name of a case
@@ -42,8 +42,8 @@ class Flow:
         return np.broadcast_to(np.asarray(self.executes[slot](thread), np.bool_), (size,))
 
 
-def _if(name: str, sentence: str, glsl: str, executes: Executes) -> Flow:
-    return Flow(name, sentence, f"if ({glsl}) {{ @OBSERVE(0u) }}", (executes,))
+def _if(name: str, sentence: str, glsl: str, executes: Executes) -> WarpFlow:
+    return WarpFlow(name, sentence, f"if ({glsl}) {{ @OBSERVE(0u) }}", (executes,))
 
 
 def _trip(number: int) -> Executes:
@@ -51,8 +51,8 @@ def _trip(number: int) -> Executes:
 
 
 _FLOWS = (
-    Flow("all", "by all threads", "@OBSERVE(0u)", (lambda t: t >= 0,), uniform=True),
-    Flow("partial", "by all threads of warps that are not full", "@OBSERVE(0u)", (lambda t: t >= 0,),
+    WarpFlow("all", "by all threads", "@OBSERVE(0u)", (lambda t: t >= 0,), uniform=True),
+    WarpFlow("partial", "by all threads of warps that are not full", "@OBSERVE(0u)", (lambda t: t >= 0,),
          uniform=True, partial=True),
     _if("odd", "by threads with odd ids, so that every quad is divergent", "(lane & 1u) == 1u",
         lambda t: t & 1),
@@ -62,35 +62,37 @@ _FLOWS = (
     _if("some_divergent", "by all but every seventh thread, so that some quads are divergent",
         "lane % 7u != 5u", lambda t: t % 7 != 5),
     _if("one_thread", "by one thread of each warp", "lane == 2u", lambda t: t == 2),
-    Flow(
+    WarpFlow(
         "both_arms", "in both arms of a branch that parts quads from quads and pairs from pairs",
         "if ((lane & 4u) == 0u || (lane & 2u) == 0u && lane > 8u) { @OBSERVE(0u) } else { @OBSERVE(1u) }", (
             lambda t: (t & 4 == 0) | ((t & 2 == 0) & (t > 8)),
             lambda t: ~((t & 4 == 0) | ((t & 2 == 0) & (t > 8))),
         ),
     ),
-    Flow(
+    WarpFlow(
         "loop", "in a loop that whole quads and single threads leave at different times",
         "for (uint trip = 0u; trip < 1u + lane / 4u % 2u + lane % 11u / 10u; ++trip) { @OBSERVE(trip) }",
         tuple(_trip(number) for number in range(3)),
     ),
-    Flow("early_return", "after some threads have returned", "if (lane % 6u == 1u) return;\n    @OBSERVE(0u)",
+    WarpFlow("early_return", "after some threads have returned",
+         "if (lane % 6u == 1u) return;\n    @OBSERVE(0u)",
          (lambda t: t % 6 != 1,)),
-    Flow(
+    WarpFlow(
         "in_function", "in a function from which some threads return early, called in a branch",
         "if ((lane & 8u) == 0u) { observed(); }", (lambda t: (t & 8 == 0) & (t % 5 != 3),),
         function="void observed() {\n    if (lane % 5u == 3u) return;\n    @OBSERVE(0u)\n}",
     ),
-    Flow("discard", "after some fragments were discarded", "if (lane % 6u == 1u) discard;\n    @OBSERVE(0u)",
+    WarpFlow("discard", "after some fragments were discarded",
+         "if (lane % 6u == 1u) discard;\n    @OBSERVE(0u)",
          (lambda t: t % 6 != 1,), fragment=True, demotes=True),
 )  # fmt: skip
 
-FLOWS: dict[str, Flow] = {flow.name: flow for flow in _FLOWS}
+FLOWS: dict[str, WarpFlow] = {flow.name: flow for flow in _FLOWS}
 """All flows by name, in the order in which cases are listed."""
 
 
 @dataclass(frozen=True)
-class Observation:
+class ObservableRule:
     """A rule of the document that can be observed, other than values of its variables and functions."""
 
     name: str  # its part in the name of a case
@@ -106,30 +108,30 @@ RELATIONS = ("Le", "Lt", "Ge", "Gt", "Eq")
 _X, _Y = "gl_FragCoord.x", "gl_FragCoord.y"
 
 _OBSERVATIONS = (
-    Observation(
+    ObservableRule(
         "arrangement",
         "The places of threads 4N to 4N + 3, (x, y), (x + 1, y), (x, y + 1) and (x + 1, y + 1), as in a "
         "framebuffer object", ("gl_ThreadInWarpNV & 3u", f"uint({_X}) & 1u", f"uint({_Y}) & 1u"),
     ),
-    Observation(
+    ObservableRule(
         "neighbour_x", "The pixel that quadSwizzleXNV reads, the neighbour in x",
         (f"floatBitsToUint(quadSwizzleXNV({_X}))", f"floatBitsToUint(quadSwizzleXNV({_Y}))"),
     ),
-    Observation(
+    ObservableRule(
         "neighbour_y", "The pixel that quadSwizzleYNV reads, the neighbour in y",
         (f"floatBitsToUint(quadSwizzleYNV({_X}))", f"floatBitsToUint(quadSwizzleYNV({_Y}))"),
     ),
-    Observation(
+    ObservableRule(
         "helpers", "gl_HelperThreadNV of all four threads of a quad, as quadSwizzles tell",
         tuple(f"uint(quadSwizzle{thread}NV(gl_HelperThreadNV ? 1.0 : 0.0))" for thread in range(4)),
     ),
-    Observation(
+    ObservableRule(
         "helper_derivatives", "dFdx and dFdy of what helper threads compute", (
             "floatBitsToUint(dFdx(float(lane & 1u) * 3.0))",
             "floatBitsToUint(dFdy(float(lane >> 1 & 1u) * 5.0))",
         ),
     ),
-    Observation(
+    ObservableRule(
         "masks_of_active",
         "A mask ANDed with the active threads, as the document advises where activity matters,",
         tuple(f"gl_Thread{relation}MaskNV & activeThreadsNV()" for relation in RELATIONS),
@@ -137,7 +139,7 @@ _OBSERVATIONS = (
     ),
 )  # fmt: skip
 
-OBSERVATIONS: dict[str, Observation] = {observation.name: observation for observation in _OBSERVATIONS}
+OBSERVATIONS: dict[str, ObservableRule] = {observation.name: observation for observation in _OBSERVATIONS}
 """All observations by name."""
 
 STAGES = ("compute", "vertex", "fragment")

@@ -27,9 +27,9 @@ from vkgroup.conformance.thread_group.cases import (
 )
 from vkgroup.conformance.thread_group.program import (
     WIDTH,
-    Entry,
     Executions,
-    Program,
+    ThreadGroupEntry,
+    ThreadGroupProgram,
     activity_fault,
     build,
     executions,
@@ -53,7 +53,7 @@ _BALLOTS = ("activeThreadsNV", "ballotThreadNV")
 class _Slot:
     """The records of a slot's executions for a case, (n, …) arrays."""
 
-    entry: Entry
+    entry: ThreadGroupEntry
     executed: Executions
     #: `got`, `wanted`: (n, planes) the recorded and the required values; None where a range is legal.
     got: Words
@@ -62,7 +62,13 @@ class _Slot:
     complete: Flags  # (n,) whether every bit of the value is defined
 
     @classmethod
-    def of(cls, entry: Entry, program: Program, executed: Executions, capabilities: Capabilities) -> _Slot:
+    def of(
+        cls,
+        entry: ThreadGroupEntry,
+        program: ThreadGroupProgram,
+        executed: Executions,
+        capabilities: Capabilities,
+    ) -> _Slot:
         """Compare the records of a slot's executions with the document's requirements."""
         got = executed.results[entry.at : entry.at + entry.planes].T
         if entry.case.operation in _SM_BUILTINS:
@@ -125,7 +131,7 @@ def _exactly(values: NDArray[np.generic], defined: Flags | None = None) -> Expec
     return _masked(words, mask)
 
 
-def _expected(case: ThreadGroupAxes, program: Program, executed: Executions) -> Expected:
+def _expected(case: ThreadGroupAxes, program: ThreadGroupProgram, executed: Executions) -> Expected:
     """Return the values that the document requires of each execution."""
     if case.operation in OBSERVATIONS:
         return _OBSERVED[case.operation](executed)
@@ -213,7 +219,9 @@ _SM_BUILTINS: dict[str, Callable[[Executions, Words, SmBuiltins], Flags]] = {
 """Variable with a device-dependent value → the check of its recorded values."""
 
 
-def _verdict(entry: Entry, program: Program, slots: list[Executions], capabilities: Capabilities) -> Verdict:
+def _verdict(
+    entry: ThreadGroupEntry, program: ThreadGroupProgram, slots: list[Executions], capabilities: Capabilities
+) -> Verdict:
     """Return the verdict on the records of one case in each slot."""
     judged = [_Slot.of(entry, program, executed, capabilities) for executed in slots]
     wrong = np.concatenate([~slot.correct for slot in judged])

@@ -14,7 +14,7 @@ from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.instances import lane_faults
 from vkgroup.conformance.recording import WRITE_NOTHING, Recorder
-from vkgroup.conformance.thread_group.cases import FLOWS, OBSERVATIONS, Flow, ThreadGroupAxes
+from vkgroup.conformance.thread_group.cases import FLOWS, OBSERVATIONS, ThreadGroupAxes, WarpFlow
 from vkgroup.spec.limits import LARGEST_WARP
 from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
 from vkgroup.spec.types import TYPES
@@ -42,7 +42,7 @@ sign is the condition of a ballot."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class ThreadGroupEntry:
     """A case in a program: the planes of its results, of each slot, begin at `at`."""
 
     case: ThreadGroupAxes
@@ -51,13 +51,13 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Program:
+class ThreadGroupProgram:
     """A shader with its inputs."""
 
-    entries: list[Entry]  # the cases
+    entries: list[ThreadGroupEntry]  # the cases
     #: `stage`, `flow`, `coverage`: what all cases share.
     stage: str
-    flow: Flow
+    flow: WarpFlow
     coverage: str
     recorder: Recorder  # the recorder of the invocations
     slot_planes: int  # planes of one slot
@@ -69,19 +69,19 @@ class Program:
         return len(RECORD) + slot * self.slot_planes
 
 
-def build(cases: list[ThreadGroupAxes], seed: int) -> Program:
+def build(cases: list[ThreadGroupAxes], seed: int) -> ThreadGroupProgram:
     """Make the program of cases that share stage, flow and coverage."""
     first, flow = cases[0], FLOWS[cases[0].flow]
     entries, at = [], len(SLOT)
     for case in cases:
-        entries.append(Entry(case, at, len(_words(case))))
+        entries.append(ThreadGroupEntry(case, at, len(_words(case))))
         at += entries[-1].planes
     recorder = _recorder(first.stage, flow, at)
     source = _source(recorder, flow, entries, at, seed)
-    return Program(entries, first.stage, flow, first.coverage, recorder, at, source, _inputs(seed))
+    return ThreadGroupProgram(entries, first.stage, flow, first.coverage, recorder, at, source, _inputs(seed))
 
 
-def _recorder(stage: str, flow: Flow, slot_planes: int) -> Recorder:
+def _recorder(stage: str, flow: WarpFlow, slot_planes: int) -> Recorder:
     """Return the recorder of a program; its planes of recorded and executed flags are initially zero."""
     slots = len(flow.executes)
     planes = len(RECORD) + slots * slot_planes
@@ -128,7 +128,7 @@ def _salt(case: ThreadGroupAxes, number: int) -> int:
     return marks.salt_of(*case, str(number))
 
 
-def _observe(entry: Entry) -> str:
+def _observe(entry: ThreadGroupEntry) -> str:
     """Return the GLSL that records a case's results in the planes from `base` on."""
     case = entry.case
     lines = []
@@ -142,7 +142,9 @@ def _observe(entry: Entry) -> str:
     return "{ " + " ".join(lines) + " }"
 
 
-def _source(recorder: Recorder, flow: Flow, entries: list[Entry], slot_planes: int, seed: int) -> str:
+def _source(
+    recorder: Recorder, flow: WarpFlow, entries: list[ThreadGroupEntry], slot_planes: int, seed: int
+) -> str:
     observe = "\n        ".join(_observe(entry) for entry in entries)
 
     def placed(code: str) -> str:
@@ -198,7 +200,7 @@ void main() { color = 1u; }
 """
 
 
-def run(executor: Executor, program: Program) -> NDArray[np.uint32]:
+def run(executor: Executor, program: ThreadGroupProgram) -> NDArray[np.uint32]:
     """Run a program; return its outputs without marks, (planes, invocations)."""
     module = executor.compile(program.source, stage=program.stage, dialect="gl")
     draw: dict[str, Any] = {}
@@ -255,7 +257,7 @@ def _bits_of(mask: Words, size: int) -> Flags:
     return np.asarray(mask[:, None] >> np.arange(size, dtype=np.uint32) & 1 == 1)
 
 
-def layout_faults(program: Program, outputs: Words, size: int) -> list[str]:
+def layout_faults(program: ThreadGroupProgram, outputs: Words, size: int) -> list[str]:
     """Return contradictions in the recorded lanes and warps; empty if there are none."""
     recorded = outputs[0] == 1
     if not recorded.any():
@@ -270,7 +272,7 @@ def layout_faults(program: Program, outputs: Words, size: int) -> list[str]:
     return []
 
 
-def executions(program: Program, outputs: Words, slot: int, size: int) -> Executions:
+def executions(program: ThreadGroupProgram, outputs: Words, slot: int, size: int) -> Executions:
     """Return the executions of a slot from the records."""
     at = program.slot_at(slot)
     index = np.flatnonzero((outputs[0] == 1) & (outputs[at] == 1))
@@ -307,7 +309,7 @@ def _company(outputs: Words) -> Words:
     return np.asarray(threads[warp])
 
 
-def activity_fault(program: Program, executed: Executions) -> Fault | None:
+def activity_fault(program: ThreadGroupProgram, executed: Executions) -> Fault | None:
     """Return the first contradiction in the active threads; None if there is none."""
     own = executed.active[np.arange(len(executed.lane)), executed.lane]
     if not own.all():
@@ -324,7 +326,7 @@ def activity_fault(program: Program, executed: Executions) -> Fault | None:
     return _company_fault(program, executed)
 
 
-def _company_fault(program: Program, executed: Executions) -> Fault | None:
+def _company_fault(program: ThreadGroupProgram, executed: Executions) -> Fault | None:
     """Compare each mask with the invocations that recorded it; helper threads record nothing."""
     met: dict[tuple[int, int, int], int] = {}
     keys = list(zip(executed.warp.tolist(), executed.company.tolist(), executed.mask.tolist(), strict=True))

@@ -24,7 +24,7 @@ from vkgroup.dispatch.vertices import Vertices
 from vkgroup.reference.drawing import ColorTarget, DepthTarget, Draw, VertexData, draw, resolved
 from vkgroup.reference.drawing.coverage import COUNTS
 from vkgroup.reference.events import Event
-from vkgroup.reference.interpreter import Program, execute
+from vkgroup.reference.interpreter import ExecutableShader, execute
 from vkgroup.reference.interpreter.operations.images import ImageMemory
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.spec.limits import QUAD_SIZE
@@ -242,7 +242,7 @@ class ReferencePipeline(Pipeline):
 
     device: Host
     #: The shaders as the interpreter prepared them, in the order of the stages; None when closed.
-    programs: tuple[Program, ...] | None = None
+    programs: tuple[ExecutableShader, ...] | None = None
 
     def size_of(self, stage: str) -> int:
         """Return the lanes of the subgroups of a stage: the required size, else the device's."""
@@ -267,7 +267,7 @@ class ReferencePipeline(Pipeline):
 
     def _create(self) -> None:
         self.programs = tuple(
-            Program(shader.module, shader.entry_point.name, specialization=shader.specialization)
+            ExecutableShader(shader.module, shader.entry_point.name, specialization=shader.specialization)
             for shader in self.stages.shaders
         )
 

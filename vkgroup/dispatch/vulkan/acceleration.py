@@ -15,7 +15,7 @@ from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier
 from vkgroup.dispatch.acceleration import AccelerationStructure, Geometry, Instance, Triangles
 from vkgroup.dispatch.buffer import as_bytes
-from vkgroup.dispatch.ray_stages import Group, RayStages
+from vkgroup.dispatch.ray_stages import RayStages, ShaderGroup
 from vkgroup.dispatch.vulkan.stage_info import stage_info
 
 _BUILD_TIMEOUT = 60.0
@@ -271,7 +271,7 @@ class BindingTable:
         self._buffer.close()
 
 
-def _group_info(group: Group) -> Any:
+def _group_info(group: ShaderGroup) -> Any:
     if group.general is not None:
         kind = vk.VK_RAY_TRACING_SHADER_GROUP_TYPE_GENERAL_KHR
     elif group.intersection is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closing
+from vkgroup.base.closing import Closeable
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.bindings import keys_of
@@ -16,7 +16,7 @@ from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.slots import Slot
 from vkgroup.dispatch.submission import PendingRun, Submission
 from vkgroup.dispatch.vulkan.launcher import VulkanLauncher
-from vkgroup.dispatch.vulkan.memory_sets import Place, close_all, copied, fill
+from vkgroup.dispatch.vulkan.memory_sets import BufferPlacement, close_all, copied, fill
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
 
 Array = npt.NDArray[Any]
@@ -25,7 +25,7 @@ LARGEST = 1 << 20
 """Bytes of all arrays of a run; larger ones are copied in pieces, through `vkgroup.device.transfers`."""
 
 
-class ArrayRun(Closing):
+class ArrayRun(Closeable):
     """A dispatch on arrays of given sizes, by slot.
 
     On a discrete GPU the shader uses the GPU's memory. If the host can write to that, it copies the arrays
@@ -49,17 +49,21 @@ class ArrayRun(Closing):
         steps: list[LauncherStep] = [Pass(pipeline, groups, bindings, push or None)]
         written = [(slot.key, name) for slot, name in zip(arrays, names, strict=True) if slot.writable]
         sizes = {name: array.nbytes for name, array in zip(names, arrays.values(), strict=True)}
-        places: dict[str, Place] = {name: Place(nbytes, host=False) for name, nbytes in sizes.items()}
+        places: dict[str, BufferPlacement] = {
+            name: BufferPlacement(nbytes, host=False) for name, nbytes in sizes.items()
+        }
         scratch: dict[str, int] = {}
         results = {name: name for _, name in written}
         if device.capabilities.type == "discrete_gpu":
             results = {name: f"host {name}" for _, name in written}
             if device.window_type is None:
                 scratch = sizes
-                places = {f"host {name}": Place(nbytes, host=True) for name, nbytes in sizes.items()}
+                places = {
+                    f"host {name}": BufferPlacement(nbytes, host=True) for name, nbytes in sizes.items()
+                }
                 steps = [*(Move(f"host {name}", name) for name in names), *steps]
             else:
-                places |= {results[name]: Place(sizes[name], host=True) for _, name in written}
+                places |= {results[name]: BufferPlacement(sizes[name], host=True) for _, name in written}
             steps += [Move(name, results[name]) for _, name in written]
         self._launcher = VulkanLauncher(device, tuple(steps), scratch, "Device.run", fallback)
         # The launcher has the places in the order in which its steps use them.

@@ -12,7 +12,7 @@ from vkgroup.base.errors import DriverError, InvalidDispatch, NotShareable, Unsu
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, MemoryDevice
-from vkgroup.device.sharing import CudaSharing, Reference, SharedMemory, wait_for_cuda, why_unshared
+from vkgroup.device.sharing import CudaSharing, MemoryReference, SharedMemory, wait_for_cuda, why_unshared
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.checks import check_block, offset_step
 from vkgroup.dispatch.dlpack import (
@@ -142,7 +142,7 @@ class VulkanBuffer(Buffer):
         )
 
     def _lent(self) -> npt.NDArray[Any]:
-        reference = Reference(self.memory)
+        reference = MemoryReference(self.memory)
         if self.shared:
             start = self.in_cuda.address
         else:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import vk
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.commands import Commands
@@ -18,7 +18,7 @@ from vkgroup.device.core import checked_timeout
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
-from vkgroup.device.sharing import Reference
+from vkgroup.device.sharing import MemoryReference
 from vkgroup.device.transfers import TRANSFER_TIMEOUT
 from vkgroup.dispatch.blocks import pack_push
 from vkgroup.dispatch.buffer import Buffer, as_bytes
@@ -159,7 +159,7 @@ def read_samples(image: VulkanImage) -> npt.NDArray[np.uint8]:
         )
     prefix, bits = _KINDS[format_.kind]
     source = _SOURCE.replace("PREFIX", prefix).replace("BITS", bits)
-    target = Target.for_api_version(device.capabilities.api_version)
+    target = TargetEnvironment.for_api_version(device.capabilities.api_version)
     module = compile_source(source, stage="compute", target=target)
     width, height, samples = image.extent[0], image.extent[1], image.samples
     count = width * height * samples
@@ -295,13 +295,13 @@ class VulkanDevice(Device):
         if self.capabilities.type != "discrete_gpu":
             return super()._host_array(shape, dtype)
         memory = DeviceBuffer(self.logical, math.prod(shape) * dtype.itemsize, host=True)
-        return array_at(memory.serve_arrays(), dtype, shape, Reference(memory))
+        return array_at(memory.serve_arrays(), dtype, shape, MemoryReference(memory))
 
     def _from_cuda(self, array: Any, copy: bool | None) -> Buffer:
         return adopt(self.logical, array, copy)
 
     @property
-    def target(self) -> Target:
+    def target(self) -> TargetEnvironment:
         """The target that modules for this device are compiled for.
 
         Mesa before 23 ends the process at `HelperInvocation` as SPIR-V 1.6 has it, volatile
@@ -309,7 +309,7 @@ class VulkanDevice(Device):
         """
         capabilities = self.capabilities
         if capabilities.driver_name == "llvmpipe" and capabilities.driver_info.startswith("Mesa 22."):
-            return Target.VULKAN_1_2
+            return TargetEnvironment.VULKAN_1_2
         return super().target
 
 

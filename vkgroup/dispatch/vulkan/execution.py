@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 from vkgroup.base.errors import NoDevice
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.dispatch.stages import ComputeStages
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
@@ -60,7 +60,7 @@ def _refusal(device: LogicalDevice, reason: str) -> str:
 
 def executes(device: LogicalDevice) -> bool:
     """Return whether a dispatch changes a buffer that was filled with a pattern."""
-    target = Target.for_api_version(device.capabilities.api_version)
+    target = TargetEnvironment.for_api_version(device.capabilities.api_version)
     module = compile_source(_SOURCE, stage="compute", target=target)
     # Memory of the host is read without a copy on the device, which would not be executed either.
     with (

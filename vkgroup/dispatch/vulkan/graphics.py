@@ -10,7 +10,7 @@ from typing import Any
 import numpy.typing as npt
 
 from vkgroup.base.choices import COMPARISONS
-from vkgroup.base.formats import Format
+from vkgroup.base.formats import TexelFormat
 from vkgroup.device import vk
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
@@ -27,10 +27,10 @@ _ALL_CHANNELS = 0xF
 
 
 @dataclass(frozen=True)
-class Target:
+class RenderTarget:
     """One attachment of a render pass; one without location is a depth or an input attachment."""
 
-    format: Format
+    format: TexelFormat
     samples: int
     location: int | None
     clear: bool = True  # whether it is cleared before the draw; otherwise its contents stay
@@ -43,7 +43,7 @@ class Target:
         return self.location is None and self.input is None
 
 
-def create_render_pass(device: LogicalDevice, targets: Sequence[Target]) -> Any:
+def create_render_pass(device: LogicalDevice, targets: Sequence[RenderTarget]) -> Any:
     """Make a VkRenderPass; the caller destroys it.
 
     Passes that differ in what they clear and resolve only are compatible (Vulkan 1.4, 8.2).
@@ -81,7 +81,7 @@ def _references(numbers: Sequence[int]) -> list[Any]:
     return [vk.new("VkAttachmentReference", attachment=number, layout=general) for number in numbers]
 
 
-def _description(target: Target) -> Any:
+def _description(target: RenderTarget) -> Any:
     general = vk.VK_IMAGE_LAYOUT_GENERAL
     load = vk.VK_ATTACHMENT_LOAD_OP_CLEAR if target.clear else vk.VK_ATTACHMENT_LOAD_OP_LOAD
     return vk.new(
@@ -97,7 +97,7 @@ def _description(target: Target) -> Any:
     )
 
 
-def sample_counts(device: LogicalDevice, format_: Format) -> int:
+def sample_counts(device: LogicalDevice, format_: TexelFormat) -> int:
     """Return the VkSampleCountFlags of attachments of a format; 0 where it has no attachments."""
     depth, color = vk.VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT, vk.VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT
     properties = vk.ffi.new("VkImageFormatProperties *")
@@ -113,13 +113,15 @@ def sample_counts(device: LogicalDevice, format_: Format) -> int:
     return int(properties.sampleCounts) if code == vk.VK_SUCCESS else 0
 
 
-def targets_of(stages: GraphicsStages) -> list[Target]:
+def targets_of(stages: GraphicsStages) -> list[RenderTarget]:
     """Return the attachments that a pipeline is made for, colors first."""
     formats, samples = stages.formats, stages.state.samples
-    targets = [Target(format_, samples, location) for location, format_ in formats.colors]
+    targets = [RenderTarget(format_, samples, location) for location, format_ in formats.colors]
     if formats.depth is not None:
-        targets.append(Target(formats.depth, samples, None))
-    targets += [Target(item.format, item.samples, None, False, input=item.index) for item in formats.inputs]
+        targets.append(RenderTarget(formats.depth, samples, None))
+    targets += [
+        RenderTarget(item.format, item.samples, None, False, input=item.index) for item in formats.inputs
+    ]
     return targets
 
 
@@ -235,7 +237,7 @@ class VulkanDraw:
         self._device, self._data, self._state = device, data, state
         self._attributes: list[DeviceBuffer] = []
         self._indices: DeviceBuffer | None = None
-        self._targets: list[Target] = []
+        self._targets: list[RenderTarget] = []
         self._render_pass: Any = None
         self._framebuffer: Any = None
 
@@ -249,13 +251,13 @@ class VulkanDraw:
         samples, targets, views = self._state.samples, self._targets, []
         for attachment in self._data.attachments:
             clear = drawn.clears(attachment)
-            targets.append(Target(attachment.format, samples, attachment.location, clear))
+            targets.append(RenderTarget(attachment.format, samples, attachment.location, clear))
             views.append(_view(drawn.images[attachment]))
         for attachment, image in drawn.resolved.items():
-            targets.append(Target(attachment.format, 1, attachment.location, resolves=True))
+            targets.append(RenderTarget(attachment.format, 1, attachment.location, resolves=True))
             views.append(_view(image))
         for index, image in inputs:
-            targets.append(Target(image.format, image.samples, None, False, input=index))
+            targets.append(RenderTarget(image.format, image.samples, None, False, input=index))
             views.append(_view(image))
         self._render_pass = create_render_pass(self._device, targets)
         info = vk.new(

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.base.formats import Format
+from vkgroup.base.formats import TexelFormat
 from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
@@ -250,7 +250,7 @@ class PooledImages(ImageSource):
 
     device: LogicalDevice
 
-    def take(self, shape: tuple[int, ...], format_: Format, samples: int) -> Image:
+    def take(self, shape: tuple[int, ...], format_: TexelFormat, samples: int) -> Image:
         """Return an image to draw to; its contents are undefined."""
         self.device.require_open()
         for image in reversed(self.device.idle_images):
@@ -288,7 +288,7 @@ class PooledImages(ImageSource):
         ]
 
 
-def format_features(device: LogicalDevice, format: Format) -> Any:
+def format_features(device: LogicalDevice, format: TexelFormat) -> Any:
     """Ask for the VkFormatProperties of a format."""
     properties = vk.ffi.new("VkFormatProperties *")
     number = getattr(vk, format.vulkan)

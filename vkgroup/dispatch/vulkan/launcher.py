@@ -16,8 +16,8 @@ from vkgroup.dispatch.launcher import Array, Clear, Launcher, LauncherStep, Move
 from vkgroup.dispatch.submission import Submission
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.counted import TOTAL, CountedBuffer
-from vkgroup.dispatch.vulkan.memory_sets import MemorySets, Place, close_all, copied, fill
-from vkgroup.dispatch.vulkan.recording import Parts, RecordedPass, Recording
+from vkgroup.dispatch.vulkan.memory_sets import BufferPlacement, MemorySets, close_all, copied, fill
+from vkgroup.dispatch.vulkan.recording import Parts, RecordedCommands, RecordedPass
 
 _MOST_RECORDINGS = 32
 """Recordings of one launcher. If all are in flight, a further call waits for the oldest."""
@@ -47,7 +47,7 @@ class VulkanLauncher(Launcher):
         fallback: Launcher,
     ) -> None:
         # First what `close` needs, if this fails.
-        self._recordings: OrderedDict[tuple[Any, ...], Recording] = OrderedDict()
+        self._recordings: OrderedDict[tuple[Any, ...], RecordedCommands] = OrderedDict()
         self._sets: dict[str, MemorySets] = {}
         self._scratch: list[DeviceBuffer] = []
         super().__init__(device, steps, scratch, name)
@@ -103,7 +103,7 @@ class VulkanLauncher(Launcher):
         memories: list[DeviceBuffer],
         views: Sequence[tuple[int, int]],
         buffers: Mapping[str, Buffer] | None = None,
-    ) -> Recording:
+    ) -> RecordedCommands:
         """Submit the steps on memories, each with the offset and size of what is used of it.
 
         `buffers` are checked if there is no recording for the memories. Returns the recording.
@@ -165,7 +165,9 @@ class VulkanLauncher(Launcher):
         for buffer in others.values():
             if not self.bindable or buffer.shared or buffer.memory.references or buffer.closed:
                 return self._fallback.call_counted(buffers, target, output, total)
-        sets = self._sets.get("total") or self.memory_sets("total", [Place(TOTAL.itemsize, host=True)])
+        sets = self._sets.get("total") or self.memory_sets(
+            "total", [BufferPlacement(TOTAL.itemsize, host=True)]
+        )
         result = others[target] = CountedBuffer.undefined(device, *output, False, False)
         memories, views = [], []
         number_of_elements = sets.take()
@@ -187,7 +189,7 @@ class VulkanLauncher(Launcher):
             device.raise_validation_errors()
         return result
 
-    def memory_sets(self, purpose: str, places: Sequence[Place]) -> MemorySets:
+    def memory_sets(self, purpose: str, places: Sequence[BufferPlacement]) -> MemorySets:
         """Return the sets of buffers for a purpose, which `trim` and `close` free."""
         with self.device.lock:
             if purpose not in self._sets:
@@ -229,7 +231,8 @@ class VulkanLauncher(Launcher):
         windowless = self.device.window_type is None
         self._places = {name: place for place, name in enumerate(self.given)}
         return self.memory_sets(
-            "arrays", [Place(sizes[name], host=name in outputs or windowless) for name in self.given]
+            "arrays",
+            [BufferPlacement(sizes[name], host=name in outputs or windowless) for name in self.given],
         )
 
     def _take_scratch(self) -> list[DeviceBuffer]:
@@ -242,12 +245,12 @@ class VulkanLauncher(Launcher):
         for memory in scratch:
             memory.close()
 
-    def _record(self, key: tuple[Any, ...], parts: Parts) -> Recording:
+    def _record(self, key: tuple[Any, ...], parts: Parts) -> RecordedCommands:
         # A launcher that another thread has closed meanwhile is open again.
         self.device.register(self)
         self._holding = True
         if len(self._recordings) < _MOST_RECORDINGS:
-            recording = Recording(self.device, self._dispatches, self.name)
+            recording = RecordedCommands(self.device, self._dispatches, self.name)
         else:
             recording = self._recordings.popitem(last=False)[1]
             self.device.wait(recording.number, None)
@@ -269,7 +272,7 @@ class VulkanLauncher(Launcher):
                 if number in given:
                     check_value(slot, given[number], self.device)
 
-    def _record_steps(self, commands: Any, parts: Parts, recording: Recording) -> None:
+    def _record_steps(self, commands: Any, parts: Parts, recording: RecordedCommands) -> None:
         functions, dispatched = self.device.functions, 0
         for number, step in enumerate(self._steps):
             if number:

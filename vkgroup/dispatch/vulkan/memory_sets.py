@@ -17,7 +17,7 @@ _MOST_IDLE = 32
 
 
 @dataclass(frozen=True)
-class Place:
+class BufferPlacement:
     """The size of a buffer, and where it lies on a discrete GPU; elsewhere all memory is the host's.
 
     `host`: in the host's memory. Otherwise it is in the GPU's, and the host writes to it directly.
@@ -30,7 +30,7 @@ class Place:
 class MemorySets:
     """Sets of buffers. A call takes a set, and gives it back when its work has finished."""
 
-    def __init__(self, device: MemoryDevice, places: Sequence[Place]) -> None:
+    def __init__(self, device: MemoryDevice, places: Sequence[BufferPlacement]) -> None:
         self._device, self.places = device, tuple(places)
         self.views = [(0, place.nbytes) for place in places]
         self._idle: list[list[DeviceBuffer]] = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.base.phases import Owner, phase
+from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import checked_timeout
@@ -201,7 +201,7 @@ class VulkanWork(Work):
                 self.record_state(handle, bytes(4 * -(-self._push.size // 4)) if self._push else b"")
                 self.record_command(handle, DispatchCommand((0, 0, 0)))
             commands.use(self.memories())
-            with phase("compiling the shader for the device", Owner.DRIVER):
+            with phase("compiling the shader for the device", CodeOwner.DRIVER):
                 commands.run(None)
         finally:
             commands.close()

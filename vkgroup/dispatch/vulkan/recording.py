@@ -34,7 +34,7 @@ class RecordedPass:
 
     @property
     def bindable(self) -> bool:
-        """Whether all bindings are single buffers, which a `Recording` can describe."""
+        """Whether all bindings are single buffers, which a `RecordedCommands` can describe."""
         return all(slot.count == 1 and slot.kind in _KINDS for slot, _ in self.slots)
 
     def record(self, functions: vk.Functions, commands: Any, sets: Any) -> None:
@@ -52,7 +52,7 @@ class RecordedPass:
         functions.vkCmdDispatch(commands, *self.groups)
 
 
-class Recording:
+class RecordedCommands:
     """A command buffer with its descriptor sets, recorded again for other buffers."""
 
     def __init__(self, device: LogicalDevice, dispatches: Sequence[RecordedPass], name: str) -> None:

@@ -15,7 +15,7 @@ import os
 from pathlib import Path
 
 from vkgroup.base.files import write_output
-from vkgroup.conformance.expectations import Outcome
+from vkgroup.conformance.expectations import ExpectationOutcome
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.outputs.exports.baseline import FAILURES
 from vkgroup.record.causes import Cause
@@ -28,7 +28,11 @@ GITLAB = "gl-code-quality-report.json"
 MOST = 10
 """Annotations of each kind that GitHub shows for one step."""
 
-_SEVERITY = {Outcome.CRASH: "critical", Outcome.TIMEOUT: "critical", Outcome.FAIL: "major"}
+_SEVERITY = {
+    ExpectationOutcome.CRASH: "critical",
+    ExpectationOutcome.TIMEOUT: "critical",
+    ExpectationOutcome.FAIL: "major",
+}
 
 
 def github(outcomes: RunOutcomes, folder: Path) -> list[str]:
@@ -42,7 +46,9 @@ def github(outcomes: RunOutcomes, folder: Path) -> list[str]:
     errors += [_command("error", outcomes, name, texts[name]) for name in _without_cause(outcomes)]
     if outcomes.run.missing:
         errors.insert(0, f"::error title=Missing::{escaped(_missing(outcomes))}")
-    warnings = [_command("warning", outcomes, name, texts[name]) for name in outcomes.named(Outcome.FLAKE)]
+    warnings = [
+        _command("warning", outcomes, name, texts[name]) for name in outcomes.named(ExpectationOutcome.FLAKE)
+    ]
     return [*_most(errors, "error", folder), *_most(warnings, "warning", folder)]
 
 
@@ -57,7 +63,7 @@ def _without_cause(outcomes: RunOutcomes) -> list[str]:
     return [
         name
         for name, outcome in outcomes.unexpected.items()
-        if outcome != Outcome.MISSING and name not in outcomes.cause_of
+        if outcome != ExpectationOutcome.MISSING and name not in outcomes.cause_of
     ]
 
 
@@ -124,7 +130,7 @@ def write_gitlab(outcomes: RunOutcomes, folder: Path) -> Path:
         words = f"{_heading(cause, cases)}\n{_cause_text(cause, cases)}"
         at = _place(outcomes, first, folder, lines[first])
         entries.append(quality_entry(outcome.value, words, _SEVERITY.get(outcome, "minor"), at, cause.id))
-    names = _without_cause(outcomes) + outcomes.named(Outcome.FLAKE)
+    names = _without_cause(outcomes) + outcomes.named(ExpectationOutcome.FLAKE)
     entries += [_entry(outcomes, name, texts[name], folder, lines.get(name, 1)) for name in names]
     if outcomes.run.missing:
         at = (in_repository(folder / FAILURES, "CI_PROJECT_DIR"), lines[min(outcomes.run.missing)])
@@ -137,7 +143,7 @@ def write_gitlab(outcomes: RunOutcomes, folder: Path) -> Path:
 def _entry(outcomes: RunOutcomes, name: str, words: str, folder: Path, line: int) -> dict[str, object]:
     outcome = outcomes.by_case[name]
     at = _place(outcomes, name, folder, line)
-    severity = "info" if outcome == Outcome.FLAKE else _SEVERITY.get(outcome, "minor")
+    severity = "info" if outcome == ExpectationOutcome.FLAKE else _SEVERITY.get(outcome, "minor")
     return quality_entry(
         outcome.value, f"{outcome}: {name}\n{words}".strip(), severity, at, f"{name},{outcome}"
     )

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import write_output
-from vkgroup.conformance.expectations import PLAIN, Outcome, parse_line, read_baseline, read_text
+from vkgroup.conformance.expectations import PLAIN, ExpectationOutcome, parse_line, read_baseline, read_text
 from vkgroup.conformance.outcomes import RunOutcomes
 
-_UNKNOWN = (Outcome.MISSING, Outcome.FLAKE, Outcome.KNOWN_FLAKE)
+_UNKNOWN = (ExpectationOutcome.MISSING, ExpectationOutcome.FLAKE, ExpectationOutcome.KNOWN_FLAKE)
 
 
 def check_baseline(path: Path) -> None:

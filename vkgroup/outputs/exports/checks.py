@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from vkgroup.base.files import write_output
-from vkgroup.check.outcome import Outcome, OutcomeKind
+from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind
 from vkgroup.outputs.exports.annotations import (
     GITLAB,
     MOST,
@@ -26,12 +26,12 @@ _LISTED = 5
 
 
 @dataclass(frozen=True)
-class Entry:
+class ExportEntry:
     """One configuration: its name, its shader and its outcome."""
 
     name: str
     shader: str
-    outcome: Outcome
+    outcome: ConfigurationOutcome
 
 
 @dataclass
@@ -52,7 +52,7 @@ class _Annotation:
         return f"{self.message}\nconfigurations: {', '.join(names[:_LISTED])}{more}"
 
 
-def write_junit(entries: Sequence[Entry], path: Path) -> None:
+def write_junit(entries: Sequence[ExportEntry], path: Path) -> None:
     """Write the outcomes as JUnit XML: findings fail, shaders not covered are skipped, others are errors."""
     suites = ElementTree.Element("testsuites", name=_SUITE)
     suite = ElementTree.SubElement(suites, "testsuite", name=_SUITE)
@@ -85,7 +85,7 @@ _TAGS = {
 """The element of JUnit XML for an outcome; the others are errors."""
 
 
-def github(entries: Sequence[Entry]) -> list[str]:
+def github(entries: Sequence[ExportEntry]) -> list[str]:
     """Return GitHub's workflow commands: one error for each finding, however many configurations have it.
 
     The last command counts the findings that exceed GitHub's limit.
@@ -108,7 +108,7 @@ def _command(entry: _Annotation) -> str:
     return f"::error {listed}::{escaped(entry.text)}"
 
 
-def write_gitlab(entries: Sequence[Entry], folder: Path) -> Path:
+def write_gitlab(entries: Sequence[ExportEntry], folder: Path) -> Path:
     """Write GitLab's code quality report into a folder, with one entry for each finding; return its path."""
     report = [
         quality_entry(
@@ -125,7 +125,7 @@ def write_gitlab(entries: Sequence[Entry], folder: Path) -> Path:
     return path
 
 
-def _annotations(entries: Sequence[Entry]) -> list[_Annotation]:
+def _annotations(entries: Sequence[ExportEntry]) -> list[_Annotation]:
     """Return the findings and errors, each once with all configurations that have it."""
     found: dict[tuple[Any, ...], _Annotation] = {}
     for entry in entries:
@@ -135,7 +135,7 @@ def _annotations(entries: Sequence[Entry]) -> list[_Annotation]:
     return list(found.values())
 
 
-def _problems(entry: Entry) -> list[tuple[str, str, str, int]]:
+def _problems(entry: ExportEntry) -> list[tuple[str, str, str, int]]:
     """Return kind, message, file and line of what is wrong with a configuration."""
     outcome = entry.outcome
     if outcome.kind in (

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from vkgroup.base.files import write_output
 from vkgroup.conformance import Result, Status
-from vkgroup.conformance.expectations import Outcome
+from vkgroup.conformance.expectations import ExpectationOutcome
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.record.causes import Cause
 from vkgroup.record.causes.text import lines_of, truncated
@@ -70,7 +70,7 @@ def _parts(outcomes: RunOutcomes, results: list[Result]) -> Iterator[str]:
         yield _begin("testsuite", 1, _counted("run", 1, Counter(error=1)))
         text = f"{len(outcomes.run.missing)} cases were not reached: continue with --resume"
         case = ElementTree.Element("testcase", classname="run", name="time limit", time="0.0")
-        yield _text(_with_error(case, Outcome.MISSING.value, text))
+        yield _text(_with_error(case, ExpectationOutcome.MISSING.value, text))
         yield "  </testsuite>\n"
     yield "</testsuites>\n"
 
@@ -127,10 +127,10 @@ def _kind(result: Result, outcomes: RunOutcomes) -> str:
     """Return the tag of the element for the outcome of a test case; empty for a plain pass."""
     outcome = outcomes.by_case[result.case]
     if not outcome.expected:
-        return "failure" if outcome == Outcome.FAIL or outcome.improved else "error"
-    if outcome in (Outcome.SKIP, Outcome.EXPECTED_FAIL):
+        return "failure" if outcome == ExpectationOutcome.FAIL or outcome.improved else "error"
+    if outcome in (ExpectationOutcome.SKIP, ExpectationOutcome.EXPECTED_FAIL):
         return "skipped"
-    return "" if outcome == Outcome.PASS else "system-out"
+    return "" if outcome == ExpectationOutcome.PASS else "system-out"
 
 
 def _add_outcome(case: ElementTree.Element, result: Result, outcomes: RunOutcomes) -> None:
@@ -148,7 +148,7 @@ def _add_outcome(case: ElementTree.Element, result: Result, outcomes: RunOutcome
             element.set("type", cause.id)
             element.set("message", clean(f"{outcome}: {cause.title}"))
             element.text = clean(_text_of_cause(result.case, text, outcomes, cause))
-    elif outcome == Outcome.SKIP:
+    elif outcome == ExpectationOutcome.SKIP:
         element.set("message", text or "no lane's result is defined")
     elif kind == "skipped":
         element.set("message", f"{outcome}: {text}".strip())

@@ -21,10 +21,10 @@ from pathlib import Path
 from vkgroup.outputs.history.connection import DatabaseError
 from vkgroup.outputs.history.database import Database
 from vkgroup.outputs.history.documents import kind_of, recorded
-from vkgroup.outputs.history.files import Check, CostFile, load, load_all, load_shown
-from vkgroup.outputs.history.recording import Recording
-from vkgroup.outputs.history.writing import Writer
-from vkgroup.record.record import Kind, Results, RunInfo, RunRecord
+from vkgroup.outputs.history.files import CheckFindings, CostFile, load, load_all, load_shown
+from vkgroup.outputs.history.recording import HistoryRecording
+from vkgroup.outputs.history.writing import RunWriter
+from vkgroup.record.record import Results, RunInfo, RunKind, RunRecord
 
 
 def open(path: Path, *, write: bool = False) -> Database:
@@ -37,16 +37,16 @@ def open(path: Path, *, write: bool = False) -> Database:
 
 
 __all__ = [
-    "Check",
+    "CheckFindings",
     "CostFile",
     "Database",
     "DatabaseError",
-    "Kind",
-    "Recording",
+    "HistoryRecording",
     "Results",
     "RunInfo",
+    "RunKind",
     "RunRecord",
-    "Writer",
+    "RunWriter",
     "kind_of",
     "load",
     "load_all",

@@ -18,8 +18,8 @@ import msgspec
 from vkgroup.base.errors import InvalidInput
 from vkgroup.outputs.history.connection import connect, damaged, guarded
 from vkgroup.outputs.history.documents import parse
-from vkgroup.outputs.history.writing import MOST, Writer, transaction
-from vkgroup.record.record import Kind, Result, RunInfo, RunRecord, Status
+from vkgroup.outputs.history.writing import MOST, RunWriter, transaction
+from vkgroup.record.record import Result, RunInfo, RunKind, RunRecord, Status
 
 LATEST = re.compile(r"latest(?:~(\d{1,9}))?")
 """The name of the run that was started last; ``latest~1`` is the one before."""
@@ -51,7 +51,7 @@ class Database:
         with suppress(sqlite3.Error):
             self._connection.close()
 
-    def runs(self, *, kind: Kind | None = None, device: str = "") -> list[RunInfo]:
+    def runs(self, *, kind: RunKind | None = None, device: str = "") -> list[RunInfo]:
         """Return the summaries of all runs, the most recently started first.
 
         `kind`: only runs of this kind.
@@ -60,7 +60,7 @@ class Database:
         found = [info for _, info in self._rows(kind, device)]
         return [self._counted(info) for info in found]
 
-    def run(self, name: str, *, kind: Kind | None = None, device: str = "") -> RunRecord:
+    def run(self, name: str, *, kind: RunKind | None = None, device: str = "") -> RunRecord:
         """Return a run.
 
         `name`: the run's id or its beginning, ``latest``, or ``latest~N`` for the Nth before that.
@@ -77,8 +77,8 @@ class Database:
         row, _ = self._find(run if isinstance(run, str) else run.id, None, "")
         yield from _DatabaseResults(self._connection, self.path, row)
 
-    def begin(self, info: RunInfo, *, resume: bool = False) -> Writer:
-        """Begin to write a run, which is unfinished until `Writer.finish`.
+    def begin(self, info: RunInfo, *, resume: bool = False) -> RunWriter:
+        """Begin to write a run, which is unfinished until `RunWriter.finish`.
 
         `info`: the run; its id, counts and end are ignored.
         `resume`: continue the newest run of the same kind, device, driver, seed and source, if there is
@@ -91,7 +91,7 @@ class Database:
                     "UPDATE run SET finished = 0, counts = NULL, started = ? WHERE id = ?",
                     (info.started, same[0]),
                 )
-                return Writer(self._connection, self.path, *same)
+                return RunWriter(self._connection, self.path, *same)
             key = self._new_key()
             cursor = self._connection.execute(
                 "INSERT INTO run (key, kind, device, driver, vkgroup, started, seed, source, host) "
@@ -99,7 +99,7 @@ class Database:
                 info.to_json() | {"key": key},
             )
             assert cursor.lastrowid is not None
-            return Writer(self._connection, self.path, cursor.lastrowid, key)
+            return RunWriter(self._connection, self.path, cursor.lastrowid, key)
 
     def add(self, run: RunRecord) -> tuple[str, bool]:
         """Copy a run into the database.
@@ -114,7 +114,7 @@ class Database:
             begun = self._same(run.info, finished=False) if run.info.source else None
             if begun is not None:
                 self._connection.execute("DELETE FROM result WHERE run = ?", begun[:1])
-        writer = self.begin(run.info) if begun is None else Writer(self._connection, self.path, *begun)
+        writer = self.begin(run.info) if begun is None else RunWriter(self._connection, self.path, *begun)
         for name, data in run.documents.items():
             writer.document(name, data)
         if run.results is not None:
@@ -136,7 +136,7 @@ class Database:
             execute("DELETE FROM detail WHERE id NOT IN (SELECT detail FROM result WHERE detail IS NOT NULL)")
         return info
 
-    def _rows(self, kind: Kind | None, device: str) -> list[tuple[int, RunInfo]]:
+    def _rows(self, kind: RunKind | None, device: str) -> list[tuple[int, RunInfo]]:
         with guarded(self.path):
             rows = self._connection.execute(
                 f"SELECT {_COLUMNS} FROM run ORDER BY started DESC, id DESC"
@@ -160,7 +160,7 @@ class Database:
 
     def _counted(self, info: RunInfo) -> RunInfo:
         """Return a run's summary; the results of an unfinished run are counted here."""
-        if info.counts or info.kind != Kind.CONFORM:
+        if info.counts or info.kind != RunKind.CONFORM:
             return info
         with guarded(self.path):
             counts = self._connection.execute(
@@ -170,7 +170,7 @@ class Database:
             ).fetchall()
         return replace(info, counts=dict(counts))
 
-    def _find(self, name: str, kind: Kind | None, device: str) -> tuple[int, RunInfo]:
+    def _find(self, name: str, kind: RunKind | None, device: str) -> tuple[int, RunInfo]:
         rows = self._rows(kind, device)
         latest = LATEST.fullmatch(name)
         if latest:

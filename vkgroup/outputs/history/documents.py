@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 import msgspec
 
-from vkgroup.record.record import Kind, RunInfo, RunRecord
+from vkgroup.record.record import RunInfo, RunKind, RunRecord
 
-NAMES = {Kind.CONFORM: "summary", Kind.PROBE: "probe", Kind.BENCH: "bench"}
+NAMES = {RunKind.CONFORM: "summary", RunKind.PROBE: "probe", RunKind.BENCH: "bench"}
 """Kind of run → the name of its document in `RunRecord.documents`."""
 
 Seed = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
@@ -116,14 +116,14 @@ def _finite(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def kind_of(data: Mapping[str, Any]) -> Kind | None:
+def kind_of(data: Mapping[str, Any]) -> RunKind | None:
     """Return the kind of run that wrote a JSON object; None if a history does not store it."""
     if isinstance(data.get("benchmarks"), list):
-        return Kind.BENCH
+        return RunKind.BENCH
     if isinstance(data.get("capabilities"), dict):
-        return Kind.PROBE
+        return RunKind.PROBE
     if isinstance(data.get("totals"), dict) and isinstance(data.get("device"), str):
-        return Kind.CONFORM
+        return RunKind.CONFORM
     return None
 
 
@@ -152,19 +152,19 @@ def reports_of(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def describe(kind: Kind, data: Mapping[str, Any]) -> RunInfo:
+def describe(kind: RunKind, data: Mapping[str, Any]) -> RunInfo:
     """Return the summary of the run that a document describes.
 
     Raises ValueError: a field has an unexpected type; the message names the field and both types.
     """
-    if kind == Kind.PROBE:
+    if kind == RunKind.PROBE:
         probe = msgspec.convert(data, _Probe)
         device = probe.capabilities
         statuses = Counter(experiment.status for experiment in probe.experiments.values())
         del statuses[""]
         driver = _joined(device.driver_name, device.driver_info)
         return RunInfo("", kind, device.name, driver, "", "", counts=dict(statuses))
-    if kind == Kind.BENCH:
+    if kind == RunKind.BENCH:
         bench = msgspec.convert(data, _Bench)
         context, seed = bench.context, str(bench.context.seed)
         rows: dict[str, str] = {}
@@ -209,7 +209,7 @@ def identify(data: Mapping[str, Any]) -> RunInfo:
     identity = msgspec.convert(data, _Identity)
     return RunInfo(
         id="",
-        kind=Kind.CONFORM,
+        kind=RunKind.CONFORM,
         device=identity.device,
         driver=identity.driver.strip(),
         vkgroup=identity.vkgroup,

@@ -24,7 +24,7 @@ from vkgroup.outputs.history.documents import (
     parse,
     reports_of,
 )
-from vkgroup.record.record import Kind, Result, RunRecord, Status, case_in, parse_result
+from vkgroup.record.record import Result, RunKind, RunRecord, Status, case_in, parse_result
 
 
 class FileResults:
@@ -129,7 +129,7 @@ _WANTED = (
 
 
 @dataclass(frozen=True)
-class Check:
+class CheckFindings:
     """Findings of ``vkgroup check --json``, which are not a run: the file and its data."""
 
     path: Path
@@ -174,7 +174,7 @@ def load_all(path: Path) -> list[RunRecord]:
     return runs
 
 
-def load_shown(path: Path) -> list[RunRecord | Check | CostFile]:
+def load_shown(path: Path) -> list[RunRecord | CheckFindings | CostFile]:
     """Read all runs, findings and costs in a folder or a file, each run as a separate one.
 
     Damaged lines of results are left out and counted (`Results.damaged`), so that a report can mention them.
@@ -199,9 +199,9 @@ def load_shown(path: Path) -> list[RunRecord | Check | CostFile]:
     return runs
 
 
-def _within(folder: Path, names: list[str], *, strict: bool) -> list[RunRecord | Check | CostFile]:
+def _within(folder: Path, names: list[str], *, strict: bool) -> list[RunRecord | CheckFindings | CostFile]:
     """Read the files of one folder: the conformance run first, then the others in the order of names."""
-    runs: list[RunRecord | Check | CostFile] = []
+    runs: list[RunRecord | CheckFindings | CostFile] = []
     results = next((name for name in (RESULTS, _COMPRESSED) if name in names), None)
     passed = {RUN}
     if results is not None:
@@ -215,14 +215,14 @@ def _within(folder: Path, names: list[str], *, strict: bool) -> list[RunRecord |
     return [_named(run, folder) for run in runs]
 
 
-def _named(one: RunRecord | Check | CostFile, folder: Path) -> RunRecord | Check | CostFile:
+def _named(one: RunRecord | CheckFindings | CostFile, folder: Path) -> RunRecord | CheckFindings | CostFile:
     """Return a conformance run with the folder as its id; other runs have their file."""
-    if isinstance(one, RunRecord) and one.info.kind == Kind.CONFORM:
+    if isinstance(one, RunRecord) and one.info.kind == RunKind.CONFORM:
         return replace(one, info=replace(one.info, id=str(folder)))
     return one
 
 
-def _shown(path: Path, *, strict: bool) -> list[RunRecord | Check | CostFile]:
+def _shown(path: Path, *, strict: bool) -> list[RunRecord | CheckFindings | CostFile]:
     """Read a file with one run, or with the checks or costs of one or several configurations."""
     one = _file(path, strict=strict)
     if one is not None:
@@ -230,10 +230,10 @@ def _shown(path: Path, *, strict: bool) -> list[RunRecord | Check | CostFile]:
     data = _parsed(path)
     if isinstance(data, list):
         return [CostFile(path, entry) for entry in data if is_cost(entry)]
-    return [Check(path, report) for report in reports_of(_json(path))]
+    return [CheckFindings(path, report) for report in reports_of(_json(path))]
 
 
-def _file(path: Path, *, strict: bool) -> RunRecord | Check | None:
+def _file(path: Path, *, strict: bool) -> RunRecord | CheckFindings | None:
     """Read a file; None if no known command wrote it."""
     if path.name.endswith((".jsonl", ".jsonl.xz")):
         return _conform(path, strict=strict)
@@ -242,7 +242,7 @@ def _file(path: Path, *, strict: bool) -> RunRecord | Check | None:
     data = _json(path)
     kind = kind_of(data)
     if kind is None:
-        return Check(path, data) if is_check(data) else None
+        return CheckFindings(path, data) if is_check(data) else None
     return _recorded(kind, data, path)
 
 
@@ -269,8 +269,8 @@ def _conform(path: Path, *, strict: bool) -> RunRecord:
                 documents[name.removesuffix(".json")] = data
         identity = documents.pop("run", {})
     summary = documents.get("summary")
-    if summary is not None and kind_of(summary) == Kind.CONFORM:
-        return replace(_recorded(Kind.CONFORM, summary, path), results=results, documents=documents)
+    if summary is not None and kind_of(summary) == RunKind.CONFORM:
+        return replace(_recorded(RunKind.CONFORM, summary, path), results=results, documents=documents)
     counts = Counter(status.value for status in results.statuses().values())
     with _clear_errors(path.with_name(RUN)):
         known = identify(identity)
@@ -287,7 +287,7 @@ def _clear_errors(path: Path) -> Iterator[None]:
         raise InvalidInput(f"{path} is damaged: {error}") from error
 
 
-def _recorded(kind: Kind, data: dict[str, Any], path: Path) -> RunRecord:
+def _recorded(kind: RunKind, data: dict[str, Any], path: Path) -> RunRecord:
     """Return the run that one file describes."""
     with _clear_errors(path):
         info = describe(kind, data)

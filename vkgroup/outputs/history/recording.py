@@ -14,11 +14,11 @@ from types import TracebackType
 from vkgroup.base.reading import printable
 from vkgroup.outputs.history.connection import DatabaseError
 from vkgroup.outputs.history.database import Database
-from vkgroup.outputs.history.writing import Writer
+from vkgroup.outputs.history.writing import RunWriter
 from vkgroup.record.record import Result, RunRecord
 
 
-class Recording:
+class HistoryRecording:
     """Writes one run into a database, or nothing if there is no database.
 
     If the database fails (a full disk, a lock that is never released), the run continues, and its last
@@ -34,7 +34,7 @@ class Recording:
         self._database = Database(path, write=True) if path is not None else None
         self._source = source
         self._resume = resume
-        self._writer: Writer | None = None
+        self._writer: RunWriter | None = None
         self._error: DatabaseError | None = None
 
     @property
@@ -79,7 +79,7 @@ class Recording:
         seconds = run.info.seconds if seconds is None else seconds
         self._write(lambda writer: writer.finish(seconds, run.info.counts))
 
-    def __enter__(self) -> Recording:
+    def __enter__(self) -> HistoryRecording:
         return self
 
     def __exit__(
@@ -99,9 +99,9 @@ class Recording:
 
     def _write_documents(self, run: RunRecord) -> None:
         for name, data in run.documents.items():
-            self._write(partial(Writer.document, name=name, data=data))
+            self._write(partial(RunWriter.document, name=name, data=data))
 
-    def _write(self, write: Callable[[Writer], None]) -> None:
+    def _write(self, write: Callable[[RunWriter], None]) -> None:
         if self._writer is None or self._error is not None:
             return
         try:

@@ -1,7 +1,7 @@
 """Writing a run into a database while it runs: one transaction for each batch of results.
 
-A batch is in the database completely or not at all. The run is marked as unfinished until `Writer.finish`, so
-a run that is killed stays in the database as unfinished, with every committed batch.
+A batch is in the database completely or not at all. The run is marked as unfinished until `RunWriter.finish`,
+so a run that is killed stays in the database as unfinished, with every committed batch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RESULT = """INSERT OR REPLACE INTO result
         (SELECT id FROM detail WHERE digest = ?), ?, (SELECT id FROM judge WHERE text = ?))"""
 
 
-class Writer:
+class RunWriter:
     """One run that is being written; `vkgroup.outputs.history.Database.begin` makes it.
 
     `id`: the run's, as lists show it.

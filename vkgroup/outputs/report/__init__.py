@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkgroup.outputs.report.inputs import Inputs, read
+from vkgroup.outputs.report.inputs import ReportInputs, read
 from vkgroup.outputs.report.page import html_of, write_html
 
-__all__ = ["Inputs", "html_of", "read", "write_html"]
+__all__ = ["ReportInputs", "html_of", "read", "write_html"]

@@ -17,7 +17,7 @@ PAIR = ("subgroup", "shared")
 
 
 @dataclass(frozen=True)
-class Interval:
+class MedianInterval:
     """A median with its interval."""
 
     value: float
@@ -26,7 +26,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Timed:
+class ContenderTimes:
     """One contender of one benchmark at one size."""
 
     #: `name`, `size`, `tuning`, `version`: the parts of the row's name; size is 0 where the name has none.
@@ -34,12 +34,14 @@ class Timed:
     size: int
     tuning: str
     version: str
-    time: Interval  # time in `unit`, by default nanoseconds
+    time: MedianInterval  # time in `unit`, by default nanoseconds
     unit: str
     rate: float  # bytes, operations or items per second; 0 if none are counted
     counts: str  # unit of the rate
-    ratio: Interval | None  # time of this contender divided by that of the subgroup version, of paired rounds
-    share: Interval | None  # part of the ceiling; `ceiling` is its name
+    ratio: (
+        MedianInterval | None
+    )  # time of this contender divided by that of the subgroup version, of paired rounds
+    share: MedianInterval | None  # part of the ceiling; `ceiling` is its name
     ceiling: str
 
     @property
@@ -76,7 +78,7 @@ class _Entry(msgspec.Struct):
     ceiling_share_low: float = math.nan
     ceiling_share_high: float = math.nan
 
-    def timed(self) -> Timed:
+    def timed(self) -> ContenderTimes:
         """Return the contender; ValueError if an interval is incomplete or not finite."""
         name, *rest = self.run_name.split("/")
         size = int(rest.pop(0)) if rest and rest[0].isdecimal() else 0
@@ -89,7 +91,7 @@ class _Entry(msgspec.Struct):
         counts, rate = next(((word, rate) for word, rate in rates.items() if rate is not UNSET), ("", 0.0))
         time = _interval(self.real_time, self.time_low, self.time_high)
         assert time is not None
-        return Timed(
+        return ContenderTimes(
             name,
             size,
             " ".join(rest).replace(":", " "),
@@ -104,16 +106,16 @@ class _Entry(msgspec.Struct):
         )
 
 
-def _interval(value: float | UnsetType, low: float, high: float) -> Interval | None:
+def _interval(value: float | UnsetType, low: float, high: float) -> MedianInterval | None:
     """Return an interval, None if the entry has none; ValueError if it is incomplete or not finite."""
     if value is UNSET:
         return None
     if not all(map(math.isfinite, (value, low, high))):
         raise ValueError("an interval is incomplete or not finite")
-    return Interval(value, low, high)
+    return MedianInterval(value, low, high)
 
 
-def timed_of(bench: RunRecord) -> list[Timed]:
+def timed_of(bench: RunRecord) -> list[ContenderTimes]:
     """Return every contender with a median and an interval; invalid entries are left out."""
     contenders = []
     for entry in _entries(bench):

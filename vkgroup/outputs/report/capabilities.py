@@ -8,7 +8,7 @@ from typing import Any
 from vkgroup.device import Capabilities
 from vkgroup.outputs.diff import capability_changes
 from vkgroup.outputs.history import RunRecord
-from vkgroup.outputs.report.inputs import Inputs
+from vkgroup.outputs.report.inputs import ReportInputs
 from vkgroup.probe import EXPERIMENTS
 from vkgroup.probe.declared import NO, declared, opengl
 
@@ -17,7 +17,7 @@ UNKNOWN = None
 
 
 @dataclass(frozen=True)
-class Row:
+class CapabilityRow:
     """One capability: its name, and its value for each device (None if not recorded)."""
 
     label: str
@@ -35,7 +35,7 @@ class Sections:
 
     columns: tuple[str, ...]
     runs: tuple[RunRecord, ...]
-    sections: tuple[tuple[str, tuple[Row, ...]], ...]
+    sections: tuple[tuple[str, tuple[CapabilityRow, ...]], ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the table as JSON data."""
@@ -52,7 +52,7 @@ class Sections:
 Column = dict[tuple[str, str], str]
 
 
-def side_by_side(inputs: Inputs) -> Sections:
+def side_by_side(inputs: ReportInputs) -> Sections:
     """Return the capabilities of every probe, and of every run whose device has no other column."""
     columns = [(run, _column(run)) for run in inputs.probes]
     for run in inputs.runs:
@@ -77,13 +77,13 @@ _LISTED = ("Features", "Extensions")
 """Sections that list supported items: the device lacks items that a probe does not list."""
 
 
-def _row(title: str, label: str, columns: list[tuple[RunRecord, Column]]) -> Row:
+def _row(title: str, label: str, columns: list[tuple[RunRecord, Column]]) -> CapabilityRow:
     cells = []
     for _, column in columns:
         probed = ("Device", "name") in column and len(column) > 1
         missing = NO if title in _LISTED and probed else UNKNOWN
         cells.append(column.get((title, label), missing))
-    return Row(label, tuple(cells))
+    return CapabilityRow(label, tuple(cells))
 
 
 def device_of(run: RunRecord) -> str:

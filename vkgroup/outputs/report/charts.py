@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vkgroup.outputs.report.benchmarks import PAIR, Interval, Timed, power
+from vkgroup.outputs.report.benchmarks import PAIR, ContenderTimes, MedianInterval, power
 
 Spec = dict[str, Any]
 
@@ -45,7 +45,7 @@ class Chart:
     spec: Spec
 
 
-def charts_of(timed: Sequence[Timed]) -> list[Chart]:
+def charts_of(timed: Sequence[ContenderTimes]) -> list[Chart]:
     """Return the charts of one file of benchmarks; an empty list if it has nothing to draw."""
     found = []
     for rows, part in _parts(_last_sizes(timed)):
@@ -54,7 +54,7 @@ def charts_of(timed: Sequence[Timed]) -> list[Chart]:
     return found + _by_size(timed)
 
 
-def _last_sizes(timed: Sequence[Timed]) -> list[Timed]:
+def _last_sizes(timed: Sequence[ContenderTimes]) -> list[ContenderTimes]:
     """Drop the smaller sizes of benchmarks that are drawn by size."""
     swept = {key for key, sizes in _sizes(timed).items() if len(sizes) >= _FEWEST_SIZES}
     last = {key: max(sizes) for key, sizes in _sizes(timed).items()}
@@ -62,11 +62,11 @@ def _last_sizes(timed: Sequence[Timed]) -> list[Timed]:
     return [one for one in ceilings if _key(one) not in swept or one.size == last[_key(one)]]
 
 
-def _key(timed: Timed) -> tuple[str, str]:
+def _key(timed: ContenderTimes) -> tuple[str, str]:
     return timed.name, timed.tuning
 
 
-def _sizes(timed: Iterable[Timed]) -> dict[tuple[str, str], set[int]]:
+def _sizes(timed: Iterable[ContenderTimes]) -> dict[tuple[str, str], set[int]]:
     found: dict[tuple[str, str], set[int]] = {}
     for one in timed:
         if one.size:
@@ -74,14 +74,14 @@ def _sizes(timed: Iterable[Timed]) -> dict[tuple[str, str], set[int]]:
     return found
 
 
-def _parts(timed: Sequence[Timed]) -> list[tuple[list[Timed], str]]:
+def _parts(timed: Sequence[ContenderTimes]) -> list[tuple[list[ContenderTimes], str]]:
     """Split long lists, by the first two parts of the names if there are many."""
-    rows: dict[str, list[Timed]] = {}
+    rows: dict[str, list[ContenderTimes]] = {}
     for one in timed:
         rows.setdefault(one.row, []).append(one)
     if len(rows) <= _MOST_ROWS:
         return [(list(timed), "")] if timed else []
-    groups: dict[str, list[list[Timed]]] = {}
+    groups: dict[str, list[list[ContenderTimes]]] = {}
     for members in rows.values():
         groups.setdefault(".".join(members[0].name.split(".")[:2]), []).append(members)
     found = []
@@ -94,7 +94,7 @@ def _parts(timed: Sequence[Timed]) -> list[tuple[list[Timed], str]]:
     return found
 
 
-def _ratios(timed: Sequence[Timed], part: str) -> list[Chart]:
+def _ratios(timed: Sequence[ContenderTimes], part: str) -> list[Chart]:
     """Draw the time of other versions divided by that of the version with subgroup operations."""
     values = [
         _value(
@@ -113,7 +113,7 @@ def _ratios(timed: Sequence[Timed], part: str) -> list[Chart]:
     return [Chart(f"Subgroup against {PAIR[1]} memory and others{part}", words, spec)]
 
 
-def _shares(timed: Sequence[Timed], part: str) -> list[Chart]:
+def _shares(timed: Sequence[ContenderTimes], part: str) -> list[Chart]:
     """Draw each version's share of the device's ceiling."""
     values = [
         _value(
@@ -134,7 +134,7 @@ def _shares(timed: Sequence[Timed], part: str) -> list[Chart]:
     return [Chart(f"Share of the ceiling{part}", words, spec)]
 
 
-def _value(one: Timed, interval: Interval, words: str) -> dict[str, Any]:
+def _value(one: ContenderTimes, interval: MedianInterval, words: str) -> dict[str, Any]:
     text = f"{words} (from {_plain(interval.low)} to {_plain(interval.high)})"
     return {
         "row": one.row,
@@ -200,10 +200,10 @@ def _intervals(
     }
 
 
-def _by_size(timed: Sequence[Timed]) -> list[Chart]:
+def _by_size(timed: Sequence[ContenderTimes]) -> list[Chart]:
     """Draw the time of each version at each size, with one panel for each benchmark."""
     swept = {key for key, sizes in _sizes(timed).items() if len(sizes) >= _FEWEST_SIZES}
-    by_key: dict[tuple[str, str], list[Timed]] = {}
+    by_key: dict[tuple[str, str], list[ContenderTimes]] = {}
     for one in timed:
         if _key(one) in swept and one.time.low > 0:
             by_key.setdefault(_key(one), []).append(one)
@@ -218,7 +218,7 @@ def _by_size(timed: Sequence[Timed]) -> list[Chart]:
     ]
 
 
-def _panel(members: Sequence[Timed], versions: Sequence[str]) -> Spec:
+def _panel(members: Sequence[ContenderTimes], versions: Sequence[str]) -> Spec:
     factor, unit = (1e-3, "µs") if members[0].unit == "ns" else (1.0, members[0].unit)
     values: list[dict[str, Any]] = [
         {
@@ -316,7 +316,7 @@ def _shapes(versions: Sequence[str], among: Sequence[str] | None = None) -> Spec
     return {"domain": list(versions), "range": [_SHAPES[places[name]] for name in versions]}
 
 
-def _times(ratio: Interval) -> str:
+def _times(ratio: MedianInterval) -> str:
     return f"{ratio.value:.3g} times"
 
 

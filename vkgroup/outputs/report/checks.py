@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from vkgroup.outputs.history import Check
+from vkgroup.outputs.history import CheckFindings
 
 
-def to_json(check: Check) -> dict[str, Any]:
+def to_json(check: CheckFindings) -> dict[str, Any]:
     """Return a check's findings, and the sizes and devices that it covered."""
     covered = check.data.get("covered")
     covered = covered if isinstance(covered, dict) else {}

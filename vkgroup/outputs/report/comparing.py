@@ -10,7 +10,7 @@ from vkgroup.base.errors import InvalidInput
 from vkgroup.outputs.diff import CapabilityChange, became, capability_changes, speed_differences, speed_json
 from vkgroup.outputs.history import RunRecord
 from vkgroup.outputs.report.capabilities import Sections
-from vkgroup.outputs.report.inputs import Inputs
+from vkgroup.outputs.report.inputs import ReportInputs
 from vkgroup.outputs.report.table import LETTERS, NOT_THERE, Table, split
 from vkgroup.record.record import Status
 
@@ -83,10 +83,10 @@ def _words(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def speed_compared(inputs: Inputs, threshold: float) -> list[dict[str, Any]]:
+def speed_compared(inputs: ReportInputs, threshold: float) -> list[dict[str, Any]]:
     """Compare each run of benchmarks with the first earlier one that has rows in common.
 
-    Returns for each: ``old`` and ``new``, indices in `Inputs.benches`, and the fields of
+    Returns for each: ``old`` and ``new``, indices in `ReportInputs.benches`, and the fields of
     `vkgroup.outputs.diff.speed_json`.
     """
     found = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from vkgroup.cost import FIELDS, Cost, Status, labels
+from vkgroup.cost import FIELDS, CompileStatus, Cost, labels
 from vkgroup.cost.comparing import paired
 from vkgroup.dispatch.statistics import UNITS
 from vkgroup.drivers.gpus import GPUS
@@ -85,7 +85,7 @@ def _row(cost: Cost, other: Cost | None, names: Sequence[str], label: str) -> di
 
 def _side(cost: Cost, names: Sequence[str]) -> dict[str, Any]:
     """Return the values of one shader; None where the driver reports no value."""
-    compiled = cost.status is Status.COMPILED
+    compiled = cost.status is CompileStatus.COMPILED
     return {
         "status": "" if compiled else cost.status.value,
         "detail": cost.detail,

@@ -16,7 +16,7 @@ from vkgroup.device import Capabilities
 from vkgroup.dispatch.reference.capabilities import DEFAULT_SIZE, SIZES
 from vkgroup.outputs.history import RunRecord
 from vkgroup.outputs.report.capabilities import capabilities_of, device_of
-from vkgroup.outputs.report.inputs import Inputs
+from vkgroup.outputs.report.inputs import ReportInputs
 from vkgroup.outputs.report.table import Numbered, axes_of, split
 from vkgroup.record.causes.text import without_rule
 from vkgroup.record.record import Result
@@ -31,7 +31,7 @@ _QUOTED = re.compile(r"^> +(\S.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Shader:
+class ShaderText:
     """A shader's text."""
 
     source: str  # GLSL or HLSL
@@ -60,7 +60,7 @@ class _Catcher(Executor):
         return cast(Module, None)
 
 
-class Shaders:
+class CaseShaders:
     """Generates the shaders of cases for one device."""
 
     def __init__(self, size: int, capabilities: Capabilities | None = None, seed: int = 0) -> None:
@@ -70,12 +70,12 @@ class Shaders:
             self._catcher.capabilities = capabilities
         self._made: dict[str, str | None] = {}
 
-    def of(self, name: str, detail: str = "", code: str = "") -> Shader | None:
+    def of(self, name: str, detail: str = "", code: str = "") -> ShaderText | None:
         """Return a case's shader; None if this version of the suite lacks the case or its text."""
         if name not in self._made:
             self._made[name] = self._source(name)
         source = self._made[name]
-        return None if source is None else Shader(source, _marked(source, name, detail, code))
+        return None if source is None else ShaderText(source, _marked(source, name, detail, code))
 
     def _source(self, name: str) -> str | None:
         case = case_named(name)
@@ -241,9 +241,11 @@ class Failures:
         self._lines = Numbered()
         self._shaders = Numbered()
         self._rules = Numbered()
-        self._makers: list[tuple[int, Capabilities | None, int, Shaders]] = []
+        self._makers: list[tuple[int, Capabilities | None, int, CaseShaders]] = []
 
-    def of(self, run: RunRecord, against: Sequence[Result], inputs: Inputs) -> dict[str, dict[str, Any]]:
+    def of(
+        self, run: RunRecord, against: Sequence[Result], inputs: ReportInputs
+    ) -> dict[str, dict[str, Any]]:
         """Return the failures of a run by case name."""
         if not against:
             return {}
@@ -256,12 +258,12 @@ class Failures:
         for *_, shaders in self._makers:
             shaders.close()
 
-    def _maker(self, size: int, capabilities: Capabilities | None, seed: int) -> Shaders:
+    def _maker(self, size: int, capabilities: Capabilities | None, seed: int) -> CaseShaders:
         """Return the shader generator for a device and a seed, shared by all runs."""
         for *known, shaders in self._makers:
             if known == [size, capabilities, seed]:
                 return shaders
-        made = Shaders(size, capabilities, seed)
+        made = CaseShaders(size, capabilities, seed)
         self._makers.append((size, capabilities, seed, made))
         return made
 
@@ -278,7 +280,7 @@ class Failures:
         }
 
     def _one(
-        self, result: Result, size: int, shaders: Shaders, capabilities: Capabilities | None
+        self, result: Result, size: int, shaders: CaseShaders, capabilities: Capabilities | None
     ) -> dict[str, Any]:
         case = case_named(result.case)
         lines = without_rule(result.detail).splitlines()
@@ -304,7 +306,7 @@ class Failures:
         return found
 
 
-def _subgroup_size(run: RunRecord, inputs: Inputs) -> int:
+def _subgroup_size(run: RunRecord, inputs: ReportInputs) -> int:
     """Return the subgroup size of a run's device; 0 if unknown."""
     size = run.summary.get("subgroup_size")
     if isinstance(size, int):
@@ -313,7 +315,7 @@ def _subgroup_size(run: RunRecord, inputs: Inputs) -> int:
     return capabilities.subgroup.size if capabilities is not None else 0
 
 
-def capabilities_told(run: RunRecord, inputs: Inputs) -> Capabilities | None:
+def capabilities_told(run: RunRecord, inputs: ReportInputs) -> Capabilities | None:
     """Return the capabilities of a run's device, from the run or from a probe of the device."""
     for told in (run, *inputs.probes):
         capabilities = capabilities_of(told)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vkgroup.outputs.history import Check, CostFile, Kind, RunRecord, kind_of, load_shown
+from vkgroup.outputs.history import CheckFindings, CostFile, RunKind, RunRecord, kind_of, load_shown
 
 
 @dataclass
-class Inputs:
+class ReportInputs:
     """All inputs of a report by kind, in the given order."""
 
     runs: list[RunRecord] = field(default_factory=list)  # conformance runs; some may have a summary only
@@ -18,11 +18,11 @@ class Inputs:
     probes: list[RunRecord] = field(default_factory=list)
     benches: list[RunRecord] = field(default_factory=list)
     given: list[int] = field(default_factory=list)  # for each of `benches` the index of its path, from 0
-    checks: list[Check] = field(default_factory=list)  # findings of ``vkgroup check``
+    checks: list[CheckFindings] = field(default_factory=list)  # findings of ``vkgroup check``
     costs: list[CostFile] = field(default_factory=list)  # costs of ``vkgroup cost``, one for each shader
 
 
-def read(paths: Sequence[Path | RunRecord]) -> Inputs:
+def read(paths: Sequence[Path | RunRecord]) -> ReportInputs:
     """Read folders and files, and sort their content by kind.
 
     `paths`: each a run of `vkgroup.outputs.history.Database.run`, whose database must be open until the
@@ -30,10 +30,10 @@ def read(paths: Sequence[Path | RunRecord]) -> Inputs:
     ``summary.json``, and files of other commands beside them), or a file of results, of ``vkgroup probe
     --json``, of ``vkgroup check --json``, of ``vkgroup bench --json`` or of ``vkgroup cost --json``.
     """
-    found = Inputs()
+    found = ReportInputs()
     for given, path in enumerate(paths):
         for one in [path] if isinstance(path, RunRecord) else load_shown(path):
-            if isinstance(one, Check):
+            if isinstance(one, CheckFindings):
                 found.checks.append(one)
             elif isinstance(one, CostFile):
                 found.costs.append(one)
@@ -42,13 +42,13 @@ def read(paths: Sequence[Path | RunRecord]) -> Inputs:
     return found
 
 
-def _sort(run: RunRecord, given: int, found: Inputs) -> None:
+def _sort(run: RunRecord, given: int, found: ReportInputs) -> None:
     """Add a run to the kinds that it has data for."""
-    if run.info.kind == Kind.CONFORM:
+    if run.info.kind == RunKind.CONFORM:
         found.runs.append(run)
     kinds = {kind_of(data) for data in run.documents.values()}
-    if "probe" in run.documents and Kind.PROBE in kinds:
+    if "probe" in run.documents and RunKind.PROBE in kinds:
         found.probes.append(run)
-    if run.bench is not None and Kind.BENCH in kinds:
+    if run.bench is not None and RunKind.BENCH in kinds:
         found.benches.append(run)
         found.given.append(given)

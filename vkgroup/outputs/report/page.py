@@ -21,7 +21,7 @@ from vkgroup.outputs.report.capabilities import device_of, side_by_side
 from vkgroup.outputs.report.causes import causes_shown
 from vkgroup.outputs.report.charts import Chart, charts_of
 from vkgroup.outputs.report.failures import Failures, capabilities_told
-from vkgroup.outputs.report.inputs import Inputs
+from vkgroup.outputs.report.inputs import ReportInputs
 from vkgroup.outputs.report.plots import drawable, svg
 from vkgroup.outputs.report.plotter import NotDrawn, Plotter
 from vkgroup.outputs.report.table import LETTERS, Table
@@ -49,7 +49,7 @@ _SCRIPTS = (
 """The parts of the script; each needs only earlier parts."""
 
 
-def write_html(inputs: Inputs, path: Path, *, threshold: float = BENCH_THRESHOLD) -> None:
+def write_html(inputs: ReportInputs, path: Path, *, threshold: float = BENCH_THRESHOLD) -> None:
     """Write the report on `inputs`; an existing file is replaced atomically."""
     text = html_of(inputs, threshold=threshold)
     # A lone surrogate, which JSON can hold and UTF-8 cannot, becomes a question mark.
@@ -57,7 +57,7 @@ def write_html(inputs: Inputs, path: Path, *, threshold: float = BENCH_THRESHOLD
     write_output(path, text, "name another file with -o")
 
 
-def html_of(inputs: Inputs, *, threshold: float = BENCH_THRESHOLD) -> str:
+def html_of(inputs: ReportInputs, *, threshold: float = BENCH_THRESHOLD) -> str:
     """Return the report on `inputs` as HTML; parameters as in `write_html`."""
     style = (_HERE / "style.css").read_text(encoding="utf-8")
     parts = [(_HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
@@ -74,7 +74,7 @@ def html_of(inputs: Inputs, *, threshold: float = BENCH_THRESHOLD) -> str:
     return "".join(filled[piece] if number % 2 else piece for number, piece in enumerate(pieces))
 
 
-def _title(inputs: Inputs) -> str:
+def _title(inputs: ReportInputs) -> str:
     devices = list(dict.fromkeys(device_of(run) for run in (*inputs.runs, *inputs.probes)))
     more = f" and {len(devices) - 2} more" if len(devices) > 2 else ""
     return " · ".join(["vkgroup report", *devices[:2]]) + more
@@ -97,7 +97,7 @@ def _inert(data: dict[str, Any]) -> str:
     return text.replace("<", "\\u003c")
 
 
-def _data(inputs: Inputs, threshold: float) -> dict[str, Any]:
+def _data(inputs: ReportInputs, threshold: float) -> dict[str, Any]:
     table, failures = Table(), Failures()
     with closing(failures):
         runs = [_run(run, table, failures, inputs) for run in inputs.runs]
@@ -123,7 +123,7 @@ def _data(inputs: Inputs, threshold: float) -> dict[str, Any]:
     }
 
 
-def _run(run: RunRecord, table: Table, failures: Failures, inputs: Inputs) -> dict[str, Any]:
+def _run(run: RunRecord, table: Table, failures: Failures, inputs: ReportInputs) -> dict[str, Any]:
     cases = table.run(run.results or ())
     summary = run.summary
     totals, lanes = (_of(summary, name) if not cases.blocks else {} for name in ("totals", "lanes"))

@@ -14,7 +14,7 @@ from vkgroup.device import Capabilities
 from vkgroup.outputs.reproduction.cases import make_smallest
 from vkgroup.outputs.reproduction.folder import PROGRAM
 from vkgroup.outputs.reproduction.jobs import Smallest
-from vkgroup.outputs.reproduction.smallest import Search, Trials, alike, folder_of, may_hang
+from vkgroup.outputs.reproduction.smallest import SmallestCaseSearch, Trials, alike, folder_of, may_hang
 from vkgroup.record.causes import Cause
 from vkgroup.record.record import Result, Status
 
@@ -87,7 +87,7 @@ def _made(
     case, first = _case(cause.smallest), known[cause.smallest]
     if reason := _forbidden(case, first, capabilities):
         return Reproducer(cause, None, case.name, reason)
-    smallest = Search(trials, capabilities, known, alike(cause, first)).smallest(case)
+    smallest = SmallestCaseSearch(trials, capabilities, known, alike(cause, first)).smallest(case)
     if trials.gone:
         return Reproducer(cause, None, case.name, f"the search ended: {trials.gone}")
     folder = folder_of(out, cause)

@@ -15,11 +15,11 @@ from vkgroup.base.files import Unwritable
 from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.families import case_named, family_of
 from vkgroup.conformance.run import Setup
-from vkgroup.conformance.stages import Stage
+from vkgroup.conformance.stages import BatchStage
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction import readme, shrunk, steps
-from vkgroup.outputs.reproduction.jobs import ProbeDevice, Record, Smallest, answer, case_record
+from vkgroup.outputs.reproduction.jobs import ProbeDevice, RecordJob, Smallest, answer, case_record
 from vkgroup.outputs.reproduction.standalone.program import write_program
 from vkgroup.outputs.reproduction.standalone.recorded import NoProgram
 from vkgroup.outputs.reproduction.values import Files, Json
@@ -104,7 +104,7 @@ def _made(
     folder: Path,
     capabilities: Capabilities,
     more: Json,
-    stage: Stage | None = None,
+    stage: BatchStage | None = None,
 ) -> Result:
     """Make the folder of a case or of a part of it, with additional data in its record; return the result."""
     with folders.made(folder):
@@ -112,11 +112,11 @@ def _made(
 
 
 def _filled(
-    setup: Setup, case: Any, folder: Path, capabilities: Capabilities, more: Json, stage: Stage | None
+    setup: Setup, case: Any, folder: Path, capabilities: Capabilities, more: Json, stage: BatchStage | None
 ) -> Result:
     """Record the case in an empty folder and complete the folder."""
     start = time.monotonic()
-    request = Record(case, folder.resolve(), more, stage)
+    request = RecordJob(case, folder.resolve(), more, stage)
     result = replace(_recorded(setup, request), seconds=time.monotonic() - start)
     begun = (folder / folders.RECORD).is_file()
     record = folders.read(folder) if begun else case_record(case, capabilities, setup.seed) | more
@@ -155,7 +155,7 @@ def _make_smaller(setup: Setup, case: Any, result: Result, folder: Path, capabil
     readme.write_case(folder, record)
 
 
-def _recorded(setup: Setup, request: Record) -> Result:
+def _recorded(setup: Setup, request: RecordJob) -> Result:
     """Record the case and then probe the device in a worker; a crash or a hang is a result.
 
     InternalError: vkgroup or the host failed, so that there is no verdict.

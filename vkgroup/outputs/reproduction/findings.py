@@ -25,8 +25,8 @@ from vkgroup.device import DeviceInfo
 from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction.confinement import inside
 from vkgroup.outputs.reproduction.folder import DEVICE, README
-from vkgroup.outputs.reproduction.repeat import Outcome
-from vkgroup.outputs.reproduction.shaders import Shaders, read_module, read_source
+from vkgroup.outputs.reproduction.repeat import RepeatOutcome
+from vkgroup.outputs.reproduction.shaders import StepShaders, read_module, read_source
 from vkgroup.outputs.reproduction.values import Array, Files, Json, load, name_of, slot_of
 from vkgroup.probe import Probe
 from vkgroup.spirv import Module, StructType, set_local_size
@@ -120,7 +120,7 @@ _MOST_SIZES = 4
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckOptions:
     """Options with which a shader was compiled and checked, except its inputs."""
 
     #: `dialect`, `defines`: as for `vkgroup.compile`.
@@ -145,16 +145,16 @@ class Checked:
 
 
 def make_check(
-    folder: Path, module: Module, report: Report, how: Checked, device: DeviceInfo | None = None
+    folder: Path, module: Module, report: Report, how: CheckOptions, device: DeviceInfo | None = None
 ) -> None:
     """Make the folder of a check, with findings or without."""
     with folders.made(folder):
         _fill(folder, module, report, how, device)
 
 
-def _fill(folder: Path, module: Module, report: Report, how: Checked, device: DeviceInfo | None) -> None:
+def _fill(folder: Path, module: Module, report: Report, how: CheckOptions, device: DeviceInfo | None) -> None:
     """Write the files of a check into an empty folder."""
-    files, shaders = Files(folder), Shaders(folder)
+    files, shaders = Files(folder), StepShaders(folder)
     if module.debug_source is not None:
         shaders.of(module, module.debug_source, how.dialect)
     shaders.file(module)
@@ -258,7 +258,7 @@ def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Js
 
 def repeat_check(
     device: DeviceInfo, folder: Path, record: Json, timeout: float, *, allow_outside: bool = False
-) -> Outcome:
+) -> RepeatOutcome:
     """Check the shader of a folder again, on the reference device and on a real one.
 
     If the source in the folder was changed, it is compiled again; otherwise the SPIR-V is checked.
@@ -293,7 +293,9 @@ def repeat_check(
     report.require_verdict()
     first = f"{shader['source']} was changed since: it is compiled and checked." if mended else ""
     lines = [line.plain for line in lines_of(report)]
-    return Outcome(not report.fails(record.get("strict", False)), tuple([first, *lines] if first else lines))
+    return RepeatOutcome(
+        not report.fails(record.get("strict", False)), tuple([first, *lines] if first else lines)
+    )
 
 
 def _compiled(folder: Path, record: Json, confined_to: Path | None) -> Module:

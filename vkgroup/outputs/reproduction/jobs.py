@@ -26,7 +26,7 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.parts import wrong_subgroups
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.run import compile_batch, diagnosed_result, result_of_error
-from vkgroup.conformance.stages import Stage
+from vkgroup.conformance.stages import BatchStage
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.device import Capabilities
 from vkgroup.outputs.reproduction import folder as folders
@@ -36,7 +36,7 @@ from vkgroup.outputs.reproduction.lanes import Judged
 from vkgroup.outputs.reproduction.shaders import (
     RecordingExecutor,
     RepeatingExecutor,
-    Shaders,
+    StepShaders,
     read_module,
     read_source,
 )
@@ -48,26 +48,26 @@ from vkgroup.record.record import NoVerdict, Result, Status
 
 
 @dataclass(frozen=True)
-class Record:
+class RecordJob:
     """Request to execute and record a case, with additional data in the record."""
 
     case: AnyCase
     folder: Path
     more: dict[str, Json] = field(default_factory=dict)
-    stage: Stage | None = None  # the part of the case's stage that is executed; None for the whole one
+    stage: BatchStage | None = None  # the part of the case's stage that is executed; None for the whole one
 
 
 @dataclass(frozen=True)
-class Trial:
+class CaseTrial:
     """Request to execute a case, or a part of its stage, without recording it."""
 
     case: AnyCase
-    stage: Stage | None = None
+    stage: BatchStage | None = None
 
 
 @dataclass(frozen=True)
 class Tried:
-    """The answer to a `Trial`."""
+    """The answer to a `CaseTrial`."""
 
     result: Result  # with the diagnosis of a failure
     #: The wrong subgroups of a compute shader, as `vkgroup.conformance.parts.parts_of` takes them.
@@ -79,7 +79,7 @@ class Smallest:
     """The smallest case that fails like a cause; see `vkgroup.outputs.reproduction.smallest`."""
 
     case: AnyCase
-    stage: Stage | None = None  # the part of the case's stage that fails; None for the whole one
+    stage: BatchStage | None = None  # the part of the case's stage that fails; None for the whole one
     fails: bool = True  # whether the first case failed again when it ran alone
     done: bool = True  # whether nothing simpler is left to try
 
@@ -146,16 +146,16 @@ def case_record(case: AnyCase, capabilities: Capabilities, seed: int) -> dict[st
 
 
 def answer(executor: Executor, request: Any) -> Any:
-    """Return the answer to a `Record`, a `Trial`, a `ProbeDevice` or a `Repeat`.
+    """Return the answer to a `RecordJob`, a `CaseTrial`, a `ProbeDevice` or a `Repeat`.
 
-    The answer to a `Record` whose folder cannot be written is the error.
+    The answer to a `RecordJob` whose folder cannot be written is the error.
     """
-    if isinstance(request, Record):
+    if isinstance(request, RecordJob):
         try:
             return [record(executor, request)]
         except Unwritable as error:
             return [error]
-    if isinstance(request, Trial):
+    if isinstance(request, CaseTrial):
         return [_tried(executor, request)]
     if isinstance(request, ProbeDevice):
         if not executor.device.info.is_compile_only:
@@ -164,10 +164,10 @@ def answer(executor: Executor, request: Any) -> Any:
     return repeat(executor, request)
 
 
-def record(executor: Executor, request: Record) -> Result | NoVerdict:
+def record(executor: Executor, request: RecordJob) -> Result | NoVerdict:
     """Execute a case alone, and record all its work on the device."""
     folder, case = request.folder, request.case
-    files, shaders = Files(folder), Shaders(folder)
+    files, shaders = Files(folder), StepShaders(folder)
     folders.write_device(folder, Probe(executor.capabilities, {}).to_json())
     data = case_record(case, executor.capabilities, executor.seed)
     data |= {"shaders": shaders.listed} | request.more
@@ -198,7 +198,7 @@ def record(executor: Executor, request: Record) -> Result | NoVerdict:
     return result
 
 
-def _tried(executor: Executor, request: Trial) -> Tried:
+def _tried(executor: Executor, request: CaseTrial) -> Tried:
     """Execute a case or a part of it."""
     case = request.case
     verdict = _judged(executor, case, request.stage)
@@ -210,7 +210,7 @@ def _tried(executor: Executor, request: Trial) -> Tried:
     return Tried(diagnosed_result(case, verdict, 0.0), wrong)
 
 
-def _judged(executor: Executor, case: AnyCase, stage: Stage | None = None) -> Verdict | NoVerdict:
+def _judged(executor: Executor, case: AnyCase, stage: BatchStage | None = None) -> Verdict | NoVerdict:
     """Execute one case and return its result; an error of the driver is a failure, as in a run."""
     family = family_of(case)
     if executor.device.info.is_compile_only:

@@ -31,14 +31,14 @@ from vkgroup.workers.worker_process import WorkerDied
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RepeatOutcome:
     """The outcome of repeating a folder."""
 
     agrees: bool  # whether all defined results are now correct
     lines: tuple[str, ...]  # report for people
 
 
-def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) -> Outcome:
+def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) -> RepeatOutcome:
     """Repeat the case of a folder.
 
     Raises InvalidInput: an input or an expected value is damaged.
@@ -54,7 +54,7 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
     elif fits:
         found = _asked(setup, Repeat(folder.resolve(), steps=True))
         if isinstance(found, str):
-            return Outcome(False, (found,))
+            return RepeatOutcome(False, (found,))
         lines += _compared(found)
         if found.lanes is not None:
             return _by_lanes(found, lines)
@@ -77,7 +77,7 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
         )
     judged = _asked(setup, Repeat(folder.resolve(), steps=False, case=case))
     if isinstance(judged, str):
-        return Outcome(False, (*lines, judged))
+        return RepeatOutcome(False, (*lines, judged))
     assert judged.result is not None
     return _by_suite(judged, judged.result, lines)
 
@@ -142,25 +142,25 @@ def _compared(found: Repeated) -> list[str]:
     ]
 
 
-def _by_lanes(found: Repeated, lines: list[str]) -> Outcome:
+def _by_lanes(found: Repeated, lines: list[str]) -> RepeatOutcome:
     judged = found.lanes
     assert judged is not None
     wrong = f"{judged.wrong} of {judged.compared} lanes are wrong" if judged.wrong else ""
     lines.append(
         f"By the expected values of the folder: {wrong or f'all {judged.compared} defined lanes are right'}."
     )
-    return Outcome(not judged.wrong, tuple(lines))
+    return RepeatOutcome(not judged.wrong, tuple(lines))
 
 
-def _by_suite(found: Repeated, result: Result, lines: list[str]) -> Outcome:
+def _by_suite(found: Repeated, result: Result, lines: list[str]) -> RepeatOutcome:
     anew = found.compiled and not found.taken
     made = "made anew for this device" if anew else "with the shaders of the folder"
     lines.append(f"By the rules of the suite, {made}: {result.status}.")
     lines += [f"    {line}" for line in result.detail.splitlines()]
-    return Outcome(result.status in (Status.PASS, Status.UNDEFINED, Status.COMPILED), tuple(lines))
+    return RepeatOutcome(result.status in (Status.PASS, Status.UNDEFINED, Status.COMPILED), tuple(lines))
 
 
-def _by_record(record: Json, found: Repeated, lines: list[str]) -> Outcome:
+def _by_record(record: Json, found: Repeated, lines: list[str]) -> RepeatOutcome:
     """Return the outcome from the files alone: agreement with the reference device, or with the record."""
     lines.append(
         f"This vkgroup lacks the case {record['case']}, which has the rules for a verdict: what follows "
@@ -168,7 +168,7 @@ def _by_record(record: Json, found: Repeated, lines: list[str]) -> Outcome:
     )
     if found.outputs and all(one.expected == 0 for one in found.outputs):
         lines.append("All that is defined is what the reference device leaves.")
-        return Outcome(True, tuple(lines))
+        return RepeatOutcome(True, tuple(lines))
     same = bool(found.outputs) and not any(one.differing for one in found.outputs)
     failed = record["result"]["status"] in AGAINST_THE_DEVICE
     what = "wrong" if failed else "right"
@@ -176,4 +176,4 @@ def _by_record(record: Json, found: Repeated, lines: list[str]) -> Outcome:
         lines.append(f"It leaves exactly what was recorded as {what}.")
     else:
         lines.append(f"It leaves something else than what was recorded as {what}, right or not.")
-    return Outcome(same and not failed, tuple(lines))
+    return RepeatOutcome(same and not failed, tuple(lines))

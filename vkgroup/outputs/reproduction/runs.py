@@ -15,8 +15,8 @@ from vkgroup.dispatch import Device
 from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction import steps
 from vkgroup.outputs.reproduction.folder import DEVICE, README, RECORD
-from vkgroup.outputs.reproduction.repeat import Outcome
-from vkgroup.outputs.reproduction.shaders import Shaders
+from vkgroup.outputs.reproduction.repeat import RepeatOutcome
+from vkgroup.outputs.reproduction.shaders import StepShaders
 from vkgroup.outputs.reproduction.values import Encoder, Files, Json, modules_of, name_of, word
 from vkgroup.probe import Probe
 
@@ -26,7 +26,7 @@ _STEPS = {"run": "dispatch", "draw": "draw", "trace": "trace"}
 _NOT_RECORDED = ("bindings", "state", "timed", "timeout")
 
 
-class Recording:
+class RunFolder:
     """The folder of one run.
 
     `folder`: new, empty, or an earlier reproduction folder, whose files are replaced.
@@ -37,7 +37,7 @@ class Recording:
         self, folder: Path, shader: str, device: Device, method: str, given: Mapping[str, Any]
     ) -> None:
         folders.begin(folder)
-        self._folder, self._files, shaders = folder, Files(folder), Shaders(folder)
+        self._folder, self._files, shaders = folder, Files(folder), StepShaders(folder)
         folders.write_device(folder, Probe(device.capabilities, {}).to_json())
         self._encoder = Encoder(self._files, shaders.file)
         step = {"call": _STEPS[method], "arguments": self._arguments(given), "outputs": []}
@@ -117,7 +117,7 @@ def _write_readme(folder: Path, record: Json) -> None:
         (folder / README).write_text(printable("\n".join(lines)) + "\n", encoding="utf-8")
 
 
-def repeat_run(device: Device, folder: Path, record: Json, timeout: float) -> Outcome:
+def repeat_run(device: Device, folder: Path, record: Json, timeout: float) -> RepeatOutcome:
     """Repeat the run of a folder on an open device, and compare its results with those in the folder.
 
     Raises DispatchTimeout, DeviceLost or another DriverError: the driver fails.
@@ -125,11 +125,11 @@ def repeat_run(device: Device, folder: Path, record: Json, timeout: float) -> Ou
     (step,) = record["steps"]
     outputs = steps.repeat(device, folder, step, timeout=timeout)
     if not record["complete"]:
-        return Outcome(True, ("It ends now; it did not when the folder was made.",))
+        return RepeatOutcome(True, ("It ends now; it did not when the folder was made.",))
     lines = [
         f"{output.name}: {output.differing} of {output.now.size} elements are not what they were."
         for output in outputs
         if output.differing
     ]
     same = len(outputs) - len(lines)
-    return Outcome(not lines, (f"{same} of {len(outputs)} outputs are equal bit by bit.", *lines))
+    return RepeatOutcome(not lines, (f"{same} of {len(outputs)} outputs are equal bit by bit.", *lines))

@@ -21,7 +21,7 @@ FOLDER = "shaders"
 _SUFFIXES = {"hlsl": "hlsl"}
 
 
-class Shaders:
+class StepShaders:
     """Writes the shaders of the recorded steps.
 
     `listed`: one object per shader: ``stage``, ``spirv``, ``text``, and if known ``source`` and ``dialect``.
@@ -99,14 +99,14 @@ class RecordingExecutor(Executor):
     """
 
     def __init__(
-        self, device: Device, shaders: Shaders, note: Callable[[], None] = lambda: None, **options: Any
+        self, device: Device, shaders: StepShaders, note: Callable[[], None] = lambda: None, **options: Any
     ) -> None:
         super().__init__(device, **options)
         self._shaders, self._note = shaders, note
 
     @classmethod
     def beside(
-        cls, other: Executor, shaders: Shaders, note: Callable[[], None] = lambda: None
+        cls, other: Executor, shaders: StepShaders, note: Callable[[], None] = lambda: None
     ) -> RecordingExecutor:
         """Return an executor with the settings of another one, on the same device."""
         return cls(

@@ -16,7 +16,7 @@ from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.reconvergence.family import ReconvergenceCase, run
 from vkgroup.conformance.run import Setup
 from vkgroup.outputs.reproduction.values import Json
-from vkgroup.programs.nodes import Program, count_statements
+from vkgroup.programs.nodes import RandomProgram, count_statements
 from vkgroup.programs.rules import observation_faults
 from vkgroup.programs.shrinker import digest, replay, shrink
 from vkgroup.record.record import Result, Status
@@ -48,7 +48,7 @@ class SmallerProgram:
     done: bool  # whether no smaller program fails; False if the time was exhausted or the device was lost
 
 
-def _allowed(program: Program) -> bool:
+def _allowed(program: RandomProgram) -> bool:
     return not observation_faults(program)
 
 
@@ -130,13 +130,13 @@ class _Trials:
         self._end_worker()
         self._open.close()
 
-    def fails(self, program: Program) -> bool:
+    def fails(self, program: RandomProgram) -> bool:
         """Return whether a program fails like the case, and passes on the reference device."""
         # Smaller workgroups may be too small for full subgroups.
         fits = not self._case.full_subgroups or program.local_size == self._case.local_size
         return fits and not self.gone and self._judged(program) == self._kind and self._is_right(program)
 
-    def _judged(self, program: Program) -> tuple[Status, str] | None:
+    def _judged(self, program: RandomProgram) -> tuple[Status, str] | None:
         if self._worker is None:
             try:
                 self._worker = WorkerProcess(self._setup)
@@ -157,7 +157,7 @@ class _Trials:
             return None
         return _kind(answer[0]) if isinstance(answer[0], Result) else None
 
-    def _is_right(self, program: Program) -> bool:
+    def _is_right(self, program: RandomProgram) -> bool:
         """Return whether a program passes on the reference device, which confirms the simulator.
 
         For a program that crashes the device, the reference may have no defined results.

@@ -19,11 +19,11 @@ from vkgroup.conformance.older_ballots import EXAMPLE
 from vkgroup.conformance.parts import parts_of
 from vkgroup.conformance.plan import risk
 from vkgroup.conformance.run import Setup
-from vkgroup.conformance.stages import Stage
+from vkgroup.conformance.stages import BatchStage
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.conformance.subgroup.family import subgroup_size
 from vkgroup.device import Capabilities
-from vkgroup.outputs.reproduction.jobs import Smallest, Trial, Tried, answer
+from vkgroup.outputs.reproduction.jobs import CaseTrial, Smallest, Tried, answer
 from vkgroup.record.causes import Cause
 from vkgroup.record.causes.axes import axes_of, complexity
 from vkgroup.record.causes.findings import explanations, findings_for
@@ -72,7 +72,7 @@ class Trials:
     def __exit__(self, *_: object) -> None:
         self._end_worker()
 
-    def run(self, trial: Trial) -> Tried | None:
+    def run(self, trial: CaseTrial) -> Tried | None:
         """Execute a case; None after a hang, a lost device or an error of vkgroup."""
         if self.gone:
             return None
@@ -101,7 +101,7 @@ def _answering(setup: Setup) -> Setup:
     return replace(setup, judge=answer)
 
 
-class Search:
+class SmallestCaseSearch:
     """The search for one cause.
 
     Parameters
@@ -124,7 +124,7 @@ class Search:
 
     def smallest(self, case: AnyCase) -> Smallest:
         """Return the smallest case that fails, beginning with a failing case."""
-        first = self._run(Trial(case))
+        first = self._run(CaseTrial(case))
         if first is None or not self._fails(first.result):
             return Smallest(case, fails=False)
         if not isinstance(case, Case):
@@ -133,7 +133,7 @@ class Search:
         stage = self._part(simple, tried)
         return Smallest(simple, stage, done=self._done)
 
-    def _run(self, trial: Trial) -> Tried | None:
+    def _run(self, trial: CaseTrial) -> Tried | None:
         """Execute a case or a part, if the search may still do so."""
         if self._left <= 0 or time.monotonic() > self._until:
             self._done = False
@@ -149,7 +149,7 @@ class Search:
                 if candidate.name in self._tried or not self._allowed(candidate):
                     continue
                 self._tried.add(candidate.name)
-                found = self._run(Trial(candidate))
+                found = self._run(CaseTrial(candidate))
                 if found is not None and self._fails(found.result):
                     case, tried = candidate, found
                     break
@@ -162,13 +162,13 @@ class Search:
             return False
         return not may_hang(case, self._capabilities)
 
-    def _part(self, case: Case, tried: Tried) -> Stage | None:
+    def _part(self, case: Case, tried: Tried) -> BatchStage | None:
         """Return the part of the stage with the fewest invocations that fails; None if none does."""
         if family_of(case).program is None or case.operation == EXAMPLE:
             return None
         wrong = tried.wrong or [(0, 0)]  # crashes and wrong masks have no wrong lanes
         for stage in parts_of(case, subgroup_size(case, self._capabilities), wrong):
-            found = self._run(Trial(case, stage))
+            found = self._run(CaseTrial(case, stage))
             if found is not None and self._fails(found.result):
                 return stage
         return None

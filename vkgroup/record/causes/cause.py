@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from vkgroup.record.causes.findings import Finding
+from vkgroup.record.causes.findings import KnownError
 
 _COUNT = re.compile(r"\d+ of \d+ ")
 
@@ -46,7 +46,7 @@ class Cause:
     detail: str  # of the simplest case
     explanation: Explanation | None = None  # None if no hypothesis explains the cases
     common: tuple[str, ...] = ()  # what all wrong lanes share, if nothing explains them
-    finding: Finding | None = None  # the known error; None for a new one
+    finding: KnownError | None = None  # the known error; None for a new one
     rule: dict[str, str] = field(default_factory=dict)  # `document`, `quote` and `strength`; may be empty
 
     @property

@@ -72,7 +72,7 @@ LISTED = 3
 """Values of an axis that are listed; more are counted."""
 
 
-class Executed:
+class ExecutedCases:
     """The executed cases of a run, by axis.
 
     `names`: the names of the cases. Cases without an operation are left out.
@@ -122,7 +122,7 @@ def _all(masks: dict[str, Mask], but: str) -> Mask:
     return np.asarray(np.logical_and.reduce([mask for axis, mask in masks.items() if axis != but]))
 
 
-def describe(failed: Sequence[str], executed: Executed) -> str:
+def describe(failed: Sequence[str], executed: ExecutedCases) -> str:
     """Return one sentence on failed cases: operations, types, and the other axes where not all values fail.
 
     The failed cases are among the executed ones.

@@ -42,7 +42,7 @@ FOLDER = "findings"
 """The folder of the files, in the package."""
 
 
-class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ViolatedRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The sentence of a specification that an error violates."""
 
     document: str
@@ -50,7 +50,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     strength: str = "vulkan"
 
 
-class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class KnownError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One known error; the module describes the fields."""
 
     title: str
@@ -67,7 +67,7 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shader: str = ""
     reported: str = ""
     error: bool = True  # False for behaviour that the specification allows
-    rule: Rule | None = None
+    rule: ViolatedRule | None = None
 
     def applies_to(self, driver: DriverVersion) -> bool:
         """Return whether a driver may have the error: its name fits, and its version if it is known."""
@@ -139,13 +139,13 @@ def diagnosis_of(result: Result) -> dict[str, Any]:
     return diagnosis if isinstance(diagnosis, dict) else {}
 
 
-def read_finding(name: str, content: bytes) -> Finding:
+def read_finding(name: str, content: bytes) -> KnownError:
     """Return the known error in a file's content; `name` is the file's name without its end.
 
     Raises InvalidInput: the file is no TOML, or a field is missing, unknown or has a wrong value.
     """
     try:
-        finding = msgspec.convert(tomllib.loads(content.decode("utf-8")), Finding)
+        finding = msgspec.convert(tomllib.loads(content.decode("utf-8")), KnownError)
         if not finding.seen or not all(map(_numbers, finding.seen)):
             raise ValueError("seen: needs at least one version, and each version needs a number")
         if finding.rule is not None and finding.rule.strength not in STRENGTHS:
@@ -157,7 +157,7 @@ def read_finding(name: str, content: bytes) -> Finding:
 
 
 @cache
-def all_findings() -> tuple[Finding, ...]:
+def all_findings() -> tuple[KnownError, ...]:
     """Return all known errors, by driver and file name."""
     folder = files("vkgroup") / FOLDER
     findings = [
@@ -168,7 +168,7 @@ def all_findings() -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: (finding.driver, finding.id)))
 
 
-def findings_for(name: str, info: str, findings: Iterable[Finding] | None = None) -> list[Finding]:
+def findings_for(name: str, info: str, findings: Iterable[KnownError] | None = None) -> list[KnownError]:
     """Return the known errors of a driver, by ``driverName`` and ``driverInfo``."""
     driver = DriverVersion.of(name, info)
     return [finding for finding in findings or all_findings() if finding.applies_to(driver)]

@@ -10,9 +10,9 @@ from typing import Any
 
 from vkgroup.record.causes.axes import axes_of, complexity
 from vkgroup.record.causes.cause import Cause, Explanation
-from vkgroup.record.causes.description import Executed, describe, pattern_of
+from vkgroup.record.causes.description import ExecutedCases, describe, pattern_of
 from vkgroup.record.causes.findings import (
-    Finding,
+    KnownError,
     compatible,
     diagnosis_of,
     explanations,
@@ -32,7 +32,7 @@ def find_causes(
     driver: str,
     info: str,
     *,
-    findings: Sequence[Finding] | None = None,
+    findings: Sequence[KnownError] | None = None,
     rule_of: RuleOf | None = None,
 ) -> list[Cause]:
     """Return the causes of a run's failures: new ones first, then those with most cases.
@@ -58,7 +58,7 @@ def find_causes(
             groups["known", finding.id].append(result)
     for key, members in _grouped(new):
         groups[key] += members
-    cases = Executed(executed)
+    cases = ExecutedCases(executed)
     by_id = {finding.id: finding for finding in known}
     causes = [
         _cause(key, members, cases, by_id.get(key[1]) if key[0] == "known" else None, rule_of)
@@ -136,8 +136,8 @@ def _place(case: str) -> tuple[str, ...]:
 def _cause(
     key: Key,
     members: list[Result],
-    executed: Executed,
-    finding: Finding | None,
+    executed: ExecutedCases,
+    finding: KnownError | None,
     rule_of: RuleOf | None,
 ) -> Cause:
     members.sort(key=lambda result: complexity(result.case))
@@ -164,7 +164,7 @@ def _cause(
     )
 
 
-def _explanation(key: Key, members: Sequence[Result], finding: Finding | None) -> Explanation | None:
+def _explanation(key: Key, members: Sequence[Result], finding: KnownError | None) -> Explanation | None:
     """Return the hypothesis of a cause with the cases and lanes in which it holds; None if it has none."""
     wanted: tuple[str, str] | None = (key[1], key[2]) if key[0] == "hypothesis" else None
     if finding is not None and finding.hypothesis:

@@ -8,7 +8,7 @@ that they cover. `fragments` arranges these in subgroups. `interpolation` comput
 from __future__ import annotations
 
 from vkgroup.reference.drawing.attachments import ColorTarget, DepthTarget, resolved
-from vkgroup.reference.drawing.draw import Draw, Drawn, draw
+from vkgroup.reference.drawing.draw import Draw, DrawResult, draw
 from vkgroup.reference.drawing.vertices import VertexData
 
-__all__ = ["ColorTarget", "DepthTarget", "Draw", "Drawn", "VertexData", "draw", "resolved"]
+__all__ = ["ColorTarget", "DepthTarget", "Draw", "DrawResult", "VertexData", "draw", "resolved"]

@@ -16,7 +16,7 @@ from vkgroup.reference.drawing.coverage import sample_locations
 from vkgroup.reference.drawing.fragment_stage import FragmentStage, Outputs
 from vkgroup.reference.drawing.fragments import Arranger, batches
 from vkgroup.reference.drawing.interpolation import Shapes
-from vkgroup.reference.drawing.shapes import Screen, Shape, assemble
+from vkgroup.reference.drawing.shapes import Screen, ScreenShape, assemble
 from vkgroup.reference.drawing.vertices import (
     Shaded,
     VertexData,
@@ -27,10 +27,10 @@ from vkgroup.reference.drawing.vertices import (
 )
 from vkgroup.reference.events import Event, FragmentInvocation
 from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, Execution
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.operations.state import Bindings
-from vkgroup.reference.interpreter.values.event_log import EventLog, Trace
+from vkgroup.reference.interpreter.values.event_log import EventLog, InstructionTrace
 from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spec.limits import QUAD_SIZE
 
@@ -53,7 +53,7 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawResult:
     """Events and counts of a draw."""
 
     #: In the order of first occurrence; events of the vertex stage come first.
@@ -71,8 +71,8 @@ class Drawn:
 
 
 def draw(
-    vertex: Program,
-    fragment: Program,
+    vertex: ExecutableShader,
+    fragment: ExecutableShader,
     parameters: Draw,
     resources: Bindings,
     push: bytes = b"",
@@ -84,8 +84,8 @@ def draw(
     deadline: float | None = None,
     addressable: Iterable[Memory] = (),
     step_limit: int = STEP_LIMIT,
-    trace: Trace | None = None,
-) -> Drawn:
+    trace: InstructionTrace | None = None,
+) -> DrawResult:
     """Execute a draw.
 
     Returns events and counts. The causes of undefined attachments and other memory are in `Memory.causes`.
@@ -115,7 +115,7 @@ def draw(
     locations = sample_locations(parameters.samples)
     assembled = assemble(parameters.topology, parameters.vertices.count)
     if not parameters.vertices.total:
-        return Drawn(())
+        return DrawResult(())
     limits: dict[str, Any] = {
         "addressable": list(addressable),
         "until": None if deadline is None else time.monotonic() + deadline,
@@ -142,7 +142,7 @@ def draw(
             stage.run(batch)
     if undefined:
         outputs.undefine(log, carried(undefined, vertex.causes, fragment.causes))
-    return Drawn(
+    return DrawResult(
         (*vertex_events, *execution.finish()),
         parameters.vertices.total,
         quads.fragments,
@@ -153,7 +153,9 @@ def draw(
     )
 
 
-def _shapes(parameters: Draw, shaded: Shaded, assembled: npt.NDArray[np.int64]) -> tuple[list[Shape], int]:
+def _shapes(
+    parameters: Draw, shaded: Shaded, assembled: npt.NDArray[np.int64]
+) -> tuple[list[ScreenShape], int]:
     """Return the visible primitives, in order, and the cause of undefined positions; 0 for none."""
     clockwise = parameters.front_face == "clockwise"
     size = np.array(parameters.size, np.float64)
@@ -161,7 +163,7 @@ def _shapes(parameters: Draw, shaded: Shaded, assembled: npt.NDArray[np.int64]) 
     undefined = (
         np.zeros(parameters.vertices.total, np.uint16) if shaded.undefined is None else shaded.undefined
     )
-    shapes: list[Shape] = []
+    shapes: list[ScreenShape] = []
     worst = 0
     for instance in range(parameters.vertices.instances):
         for number, vertices in enumerate((assembled + instance * parameters.vertices.count).tolist()):

@@ -22,7 +22,7 @@ from vkgroup.reference.drawing.interpolation import Shapes, input_values
 from vkgroup.reference.drawing.vertices import Column
 from vkgroup.reference.interpreter.execution.execute import Execution
 from vkgroup.reference.interpreter.execution.machine import Machine
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
 from vkgroup.reference.interpreter.program.interface import Component, Port, StageInputs, read_numbers
 from vkgroup.reference.interpreter.program.site import Site
@@ -39,7 +39,7 @@ class Outputs:
 
     def __init__(
         self,
-        program: Program,
+        program: ExecutableShader,
         size: tuple[int, int],
         samples: int,
         colors: Sequence[ColorTarget],

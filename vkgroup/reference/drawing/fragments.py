@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from vkgroup.reference.drawing.coverage import covered_quads
 from vkgroup.reference.drawing.interpolation import At, Interpolation, Shapes
-from vkgroup.reference.drawing.shapes import Shape
+from vkgroup.reference.drawing.shapes import ScreenShape
 from vkgroup.reference.events import FragmentInvocation
 from vkgroup.reference.interpreter.execution.execute import SLICE
-from vkgroup.reference.interpreter.values.arrangement import Placement
+from vkgroup.reference.interpreter.values.arrangement import StagePlacement
 from vkgroup.reference.interpreter.values.value import (
     Causes,
     Data,
@@ -68,7 +68,7 @@ def samples_of(masks: Masks) -> tuple[Integers, Integers]:
 
 
 def batches(
-    shapes: Sequence[Shape], size: tuple[int, int], locations: npt.NDArray[np.float64], per_sample: bool
+    shapes: Sequence[ScreenShape], size: tuple[int, int], locations: npt.NDArray[np.float64], per_sample: bool
 ) -> Iterator[Fragments]:
     """Yield the fragments of all shapes, in order, `SLICE` or slightly more at a time."""
     pieces: list[Fragments] = []
@@ -115,7 +115,7 @@ class Arranger:
 
     def __init__(self, subgroup_size: int, mix: bool, rng: np.random.Generator | None) -> None:
         self._size, self._mix, self._rng = subgroup_size, mix, rng
-        self._batches: list[tuple[Fragments, Placement]] = []
+        self._batches: list[tuple[Fragments, StagePlacement]] = []
         self._firsts: list[int] = []
         self._numbers: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._subgroups = 0
@@ -131,7 +131,7 @@ class Arranger:
             order = order[np.argsort(first[order], kind="stable")]
         return fragments.chosen((order[:, None] * QUAD_SIZE + np.arange(QUAD_SIZE)).reshape(-1))
 
-    def place(self, fragments: Fragments, numbers: npt.NDArray[np.int32]) -> Placement:
+    def place(self, fragments: Fragments, numbers: npt.NDArray[np.int32]) -> StagePlacement:
         """Put quads into subgroups; `numbers` has gl_PrimitiveID of every shape."""
         per_subgroup = self._size // QUAD_SIZE
         quad = np.arange(len(fragments) // QUAD_SIZE)
@@ -143,7 +143,7 @@ class Arranger:
         inside = quad - np.maximum.accumulate(np.where(starts, quad, 0))
         row = np.cumsum(inside % per_subgroup == 0) - 1
         lane = inside % per_subgroup * QUAD_SIZE
-        placement = Placement(
+        placement = StagePlacement(
             self._size,
             np.repeat(row, QUAD_SIZE),
             (lane[:, None] + np.arange(QUAD_SIZE)).reshape(-1),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.drawing.shapes import Shape
+from vkgroup.reference.drawing.shapes import ScreenShape
 from vkgroup.reference.drawing.vertices import Column
 from vkgroup.reference.interpreter.program.interface import Assembly, Component, Port
 from vkgroup.reference.interpreter.values.value import Value
@@ -27,11 +27,11 @@ Integers = npt.NDArray[np.int64]
 class Shapes:
     """The shapes of a draw as arrays, with one entry for each shape.
 
-    `forms`, `scale`, `vertices`, `front`, `number`, `center`, `size`: as in `Shape`.
+    `forms`, `scale`, `vertices`, `front`, `number`, `center`, `size`: as in `ScreenShape`.
     `z`, `w`: depth and w in clip coordinates at each vertex, (shapes, 3).
     """
 
-    def __init__(self, shapes: Sequence[Shape], position: Float64) -> None:
+    def __init__(self, shapes: Sequence[ScreenShape], position: Float64) -> None:
         self.forms = np.array([shape.forms for shape in shapes])
         self.scale = np.array([shape.scale for shape in shapes])
         self.vertices = np.array([shape.vertices for shape in shapes], np.int64)

@@ -31,7 +31,7 @@ _TINY = 2.0**-140
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class ScreenShape:
     """A primitive on the screen.
 
     At the position p = (x, y, 1), with n = forms @ p, a value that varies over the primitive is
@@ -63,7 +63,7 @@ class Screen:
     cull: Float64
     clockwise: bool = False  # whether clockwise triangles face the viewer
 
-    def shape(self, vertices: Sequence[int], number: int) -> Shape | None:
+    def shape(self, vertices: Sequence[int], number: int) -> ScreenShape | None:
         """Return a primitive's shape; None if no part of it is visible."""
         chosen = np.array(vertices)
         position = self.positions[chosen]
@@ -95,7 +95,7 @@ class Screen:
         ndc = clip[:, :2] / clip[:, 3:]
         return (ndc + 1) / 2 * self.size
 
-    def _triangle(self, chosen: Integers, positions: Float64, number: int) -> Shape | None:
+    def _triangle(self, chosen: Integers, positions: Float64, number: int) -> ScreenShape | None:
         position = self.positions[chosen]
         w = position[:, 3]
         x, y = ((position[:, :2] + w[:, None]) / 2 * self.size).T
@@ -116,11 +116,13 @@ class Screen:
             return None
         # With y downwards a negative area is counter-clockwise (Vulkan 1.4, "Basic Polygon Rasterization").
         front = (area > 0) == self.clockwise
-        return Shape(polygon, forms, scale, (int(chosen[0]), int(chosen[1]), int(chosen[2])), front, number)
+        return ScreenShape(
+            polygon, forms, scale, (int(chosen[0]), int(chosen[1]), int(chosen[2])), front, number
+        )
 
     def _line(
         self, chosen: Integers, weights: Float64, corners: Float64, positions: Float64, number: int
-    ) -> Shape | None:
+    ) -> ScreenShape | None:
         """Return a rectangle of width 1 along the line (Vulkan 1.4, "Basic Line Segment Rasterization")."""
         start, end = positions
         along = end - start
@@ -134,9 +136,9 @@ class Screen:
         forms = np.zeros((3, 3))
         forms[:2] = weights.T @ ends
         first, second = int(chosen[0]), int(chosen[1])
-        return Shape(polygon, forms, length, (first, second, second), True, number)
+        return ScreenShape(polygon, forms, length, (first, second, second), True, number)
 
-    def _point(self, vertex: int, number: int) -> Shape | None:
+    def _point(self, vertex: int, number: int) -> ScreenShape | None:
         """Return a square (Vulkan 1.4, "Basic Point Rasterization")."""
         x, y, z, w = self.positions[vertex]
         size = float(self.sizes[vertex])
@@ -147,7 +149,7 @@ class Screen:
         corners = center + np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]) * size
         forms = np.zeros((3, 3))
         forms[0, 2] = 1 / w
-        return Shape(
+        return ScreenShape(
             _snapped(corners),
             forms,
             1.0,

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.events import Cause, VertexInvocation
+from vkgroup.reference.events import EventCause, VertexInvocation
 from vkgroup.reference.interpreter.execution.execute import SLICE, Execution
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.program.interface import (
     Assembly,
     Component,
@@ -20,7 +20,7 @@ from vkgroup.reference.interpreter.program.interface import (
     read_numbers,
 )
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.arrangement import Placement
+from vkgroup.reference.interpreter.values.arrangement import StagePlacement
 from vkgroup.reference.interpreter.values.value import HARD, Causes, CauseTable, Data, Value, single
 
 Column = tuple[Data, Causes | None]
@@ -82,7 +82,7 @@ def shade(execution: Execution, data: VertexData, subgroup_size: int, *, points:
     for first in range(0, data.total, step):
         number = np.arange(first, min(first + step, data.total))
         inside = number - first
-        placement = Placement(
+        placement = StagePlacement(
             subgroup_size,
             inside // subgroup_size,
             inside % subgroup_size,
@@ -114,7 +114,7 @@ def shade(execution: Execution, data: VertexData, subgroup_size: int, *, points:
     )
 
 
-def _inputs(program: Program, data: VertexData, number: npt.NDArray[np.int64]) -> StageInputs:
+def _inputs(program: ExecutableShader, data: VertexData, number: npt.NDArray[np.int64]) -> StageInputs:
     inside = number % data.count
     index = inside if data.indices is None else np.asarray(data.indices, np.int64)[inside]
     variables: dict[int, Value] = {}
@@ -167,7 +167,10 @@ def _joined(columns: list[Column]) -> Column:
 
 
 def _shaded(
-    columns: dict[Component, Column], built_ins: dict[str, list[Column]], count: int, program: Program
+    columns: dict[Component, Column],
+    built_ins: dict[str, list[Column]],
+    count: int,
+    program: ExecutableShader,
 ) -> Shaded:
     undefined: Causes | None = None
     rows: dict[str, list[Data]] = {}
@@ -198,7 +201,9 @@ def _shaded(
 def carried(number: int, table: CauseTable, into: CauseTable) -> int:
     """Return the number of a cause of the vertex stage in the table of the fragment stage."""
     cause = table[number]
-    return into.number(Cause(cause.kind, f"in the vertex shader: {cause.detail}", -1), hard=number >= HARD)
+    return into.number(
+        EventCause(cause.kind, f"in the vertex shader: {cause.detail}", -1), hard=number >= HARD
+    )
 
 
 def translated(

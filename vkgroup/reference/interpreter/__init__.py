@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from vkgroup.reference.events import Cause, Event, Invocation
-from vkgroup.reference.interpreter.execution.execute import Outcome, execute
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.events import Event, EventCause, Invocation
+from vkgroup.reference.interpreter.execution.execute import ExecutionOutcome, execute
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.memory import Memory
-from vkgroup.reference.interpreter.values.event_log import Executed
+from vkgroup.reference.interpreter.values.event_log import ExecutedInstruction
 
-__all__ = ["Cause", "Event", "Executed", "Invocation", "Memory", "Outcome", "Program", "execute"]
+__all__ = [
+    "Event",
+    "EventCause",
+    "ExecutableShader",
+    "ExecutedInstruction",
+    "ExecutionOutcome",
+    "Invocation",
+    "Memory",
+    "execute",
+]

@@ -21,7 +21,7 @@ from vkgroup.device import Capabilities
 from vkgroup.record.record import NoVerdict, Result
 from vkgroup.workers import batches
 from vkgroup.workers.cluster.offer import KEY, Offer
-from vkgroup.workers.retry import Work, WorkerFailure
+from vkgroup.workers.retry import WorkBatch, WorkerFailure
 from vkgroup.workers.scheduler import DeviceSetup
 from vkgroup.workers.worker_process import SECONDS_PER_CASE, WorkerProcess, start_worker
 
@@ -30,7 +30,7 @@ IDLE_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Answer:
+class BatchAnswer:
     """A Dask worker's answer to a batch."""
 
     #: Its results, or the failure of the process; None if no process could open the device.
@@ -44,7 +44,7 @@ class Answer:
     memory: int = 0  # the peak memory of the process in bytes
 
 
-def run_batch(setup: DeviceSetup, batch: Work, alone: bool) -> Answer:
+def run_batch(setup: DeviceSetup, batch: WorkBatch, alone: bool) -> BatchAnswer:
     """Run a batch on the device of the Dask worker that calls this."""
     return _member().run(setup, batch, alone)
 
@@ -54,13 +54,13 @@ def capabilities() -> Capabilities:
     return _member().capabilities
 
 
-def _member() -> Member:
+def _member() -> ClusterMember:
     member = distributed.get_worker().plugins[KEY]
-    assert isinstance(member, Member)
+    assert isinstance(member, ClusterMember)
     return member
 
 
-class Member(WorkerPlugin):
+class ClusterMember(WorkerPlugin):
     """A Dask worker's device, and the processes that run batches on it."""
 
     name = KEY
@@ -84,7 +84,7 @@ class Member(WorkerPlugin):
         self._closed.set()
         self._end_idle(0.0)
 
-    def run(self, setup: DeviceSetup, batch: Work, alone: bool) -> Answer:
+    def run(self, setup: DeviceSetup, batch: WorkBatch, alone: bool) -> BatchAnswer:
         """Run a batch; see `run_batch`."""
         setup = setup.on(self.offer.device)
         with self._turns.taken(alone):
@@ -105,9 +105,9 @@ class Member(WorkerPlugin):
 
     def _answer(
         self, answer: list[Result | NoVerdict] | WorkerFailure | None, withdrawal: str = "", memory: int = 0
-    ) -> Answer:
+    ) -> BatchAnswer:
         device = self.offer.device.choice
-        return Answer(answer, self._worker.address, self.offer.host, device, withdrawal, memory)
+        return BatchAnswer(answer, self._worker.address, self.offer.host, device, withdrawal, memory)
 
     def _take(self, setup: DeviceSetup) -> WorkerProcess:
         """Return an idle process with the same setup, else a new one."""

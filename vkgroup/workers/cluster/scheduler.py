@@ -21,15 +21,15 @@ from vkgroup.workers.cluster import member
 from vkgroup.workers.cluster.connecting import Cluster
 from vkgroup.workers.cluster.offer import Offer
 from vkgroup.workers.pool import AHEAD
-from vkgroup.workers.retry import Outcome, Retry, WorkerFailure
-from vkgroup.workers.scheduler import Backend, DeviceSetup, Scheduler
+from vkgroup.workers.retry import BatchOutcome, Retry, WorkerFailure
+from vkgroup.workers.scheduler import Backend, BatchScheduler, DeviceSetup
 
 NO_WORKER_SECONDS = 60.0
 """Seconds for which a run waits for a worker when no worker has the device."""
 
 
-class ClusterScheduler(Scheduler):
-    """All workers of a cluster that have a device of one model; see `vkgroup.workers.scheduler.Scheduler`.
+class ClusterScheduler(BatchScheduler):
+    """All workers of a cluster that have a device of one model.
 
     Raises NoDevice: the workers are gone.
     """
@@ -104,7 +104,7 @@ class ClusterBackend:
             pure=False,
         )
 
-    def take(self, seconds: float) -> Outcome | None:
+    def take(self, seconds: float) -> BatchOutcome | None:
         """Return the next outcome; None if none arrives in so many seconds."""
         if not self._submitted:
             time.sleep(seconds)
@@ -116,17 +116,17 @@ class ClusterBackend:
             return None
         _, retry, alone = self._submitted.pop(future.key)
         try:
-            answer: member.Answer = self._result(future)
+            answer: member.BatchAnswer = self._result(future)
         except KilledWorker as error:
             worker = error.last_worker.address
             self._updated = 0.0  # it is gone: count the workers again before the next batch is submitted
             detail = f"workers of the cluster died of it one after another, {worker} last"
-            return Outcome(retry, WorkerFailure(None, detail), worker, alone=alone)
+            return BatchOutcome(retry, WorkerFailure(None, detail), worker, alone=alone)
         if answer.answer is None:
             self._withdrawal = f" The last worker withdrew ({answer.host}): {answer.withdrawal}"
             self._updated = 0.0
         origin = answer.worker, answer.device, answer.host
-        return Outcome(retry, answer.answer, *origin, alone, answer.memory)
+        return BatchOutcome(retry, answer.answer, *origin, alone, answer.memory)
 
     def _result(self, future: Any) -> Any:
         """Return the result of a call on a worker."""

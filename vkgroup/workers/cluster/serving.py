@@ -19,7 +19,7 @@ from distributed.utils import get_ip
 
 from vkgroup.base.errors import NoDevice
 from vkgroup.device import DeviceInfo
-from vkgroup.workers.cluster.member import Member
+from vkgroup.workers.cluster.member import ClusterMember
 from vkgroup.workers.cluster.offer import KEY, Offer, build, silence
 from vkgroup.workers.describe import describe
 from vkgroup.workers.pool import default_jobs
@@ -32,7 +32,7 @@ LEAVE_SECONDS = 2.0
 """Seconds in which a scheduler that is alive answers, after which one that ended its workers is gone."""
 
 
-def members(devices: Sequence[DeviceInfo], jobs: int | None = None) -> list[Member]:
+def members(devices: Sequence[DeviceInfo], jobs: int | None = None) -> list[ClusterMember]:
     """Return the members that announce devices, each with its part of the jobs."""
     each = max(1, (jobs or default_jobs(len(devices))) // len(devices))
     known = {device: describe(device) for device in dict.fromkeys(devices)}
@@ -40,11 +40,11 @@ def members(devices: Sequence[DeviceInfo], jobs: int | None = None) -> list[Memb
     for device in devices:
         capabilities = known[device]
         offer = Offer(device, model_of(capabilities), each, socket.gethostname(), build())
-        made.append(Member(offer, capabilities))
+        made.append(ClusterMember(offer, capabilities))
     return made
 
 
-def options(member: Member) -> dict[str, Any]:
+def options(member: ClusterMember) -> dict[str, Any]:
     """Return the arguments of the Dask worker, or of its nanny, for a member."""
     return {
         "nthreads": member.offer.jobs,
@@ -63,7 +63,7 @@ def _announce(offer: dict[str, Any], worker: object) -> dict[str, Any]:
     return offer
 
 
-async def serve(address: str, served: Sequence[Member], started: Callable[[], object]) -> None:
+async def serve(address: str, served: Sequence[ClusterMember], started: Callable[[], object]) -> None:
     """Serve a cluster until its scheduler ends or this process is asked to (SIGINT, SIGTERM).
 
     A worker that dies is started again.
@@ -100,7 +100,7 @@ def interface(address: str) -> str | None:
     return str(get_ip(get_address_host(address)))
 
 
-async def _until_the_end(address: str, nannies: dict[Nanny, Member], stop: asyncio.Event) -> None:
+async def _until_the_end(address: str, nannies: dict[Nanny, ClusterMember], stop: asyncio.Event) -> None:
     """Wait until the scheduler ends, all workers end, or this process receives a signal."""
     ended = {asyncio.ensure_future(nanny.finished()): member for nanny, member in nannies.items()}
     asked = asyncio.ensure_future(stop.wait())

@@ -22,7 +22,7 @@ from vkgroup.dispatch.resource_device import Source
 from vkgroup.dispatch.results import RunResult
 from vkgroup.spirv import Module
 from vkgroup.workers.isolation.host import IsolatedHost, refuse
-from vkgroup.workers.isolation.session import Call
+from vkgroup.workers.isolation.session import MethodCall
 
 _STAGES = {"vertex": "vertex", "geometry": "geometry", "mesh": "mesh", "task": "task"}
 _TESSELLATION = ("tessellation_control", "tessellation_evaluation")
@@ -133,7 +133,7 @@ class IsolatedDevice(Device):
         if method == "prepare":
             del given["timeout"]
         options = {name: _portable(value) for name, value in given.items()}
-        result: RunResult = self._base.call(Call(method, options), timeout, what)
+        result: RunResult = self._base.call(MethodCall(method, options), timeout, what)
         return result
 
 

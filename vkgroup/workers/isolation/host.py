@@ -19,7 +19,7 @@ from vkgroup.base.errors import (
 from vkgroup.device import DeviceInfo
 from vkgroup.device.base import DeviceBase, MemoryStatistics
 from vkgroup.dispatch import Device
-from vkgroup.workers.isolation.session import OPEN, Answer, Call, CallSession
+from vkgroup.workers.isolation.session import OPEN, CallAnswer, CallSession, MethodCall
 from vkgroup.workers.messages import Failure
 from vkgroup.workers.worker_process import START_SECONDS, WorkerDied, WorkerProcess
 
@@ -64,7 +64,7 @@ class IsolatedHost(DeviceBase):
         """Whether the device was closed."""
         return self._closed
 
-    def call(self, call: Call, timeout: float | None, what: str) -> Any:
+    def call(self, call: MethodCall, timeout: float | None, what: str) -> Any:
         """Return the result of a call in the worker.
 
         Parameters
@@ -94,13 +94,13 @@ class IsolatedHost(DeviceBase):
             self._worker = WorkerProcess(self._setup, kill_seconds=KILL_SECONDS)
         except (WorkerDied, OSError) as error:
             raise InternalError(f"The process for {self._label} does not start: {error}") from None
-        opened: tuple[Any, Any] = self._answer(Call(OPEN), START_SECONDS, "opening the device")
+        opened: tuple[Any, Any] = self._answer(MethodCall(OPEN), START_SECONDS, "opening the device")
         return opened
 
-    def _answer(self, call: Call, seconds: float | None, what: str) -> Any:
+    def _answer(self, call: MethodCall, seconds: float | None, what: str) -> Any:
         assert self._worker is not None
         try:
-            answer: Answer | Failure = self._worker.ask(call, seconds)
+            answer: CallAnswer | Failure = self._worker.ask(call, seconds)
         except WorkerDied as error:
             self._end()
             raise self._ended(error, what) from None
@@ -151,12 +151,12 @@ class IsolatedHost(DeviceBase):
 
     def memory_statistics(self) -> MemoryStatistics:
         """Return the numbers of bytes that are in use and cached in the worker."""
-        statistics: MemoryStatistics = self.call(Call("memory"), START_SECONDS, "reading its memory")
+        statistics: MemoryStatistics = self.call(MethodCall("memory"), START_SECONDS, "reading its memory")
         return statistics
 
     def trim(self) -> int:
         """Free cached memory of the worker; returns the number of its bytes."""
-        return int(self.call(Call("trim"), START_SECONDS, "freeing memory"))
+        return int(self.call(MethodCall("trim"), START_SECONDS, "freeing memory"))
 
     def finished(self, number: int) -> bool:
         """Whether a submission has finished: every call waits for its end."""

@@ -16,7 +16,7 @@ OPEN = "open"
 
 
 @dataclass(frozen=True)
-class Call:
+class MethodCall:
     """One call of a method of `Device`."""
 
     method: str
@@ -24,7 +24,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Answer:
+class CallAnswer:
     """The answer of a call: its result, or the exception that it raised."""
 
     result: Any = None
@@ -49,7 +49,7 @@ class CallSession:
         """Return the session; the first call opens the device, so that its error is an answer."""
         return self
 
-    def perform(self, call: Call) -> Answer:
+    def perform(self, call: MethodCall) -> CallAnswer:
         """Return the answer of a call.
 
         An exception that is not of vkgroup has the traceback in the worker as a note.
@@ -57,14 +57,14 @@ class CallSession:
         try:
             if call.method == OPEN:
                 self._opened = self.opener(self.device, **self.options)
-                return Answer((self._opened.info, self._opened.capabilities))
+                return CallAnswer((self._opened.info, self._opened.capabilities))
             assert self._opened is not None, "the first call opens the device"
-            return Answer(getattr(self._opened, call.method)(**call.options))
+            return CallAnswer(getattr(self._opened, call.method)(**call.options))
         except VkgroupError as error:
-            return Answer(error=error)
+            return CallAnswer(error=error)
         except Exception as error:
             error.add_note("In the worker process of the device:\n" + traceback.format_exc())
-            return Answer(error=error)
+            return CallAnswer(error=error)
 
     def close(self) -> None:
         """Close the device."""

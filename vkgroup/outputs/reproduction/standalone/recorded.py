@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.dispatch.vertices import pass_through
 from vkgroup.outputs.reproduction.shaders import read_module
 from vkgroup.outputs.reproduction.values import Array, Json, load
@@ -122,7 +122,7 @@ class RecordedCase:
         source = pass_through(fragment.reflection.entry_point(None), {})
         assert isinstance(source, str)
         return {
-            "vertex": compile_source(source, stage="vertex", target=Target.VULKAN_1_1),
+            "vertex": compile_source(source, stage="vertex", target=TargetEnvironment.VULKAN_1_1),
             "fragment": fragment,
         }
 

@@ -14,7 +14,7 @@ from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.execution.initial_values import initialise
 from vkgroup.reference.interpreter.execution.machine import Machine
 from vkgroup.reference.interpreter.execution.memory_limit import variable_memory
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.operations.memory_order import Order
 from vkgroup.reference.interpreter.operations.state import Bindings, Resources
@@ -22,13 +22,13 @@ from vkgroup.reference.interpreter.program.interface import StageInputs
 from vkgroup.reference.interpreter.values.arrangement import (
     Arranged,
     Arrangement,
+    ArrangementPart,
     Groups,
-    Part,
     in_quads,
     linear,
     shuffled,
 )
-from vkgroup.reference.interpreter.values.event_log import EventLog, Executed, Trace
+from vkgroup.reference.interpreter.values.event_log import EventLog, ExecutedInstruction, InstructionTrace
 from vkgroup.spec.limits import QUAD_SIZE
 
 SLICE = 1 << 16
@@ -39,18 +39,18 @@ STEP_LIMIT = 1 << 22
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExecutionOutcome:
     """Events and traces of an execution."""
 
     events: tuple[Event, ...]  # in the order of the first occurrence of each
     #: The instructions that the watched invocations executed, by workgroup and local id.
-    trace: Mapping[tuple[Groups, Groups], Sequence[Executed]] = field(default_factory=dict)
+    trace: Mapping[tuple[Groups, Groups], Sequence[ExecutedInstruction]] = field(default_factory=dict)
     #: For the position of each executed instruction, the most invocations that executed it together.
     executed: Mapping[int, int] = field(default_factory=dict)
 
 
 def execute(
-    program: Program,
+    program: ExecutableShader,
     groups: Groups,
     resources: Bindings,
     push: bytes = b"",
@@ -63,7 +63,7 @@ def execute(
     deadline: float | None = None,
     addressable: Iterable[Memory] = (),
     watch: Iterable[tuple[Groups, Groups]] | None = None,
-) -> Outcome:
+) -> ExecutionOutcome:
     """Run a compute shader.
 
     Returns events and traces. The causes of undefined memory are in `Memory.causes`.
@@ -99,7 +99,7 @@ def execute(
             [program.stage],
         )
     if 0 in groups:
-        return Outcome(())
+        return ExecutionOutcome(())
     quads = _quads(program, subgroup_size)
     if shuffle is not None:
         assignment = shuffled(program.local_size, groups[0] * groups[1] * groups[2], shuffle, quads)
@@ -107,7 +107,11 @@ def execute(
         assignment = quads
     arrangement = Arrangement(groups, program.local_size, subgroup_size, assignment)
     watched = {arrangement.number(*name): name for name in watch or ()}
-    trace = Trace({number: name for number, name in watched.items() if number >= 0}) if watched else None
+    trace = (
+        InstructionTrace({number: name for number, name in watched.items() if number >= 0})
+        if watched
+        else None
+    )
     execution = Execution(
         program,
         resources,
@@ -121,10 +125,12 @@ def execute(
     )
     for part in arrangement.parts(execution.most_invocations(arrangement.per_workgroup)):
         execution.run(arrangement, part)
-    return Outcome(execution.finish(), trace.executed if trace is not None else {}, execution.executed)
+    return ExecutionOutcome(
+        execution.finish(), trace.executed if trace is not None else {}, execution.executed
+    )
 
 
-def _quads(program: Program, subgroup_size: int) -> npt.NDArray[np.int64] | None:
+def _quads(program: ExecutableShader, subgroup_size: int) -> npt.NDArray[np.int64] | None:
     """Return the assignment that makes derivative groups of a compute shader quads; None if it has none."""
     if not program.derivative_group:
         return None
@@ -150,7 +156,7 @@ class Execution:
 
     def __init__(
         self,
-        program: Program,
+        program: ExecutableShader,
         resources: Bindings,
         push: bytes,
         *,
@@ -160,7 +166,7 @@ class Execution:
         order: Order | None = None,
         step_limit: int = STEP_LIMIT,
         until: float | None = None,
-        trace: Trace | None = None,
+        trace: InstructionTrace | None = None,
     ) -> None:
         self.program = program
         self._resources = Resources(program, resources, list(addressable), list(written), push, events, order)
@@ -172,7 +178,7 @@ class Execution:
         """Return how many invocations a slice may have: as many as `SLICE`, if their variables fit memory."""
         return min(SLICE, self._memory.workgroups(per_workgroup) * per_workgroup)
 
-    def run(self, arrangement: Arranged, part: Part, inputs: StageInputs | None = None) -> Machine:
+    def run(self, arrangement: Arranged, part: ArrangementPart, inputs: StageInputs | None = None) -> Machine:
         """Execute a slice with the inputs of a stage of a draw; return it with its variables as they end.
 
         Raises OutOfMemory: the variables of the slice need more memory than `MEMORY_LIMIT`.

@@ -7,14 +7,14 @@ import time
 import numpy as np
 
 from vkgroup.base.errors import DispatchTimeout
-from vkgroup.reference.interpreter.execution.program import Code, Program
-from vkgroup.reference.interpreter.execution.scheduler import Scheduler
+from vkgroup.reference.interpreter.execution.program import Code, ExecutableShader
+from vkgroup.reference.interpreter.execution.scheduler import SegmentScheduler
 from vkgroup.reference.interpreter.operations.accessor import Flags
 from vkgroup.reference.interpreter.operations.state import Frame, Resources, SliceState
 from vkgroup.reference.interpreter.program.segments import Edge
-from vkgroup.reference.interpreter.values.arrangement import Arranged, Part
+from vkgroup.reference.interpreter.values.arrangement import Arranged, ArrangementPart
 from vkgroup.reference.interpreter.values.cells import Cell
-from vkgroup.reference.interpreter.values.event_log import Trace
+from vkgroup.reference.interpreter.values.event_log import InstructionTrace
 from vkgroup.reference.interpreter.values.lane_set import LaneSet
 from vkgroup.reference.interpreter.values.value import HARD, Value, leaf_of, select
 
@@ -43,14 +43,14 @@ class Machine(SliceState):
 
     def __init__(
         self,
-        program: Program,
+        program: ExecutableShader,
         arrangement: Arranged,
-        part: Part,
+        part: ArrangementPart,
         resources: Resources,
         *,
         step_limit: int,
         deadline: float | None,
-        trace: Trace | None,
+        trace: InstructionTrace | None,
         segments: dict[int, int] | None = None,
     ) -> None:
         super().__init__(program, arrangement, part, resources)
@@ -61,7 +61,7 @@ class Machine(SliceState):
         self._soft_until = np.zeros(0, np.int64)
         #: Values of slots that other segments read.
         self._stored: dict[int, Cell] = {}
-        self._scheduler = Scheduler(program.segments, self, step_limit)
+        self._scheduler = SegmentScheduler(program.segments, self, step_limit)
 
     def run(self) -> None:
         """Execute until every invocation has ended."""
@@ -99,7 +99,7 @@ class Machine(SliceState):
         for slot in code.temporaries:
             regs[slot] = None
 
-    def _execute_watched(self, frame: Frame, code: Code, trace: Trace) -> None:
+    def _execute_watched(self, frame: Frame, code: Code, trace: InstructionTrace) -> None:
         """Execute the steps of a segment, and record their results in the watched invocations."""
         watched, regs = trace.watched_among(frame.invocations), self.regs
         for (step, frees), (position, shown) in zip(code.steps, code.shown, strict=True):

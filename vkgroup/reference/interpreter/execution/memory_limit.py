@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vkgroup.base.byte_sizes import size_text
 from vkgroup.base.errors import OutOfMemory
-from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.values.value import Leaf
 
 MEMORY_LIMIT = 1 << 28
@@ -55,7 +55,7 @@ class VariableMemory:
         )
 
 
-def variable_memory(program: Program, *, races: bool) -> VariableMemory:
+def variable_memory(program: ExecutableShader, *, races: bool) -> VariableMemory:
     """Return the memory that the variables of a program need; more if `races` are searched for."""
     each = _CAUSE + (_ACCESSES if races else 0)
     shared = {

@@ -34,7 +34,7 @@ class Code:
     site: Site
 
 
-class Program(ProgramForm):
+class ExecutableShader(ProgramForm):
     """A compute, vertex or fragment shader, ready to execute.
 
     `module`: with an entry point of one of these stages.

@@ -20,7 +20,7 @@ SPINS = 64
 """Rounds of a loop before it sleeps."""
 
 
-class Scheduler:
+class SegmentScheduler:
     """The invocations of a slice that have not ended, by the segment at which they wait.
 
     `segments`: of the program.

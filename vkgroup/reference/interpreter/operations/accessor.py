@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.arrangement import Arranged, Part
+from vkgroup.reference.interpreter.values.arrangement import Arranged, ArrangementPart
 from vkgroup.reference.interpreter.values.event_log import EventLog
 from vkgroup.reference.interpreter.values.lane_set import LaneSet, Subgroups
 from vkgroup.reference.interpreter.values.value import HARD, Causes, Value, combine, tainted
@@ -36,7 +36,9 @@ class Slice:
     `soft_control`: soft causes of the paths (the order of atomics), until the paths meet again.
     """
 
-    def __init__(self, program: ProgramForm, arrangement: Arranged, part: Part, events: EventLog) -> None:
+    def __init__(
+        self, program: ProgramForm, arrangement: Arranged, part: ArrangementPart, events: EventLog
+    ) -> None:
         self._helpers_take_part = program.helpers_take_part
         self.arrangement: Arranged = arrangement
         self.events = events

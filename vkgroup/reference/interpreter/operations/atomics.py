@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.reference.interpreter.operations.references import Reference, resolver
+from vkgroup.reference.interpreter.operations.references import BytesReference, resolver
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.segments import Op
@@ -83,7 +83,7 @@ def atomic(program: ProgramForm, op: Op, site: Site) -> Atomic:
 
 
 def _access(
-    reference: Reference, site: Site, dtype: np.dtype[Any], operands: tuple[Value, ...], order: int
+    reference: BytesReference, site: Site, dtype: np.dtype[Any], operands: tuple[Value, ...], order: int
 ) -> Value | None:
     """Execute an atomic through one reference; return the value before, None without a result."""
     frame, memory = reference.frame, reference.memory
@@ -130,7 +130,7 @@ def _bounds(site: Site, inside: Flags) -> Causes | None:
 
 
 def _mark(
-    reference: Reference,
+    reference: BytesReference,
     site: Site,
     offset: npt.NDArray[np.int64],
     itemsize: int,

@@ -20,7 +20,7 @@ from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.cells import Cell
 from vkgroup.reference.interpreter.values.lane_set import LaneSet
 from vkgroup.reference.interpreter.values.value import Value, combine, overall_cause, single, undefined
-from vkgroup.spirv import ArrayType, Member, StructType
+from vkgroup.spirv import ArrayType, StructMember, StructType
 
 Function = Callable[..., Value | None]
 """Executes an instruction; takes a `Frame` and the operands that are values."""
@@ -97,7 +97,7 @@ def _into_pointer(program: ProgramForm, op: Op, site: Site) -> Function:
     """Return the function of Modf or Frexp, which store their second result through a pointer."""
     assert site.type is not None
     kinds = (site.type, cell_path(op.chains[0]).type)
-    structure = StructType("", tuple(Member("", kind) for kind in kinds))
+    structure = StructType("", tuple(StructMember("", kind) for kind in kinds))
     name = site.name + "Struct"
     inner = Site(
         name, structure, site.operand_types[:1], site.constants[:1], (), (), site.position, site.causes

@@ -9,15 +9,15 @@ import numpy as np
 from vkgroup.reference.interpreter.operations.accessor import Flags
 from vkgroup.reference.interpreter.operations.memory import Offsets
 from vkgroup.reference.interpreter.operations.references import (
-    Reference,
+    BytesReference,
     descriptor_number,
     index_in,
     resolver,
 )
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
-from vkgroup.reference.interpreter.program.layout import Numbers, numbers
-from vkgroup.reference.interpreter.program.segments import CellPath, Chain, cell_path, memory_path
+from vkgroup.reference.interpreter.program.layout import MemoryLeaf, numbers
+from vkgroup.reference.interpreter.program.segments import CellPath, PointerChain, cell_path, memory_path
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.cells import Cell, ElementIndices
 from vkgroup.reference.interpreter.values.value import (
@@ -37,7 +37,7 @@ Load = Callable[[Frame], Value]
 Store = Callable[[Frame, Value], None]
 
 
-def loader(program: ProgramForm, chain: Chain, site: Site) -> Load:
+def loader(program: ProgramForm, chain: PointerChain, site: Site) -> Load:
     """Return the function that loads through a pointer."""
     if chain.root.kind == "cell":
         return _cell_loader(cell_path(chain), chain.root.number, site)
@@ -58,7 +58,7 @@ def loader(program: ProgramForm, chain: Chain, site: Site) -> Load:
     return load
 
 
-def storer(program: ProgramForm, chain: Chain, site: Site) -> Store:
+def storer(program: ProgramForm, chain: PointerChain, site: Site) -> Store:
     """Return the function that stores through a pointer."""
     if chain.root.kind == "cell":
         return _cell_storer(cell_path(chain), chain.root.number, site)
@@ -79,7 +79,7 @@ def storer(program: ProgramForm, chain: Chain, site: Site) -> Store:
 # --- numbers in memory --------------------------------------------------------------------------------
 
 
-def load_numbers(reference: Reference, parts: tuple[Numbers, ...], site: Site) -> Value:
+def load_numbers(reference: BytesReference, parts: tuple[MemoryLeaf, ...], site: Site) -> Value:
     """Load all leaves of a type through one reference."""
     leaves, causes = [], []
     for part in parts:
@@ -90,7 +90,7 @@ def load_numbers(reference: Reference, parts: tuple[Numbers, ...], site: Site) -
     return Value(tuple(leaves), tuple(causes))
 
 
-def store_numbers(reference: Reference, parts: tuple[Numbers, ...], value: Value, site: Site) -> None:
+def store_numbers(reference: BytesReference, parts: tuple[MemoryLeaf, ...], value: Value, site: Site) -> None:
     """Store all leaves of a type through one reference."""
     frame, control = reference.frame, reference.frame.control
     for part, data, cause in zip(parts, value.leaves, value.causes, strict=True):
@@ -99,7 +99,7 @@ def store_numbers(reference: Reference, parts: tuple[Numbers, ...], value: Value
         reference.memory.store(frame, site, offset, stored, combine(cause, reference.cause, control))
 
 
-def _offsets(reference: Reference, part: Numbers) -> Offsets:
+def _offsets(reference: BytesReference, part: MemoryLeaf) -> Offsets:
     """Return the offsets of the numbers of a leaf: (dims..., n) or (dims..., 1)."""
     if part.offsets.ndim == 0:
         start = int(part.offsets)
@@ -193,7 +193,7 @@ def _write_inside(
 # --- images and samplers ------------------------------------------------------------------------------
 
 
-def _resource_loader(program: ProgramForm, chain: Chain, site: Site) -> Load:
+def _resource_loader(program: ProgramForm, chain: PointerChain, site: Site) -> Load:
     identifier = chain.root.number
     path = memory_path(chain, program.variables.layouts[identifier])
     (leaf, *_) = leaves_of(path.target.type)

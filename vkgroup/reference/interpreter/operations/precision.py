@@ -16,7 +16,7 @@ import numpy.typing as npt
 from vkgroup.reference.interpreter.operations.lanewise.mixed_dot import MIXED_DOTS
 from vkgroup.reference.interpreter.operations.spans import (
     Float64,
-    Format,
+    FloatFormat,
     Span,
     anything_where,
     exactly,
@@ -30,11 +30,11 @@ from vkgroup.spirv import ScalarType
 Formula = Callable[..., Span]
 
 
-def format_of(scalar: ScalarType) -> Format:
+def format_of(scalar: ScalarType) -> FloatFormat:
     """Return Vulkan's requirements on a floating-point type; double has the requirements of single."""
     limits = np.finfo(scalar.dtype)  # type: ignore[type-var]
     digits = 11 if scalar.bits == 16 else 24
-    return Format(digits, float(limits.smallest_normal), float(limits.max), scalar.bits == 16)
+    return FloatFormat(digits, float(limits.smallest_normal), float(limits.max), scalar.bits == 16)
 
 
 def legal_range(
@@ -71,7 +71,7 @@ def legal_range(
         return anything_where(np.isnan(center), Span(*np.broadcast_arrays(*legal)))
 
 
-def _around(form: Format, center: Float64, outcomes: Span) -> Span:
+def _around(form: FloatFormat, center: Float64, outcomes: Span) -> Span:
     """Return the symmetric range around the rounded exact result that includes the farthest outcome."""
     infinite = np.isinf(center)
     distance = np.maximum(np.abs(center - outcomes.low), np.abs(center - outcomes.high))
@@ -81,26 +81,26 @@ def _around(form: Format, center: Float64, outcomes: Span) -> Span:
     return where(infinite, union(outcomes, exactly(center)), Span(low, high))
 
 
-def _fixed_point(form: Format, center: Span) -> Span:
+def _fixed_point(form: FloatFormat, center: Span) -> Span:
     """Unpack instructions of fixed point: a division of integers, whose result is `center`."""
     return where(center.low == 0, center, form.within_ulps(center, 2.5))
 
 
-def _ldexp(form: Format, x: Span, exponent: Span) -> Span:
+def _ldexp(form: FloatFormat, x: Span, exponent: Span) -> Span:
     """Ldexp: exact, except for subnormal numbers."""
     whole = exponent.low.astype(np.int64).clip(-9999, 9999).astype(np.int32)
     return form.rounded(Span(np.ldexp(x.low, whole), np.ldexp(x.high, whole)))
 
 
-def _vector_times_matrix(form: Format, vector: Span, matrix: Span) -> Span:
+def _vector_times_matrix(form: FloatFormat, vector: Span, matrix: Span) -> Span:
     return _dot(form, part(vector, (slice(None), None)), _transposed(matrix))
 
 
-def _matrix_times_vector(form: Format, matrix: Span, vector: Span) -> Span:
+def _matrix_times_vector(form: FloatFormat, matrix: Span, vector: Span) -> Span:
     return _dot(form, matrix, part(vector, (slice(None), None)))
 
 
-def _matrix_times_matrix(form: Format, left: Span, right: Span) -> Span:
+def _matrix_times_matrix(form: FloatFormat, left: Span, right: Span) -> Span:
     columns = part(_transposed(right), (slice(None), slice(None), None))
     return _dot(form, part(left, (slice(None), None)), columns)
 
@@ -109,36 +109,36 @@ def _transposed(matrix: Span) -> Span:
     return Span(matrix.low.swapaxes(0, 1), matrix.high.swapaxes(0, 1))
 
 
-def _dot(form: Format, x: Span, y: Span) -> Span:
+def _dot(form: FloatFormat, x: Span, y: Span) -> Span:
     if x.low.ndim < 2:
         return form.multiply(x, y)
     return form.sum([form.multiply(part(x, k), part(y, k)) for k in range(len(x.low))])
 
 
-def _reciprocal_root(form: Format, x: Span) -> Span:
+def _reciprocal_root(form: FloatFormat, x: Span) -> Span:
     ends = Span(1 / np.sqrt(x.high), 1 / np.sqrt(x.low))
     return anything_where(~(x.low > 0) | np.isinf(x.high), form.within_ulps(ends, 2.0))
 
 
-def _root(form: Format, x: Span) -> Span:
+def _root(form: FloatFormat, x: Span) -> Span:
     """Sqrt: 1 / inversesqrt(x); the root of zero is zero (GLSL.std.450, Sqrt)."""
     zero = (x.low == 0) & (x.high == 0)
     return where(zero, x, form.divide(exactly(1.0), _reciprocal_root(form, x)))
 
 
-def _length(form: Format, x: Span) -> Span:
+def _length(form: FloatFormat, x: Span) -> Span:
     return _root(form, _dot(form, x, x))
 
 
 def _exponential(function: Callable[[Float64], Float64]) -> Formula:
-    def formula(form: Format, x: Span) -> Span:
+    def formula(form: FloatFormat, x: Span) -> Span:
         return form.increasing(function, x, lambda a: (1 if form.half else 3) + 2 * np.abs(a))
 
     return formula
 
 
 def _logarithm(function: Callable[[Float64], Float64]) -> Formula:
-    def formula(form: Format, x: Span) -> Span:
+    def formula(form: FloatFormat, x: Span) -> Span:
         near = (x.low <= 2) & (x.high >= 0.5)
         outside = form.increasing(function, x, lambda a: np.full_like(a, 3.0))
         absolute = 2.0**-7 if form.half else 2.0**-21
@@ -159,7 +159,7 @@ _exp, _exp2, _log, _log2 = (
 def _wave(function: Callable[[Float64], Float64]) -> Formula:
     """Sin, Cos: an absolute error between -pi and pi, and no requirement for other angles."""
 
-    def formula(form: Format, x: Span) -> Span:
+    def formula(form: FloatFormat, x: Span) -> Span:
         absolute = 2.0**-7 if form.half else 2.0**-11
         ends = union(exactly(function(x.low)), exactly(function(x.high)))
         beyond = (x.low < -pi) | (x.high > pi)
@@ -175,7 +175,7 @@ def _quotient(over: Formula, under: Formula) -> Formula:
     return lambda form, x: form.divide(over(form, x), under(form, x))
 
 
-def _arc(form: Format, y: Span, x: Span) -> Span:
+def _arc(form: FloatFormat, y: Span, x: Span) -> Span:
     """Atan2: 4096 ULP (half: 5). The extremes are at the corners, except across the branch cut."""
     corners = union(*(exactly(np.arctan2(b, a)) for b in y for a in x))
     cut = (y.low <= 0) & (y.high >= 0) & (x.low < 0) & ((y.low < y.high) | (y.low == 0))
@@ -185,18 +185,18 @@ def _arc(form: Format, y: Span, x: Span) -> Span:
     return anything_where(undefined, wide)
 
 
-def _atan(form: Format, x: Span) -> Span:
+def _atan(form: FloatFormat, x: Span) -> Span:
     return form.increasing(np.arctan, x, lambda a: np.full_like(a, 5.0 if form.half else 4096.0))
 
 
-def _one_minus_square(form: Format, x: Span) -> Span:
+def _one_minus_square(form: FloatFormat, x: Span) -> Span:
     return form.subtract(exactly(1.0), form.multiply(x, x))
 
 
 def _hyperbolic(combine: str) -> Formula:
     """Sinh, Cosh: (exp(x) - exp(-x)) / 2 and (exp(x) + exp(-x)) / 2; halving is exact."""
 
-    def formula(form: Format, x: Span) -> Span:
+    def formula(form: FloatFormat, x: Span) -> Span:
         step = form.subtract if combine == "-" else form.add
         return form.multiply(step(_exp(form, x), _exp(form, negative(x))), exactly(0.5))
 
@@ -209,14 +209,14 @@ _sinh, _cosh = _hyperbolic("-"), _hyperbolic("+")
 def _area(one: float) -> Formula:
     """Asinh, Acosh: log(x + sqrt(x * x +- 1))."""
 
-    def formula(form: Format, x: Span) -> Span:
+    def formula(form: FloatFormat, x: Span) -> Span:
         root = _root(form, form.add(form.multiply(x, x), exactly(one)))
         return _log(form, form.add(x, root))
 
     return formula
 
 
-def _atanh(form: Format, x: Span) -> Span:
+def _atanh(form: FloatFormat, x: Span) -> Span:
     ratio = form.divide(form.add(exactly(1.0), x), form.subtract(exactly(1.0), x))
     return form.multiply(_log(form, ratio), exactly(0.5))
 
@@ -224,7 +224,7 @@ def _atanh(form: Format, x: Span) -> Span:
 def _remainder(integral: Callable[[Float64], Float64]) -> Formula:
     """OpFRem, OpFMod: x - y * trunc(x / y) and x - y * floor(x / y)."""
 
-    def formula(form: Format, x: Span, y: Span) -> Span:
+    def formula(form: FloatFormat, x: Span, y: Span) -> Span:
         quotient = form.divide(x, y)
         whole = Span(integral(quotient.low), integral(quotient.high))
         return form.subtract(x, form.multiply(y, whole))
@@ -232,7 +232,7 @@ def _remainder(integral: Callable[[Float64], Float64]) -> Formula:
     return formula
 
 
-def _mix(form: Format, x: Span, y: Span, a: Span) -> Span:
+def _mix(form: FloatFormat, x: Span, y: Span, a: Span) -> Span:
     """FMix: x * (1 - a) + y * a, and the formulas that follow from it by distribution."""
     rest = form.multiply(x, form.subtract(exactly(1.0), a))
     plain = form.add(rest, form.multiply(y, a))
@@ -241,25 +241,25 @@ def _mix(form: Format, x: Span, y: Span, a: Span) -> Span:
     return union(plain, stepped, spread)
 
 
-def _smoothstep(form: Format, edge0: Span, edge1: Span, x: Span) -> Span:
+def _smoothstep(form: FloatFormat, edge0: Span, edge1: Span, x: Span) -> Span:
     t = form.divide(form.subtract(x, edge0), form.subtract(edge1, edge0))
     t = Span(np.clip(t.low, 0.0, 1.0), np.clip(t.high, 0.0, 1.0))
     slope = form.subtract(exactly(3.0), form.multiply(exactly(2.0), t))
     return form.multiply(form.multiply(t, t), slope)
 
 
-def _cross(form: Format, x: Span, y: Span) -> Span:
+def _cross(form: FloatFormat, x: Span, y: Span) -> Span:
     following, last = [1, 2, 0], [2, 0, 1]
     first = form.multiply(part(x, following), part(y, last))
     return form.subtract(first, form.multiply(part(y, following), part(x, last)))
 
 
-def _reflect(form: Format, incident: Span, normal: Span) -> Span:
+def _reflect(form: FloatFormat, incident: Span, normal: Span) -> Span:
     twice = form.multiply(exactly(2.0), _dot(form, normal, incident))
     return form.subtract(incident, form.multiply(twice, normal))
 
 
-def _refract(form: Format, incident: Span, normal: Span, ratio: Span) -> Span:
+def _refract(form: FloatFormat, incident: Span, normal: Span, ratio: Span) -> Span:
     cosine = _dot(form, normal, incident)
     k = form.subtract(
         exactly(1.0), form.multiply(form.multiply(ratio, ratio), _one_minus_square(form, cosine))
@@ -272,7 +272,7 @@ def _refract(form: Format, incident: Span, normal: Span, ratio: Span) -> Span:
     return where(none, zero, where(always, bent, union(bent, zero)))
 
 
-def _rounded_up_or_down(form: Format, x: Span) -> Span:
+def _rounded_up_or_down(form: FloatFormat, x: Span) -> Span:
     """Round: halves are rounded up or down."""
     half = np.abs(x.low - np.trunc(x.low)) == 0.5
     return where(half, Span(np.floor(x.low), np.ceil(x.high)), Span(np.rint(x.low), np.rint(x.high)))
@@ -286,16 +286,16 @@ def _scaled(factor: float) -> Formula:
 GLSL = "GLSL.std.450 "
 
 PRECISION: dict[str, Formula] = {
-    "OpFAdd": Format.add,
-    "OpFSub": Format.subtract,
-    "OpFMul": Format.multiply,
-    "OpVectorTimesScalar": Format.multiply,
-    "OpMatrixTimesScalar": Format.multiply,
+    "OpFAdd": FloatFormat.add,
+    "OpFSub": FloatFormat.subtract,
+    "OpFMul": FloatFormat.multiply,
+    "OpVectorTimesScalar": FloatFormat.multiply,
+    "OpMatrixTimesScalar": FloatFormat.multiply,
     "OpOuterProduct": lambda form, x, y: form.multiply(part(x, None), part(y, (slice(None), None))),
-    "OpFDiv": Format.divide,
-    "OpConvertSToF": Format.rounded,
-    "OpConvertUToF": Format.rounded,
-    "OpFConvert": Format.rounded,
+    "OpFDiv": FloatFormat.divide,
+    "OpConvertSToF": FloatFormat.rounded,
+    "OpConvertUToF": FloatFormat.rounded,
+    "OpFConvert": FloatFormat.rounded,
     **{f"{GLSL}Unpack{form}": _fixed_point for form in ("Snorm4x8", "Unorm4x8", "Snorm2x16", "Unorm2x16")},
     GLSL + "Ldexp": _ldexp,
     GLSL + "Round": _rounded_up_or_down,

@@ -13,14 +13,14 @@ from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.layout import LaidOutType
-from vkgroup.reference.interpreter.program.segments import Chain, ChainIndex, MemoryPath, memory_path
+from vkgroup.reference.interpreter.program.segments import ChainIndex, MemoryPath, PointerChain, memory_path
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.lane_set import LaneSet
 from vkgroup.reference.interpreter.values.value import Causes, combine, marked, take
 from vkgroup.reference.semantics.lanes import same_in_all
 
 
-class Reference:
+class BytesReference:
     """Bytes of one memory that some invocations access.
 
     `frame`: the invocations.
@@ -38,16 +38,16 @@ class Reference:
         self.frame, self.lanes, self.memory, self.offset, self.cause = frame, lanes, memory, offset, cause
 
     @classmethod
-    def of_all(cls, frame: Frame, memory: Memory, offset: Offsets, cause: Causes | None) -> Reference:
+    def of_all(cls, frame: Frame, memory: Memory, offset: Offsets, cause: Causes | None) -> BytesReference:
         """Return a reference for all invocations of a frame."""
         return cls(frame, LaneSet.all(frame.count), memory, offset, cause)
 
-    def part(self, where: Flags) -> Reference:
+    def part(self, where: Flags) -> BytesReference:
         """Return the reference for the invocations whose flag, (n,), is true."""
         offset, cause = take(self.offset, where), None if self.cause is None else take(self.cause, where)
-        return Reference(self.frame.subset(where), self.lanes.where(where), self.memory, offset, cause)
+        return BytesReference(self.frame.subset(where), self.lanes.where(where), self.memory, offset, cause)
 
-    def with_effect(self) -> Reference:
+    def with_effect(self) -> BytesReference:
         """Return the reference without helper invocations, whose stores and atomics have no effect.
 
         Vulkan 1.4, "Helper Invocations". The result is empty if all invocations are helpers.
@@ -56,10 +56,10 @@ class Reference:
         return self if helpers is None else self.part(~helpers)
 
 
-Resolve = Callable[[Frame], list[Reference]]
+Resolve = Callable[[Frame], list[BytesReference]]
 
 
-def resolver(program: ProgramForm, chain: Chain, site: Site) -> tuple[Resolve, LaidOutType]:
+def resolver(program: ProgramForm, chain: PointerChain, site: Site) -> tuple[Resolve, LaidOutType]:
     """Return the function that resolves a pointer to references, and the type of the value."""
     root = chain.root
     if root.kind == "address":
@@ -84,7 +84,7 @@ def resolver(program: ProgramForm, chain: Chain, site: Site) -> tuple[Resolve, L
         number = number * length + index.number
     constant = _single_resolver(lambda frame: frame.machine.memories[identifier][number], path, site)
 
-    def resolve(frame: Frame) -> list[Reference]:
+    def resolve(frame: Frame) -> list[BytesReference]:
         is_inside = 0 <= number < len(frame.machine.memories[identifier])
         return constant(frame) if is_inside else by_index(frame)
 
@@ -147,12 +147,12 @@ def _single_resolver(find: Callable[[Frame], Memory], path: MemoryPath, site: Si
     `size` is the size of a shared variable, of which every workgroup has a copy.
     """
 
-    def resolve(frame: Frame) -> list[Reference]:
+    def resolve(frame: Frame) -> list[BytesReference]:
         memory, machine = find(frame), frame.machine
         offset, cause = _offset(frame, memory, path, site)
         if size and machine.workgroups > 1:
             offset = offset + machine.workgroup[frame.lanes.indices] * size
-        return [Reference.of_all(frame, memory, offset, cause)]
+        return [BytesReference.of_all(frame, memory, offset, cause)]
 
     return resolve
 
@@ -166,7 +166,7 @@ def _by_number(frame: Frame, numbers: npt.NDArray[np.int64]) -> Iterator[tuple[i
 def _descriptor_resolver(identifier: int, path: MemoryPath, site: Site) -> Resolve:
     """Return the resolver of a pointer into an array of buffers whose index may vary."""
 
-    def resolve(frame: Frame) -> list[Reference]:
+    def resolve(frame: Frame) -> list[BytesReference]:
         memories = frame.machine.memories[identifier]
         number, undefined = descriptor_number(frame, path.descriptors, site, len(memories))
         return [
@@ -185,7 +185,7 @@ def _partial_reference(
     site: Site,
     undefined: Causes | None,
     address: npt.NDArray[np.int64] | None = None,
-) -> Reference:
+) -> BytesReference:
     """Return the reference for the invocations, (n,) flags, that access one of several memories.
 
     `undefined` are the causes of that choice; `address`, (n,) or (1,), is the start of `path`, by default the
@@ -194,7 +194,7 @@ def _partial_reference(
     offset, cause = _offset(frame, memory, path, site, where)
     if address is not None:
         offset = offset + (address - memory.address)
-    whole = Reference.of_all(frame, memory, offset, combine(cause, undefined))
+    whole = BytesReference.of_all(frame, memory, offset, combine(cause, undefined))
     return whole if where.all() else whole.part(where)
 
 
@@ -241,11 +241,11 @@ def _not_uniform(frame: Frame, index: npt.NDArray[np.int64], site: Site) -> Caus
     return subgroups.collect(np.broadcast_to(causes, (*subgroups.active.shape, 1)).copy(), ())
 
 
-def _address_resolver(chain: Chain, path: MemoryPath, site: Site) -> Resolve:
+def _address_resolver(chain: PointerChain, path: MemoryPath, site: Site) -> Resolve:
     """Return the resolver of a physical address."""
     slot, element, stride = chain.root.number, chain.element, chain.element_stride
 
-    def resolve(frame: Frame) -> list[Reference]:
+    def resolve(frame: Frame) -> list[BytesReference]:
         base = frame.regs[slot]
         address, undefined = base.data.astype(np.int64), base.cause
         if element is not None:
@@ -271,13 +271,13 @@ _NOWHERE = Memory(np.zeros(0, np.uint8), "any buffer with an address")
 def _texel_resolver(slot: int) -> Resolve:
     """Return the resolver of a pointer made by OpImageTexelPointer."""
 
-    def resolve(frame: Frame) -> list[Reference]:
+    def resolve(frame: Frame) -> list[BytesReference]:
         pointer = frame.regs[slot]
         number, offset = pointer.leaves
         references = []
         for chosen, where in _by_number(frame, number):
             memory = frame.machine.resources[chosen]
-            whole = Reference.of_all(frame, memory, offset, pointer.causes[1])
+            whole = BytesReference.of_all(frame, memory, offset, pointer.causes[1])
             references.append(whole if where.all() else whole.part(where))
         return references
 

@@ -65,7 +65,7 @@ def anything_where(condition: npt.NDArray[np.bool_], a: Span) -> Span:
 
 
 @dataclass(frozen=True)
-class Format:
+class FloatFormat:
     """A floating-point type with Vulkan's requirements on it."""
 
     digits: int  # bits of the significand that results must have

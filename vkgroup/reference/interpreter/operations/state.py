@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from vkgroup.base.errors import InvalidDispatch
-from vkgroup.reference.events import Cause
+from vkgroup.reference.events import EventCause
 from vkgroup.reference.interpreter.operations.accessor import Accessor, Slice
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.operations.memory_order import Order
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.interface import Interpolate
-from vkgroup.reference.interpreter.values.arrangement import Arranged, Part
+from vkgroup.reference.interpreter.values.arrangement import Arranged, ArrangementPart
 from vkgroup.reference.interpreter.values.cells import Cell
 from vkgroup.reference.interpreter.values.event_log import EventLog
 from vkgroup.reference.interpreter.values.lane_set import LaneSet
@@ -136,7 +136,9 @@ class SliceState(Slice):
     `executed`: the number of segments executed, for clocks.
     """
 
-    def __init__(self, program: ProgramForm, arrangement: Arranged, part: Part, resources: Resources) -> None:
+    def __init__(
+        self, program: ProgramForm, arrangement: Arranged, part: ArrangementPart, resources: Resources
+    ) -> None:
         super().__init__(program, arrangement, part, resources.events)
         self.resources, self.memories = resources.numbered, resources.by_variable
         self.push, self.addressable, self.order = resources.push, resources.addressable, resources.order
@@ -151,7 +153,7 @@ class SliceState(Slice):
             memory = Memory(np.zeros(size * self.workgroups, np.uint8), name, kind="workgroup")
             memory.refine(program.variables.granule(identifier))
             detail = f"no invocation has written to this part of {name}, which is shared memory"
-            cause = Cause("uninitialised", detail, program.variables.shared_positions[identifier])
+            cause = EventCause("uninitialised", detail, program.variables.shared_positions[identifier])
             memory.causes = np.full(memory.granules, program.causes.number(cause), np.uint16)
             self.shared[identifier] = memory
         self.executed = 0

@@ -142,7 +142,7 @@ _IGNORED = frozenset({"OpLine", "OpNoLine", "OpNop", "OpLabel", "OpSelectionMerg
 
 
 @dataclass(slots=True)
-class Block:
+class BasicBlock:
     """A basic block."""
 
     label: int  # its id
@@ -156,19 +156,19 @@ class Block:
 
 
 @dataclass(slots=True)
-class Function:
+class ModuleFunction:
     """A function: parameters by id, blocks in structured order."""
 
     id: int
     parameters: list[int]
-    blocks: list[Block]
+    blocks: list[BasicBlock]
 
 
-def read_functions(module: Module) -> tuple[list[Instruction], dict[int, Function]]:
+def read_functions(module: Module) -> tuple[list[Instruction], dict[int, ModuleFunction]]:
     """Return the instructions before the first function, and the functions by id."""
     instructions = module.instructions
     first = next((i for i, entry in enumerate(instructions) if entry.name == "OpFunction"), len(instructions))
-    functions: dict[int, Function] = {}
+    functions: dict[int, ModuleFunction] = {}
     body: list[Instruction] = []
     for entry in instructions[first:]:
         if entry.name == "OpFunctionEnd":
@@ -181,10 +181,10 @@ def read_functions(module: Module) -> tuple[list[Instruction], dict[int, Functio
     return list(instructions[:first]), functions
 
 
-def _function(body: list[Instruction]) -> Function:
+def _function(body: list[Instruction]) -> ModuleFunction:
     start = body[0]
     parameters = [entry.result_id for entry in body if entry.name == "OpFunctionParameter"]
-    blocks: dict[int, Block] = {}
+    blocks: dict[int, BasicBlock] = {}
     current: list[Instruction] = []
     for entry in body[1:]:
         if entry.name == "OpLabel":
@@ -200,11 +200,11 @@ def _function(body: list[Instruction]) -> Function:
     if current:
         raise InvalidModule(f"the block %{current[0].result_id} has no terminator")
     first = next(iter(blocks), 0)
-    return Function(start.result_id, parameters, structured_order(blocks, first) if first else [])
+    return ModuleFunction(start.result_id, parameters, structured_order(blocks, first) if first else [])
 
 
-def _block(instructions: list[Instruction], terminator: Instruction) -> Block:
-    block = Block(instructions[0].result_id, terminator)
+def _block(instructions: list[Instruction], terminator: Instruction) -> BasicBlock:
+    block = BasicBlock(instructions[0].result_id, terminator)
     for entry in instructions[1:]:
         if entry.name == "OpPhi":
             block.phis.append(entry)
@@ -239,15 +239,15 @@ def switch_targets(words: tuple[int, ...], selector_words: int) -> dict[int, int
     return targets
 
 
-def structured_order(blocks: dict[int, Block], first: int) -> list[Block]:
+def structured_order(blocks: dict[int, BasicBlock], first: int) -> list[BasicBlock]:
     """Return blocks in order: a construct before its merge block, a loop's body before its continue target.
 
     This is a reverse post-order in which a header's merge block and continue target are visited first, so
     that they finish first and come last. Unreachable blocks are left out.
     """
-    done: list[Block] = []
+    done: list[BasicBlock] = []
     seen = {first}
-    stack: list[tuple[Block, list[int]]] = [(_get(blocks, first), _visits(blocks[first], blocks))]
+    stack: list[tuple[BasicBlock, list[int]]] = [(_get(blocks, first), _visits(blocks[first], blocks))]
     while stack:
         block, pending = stack[-1]
         while pending and pending[-1] in seen:
@@ -264,7 +264,7 @@ def structured_order(blocks: dict[int, Block], first: int) -> list[Block]:
     return done
 
 
-def _visits(block: Block, blocks: dict[int, Block]) -> list[int]:
+def _visits(block: BasicBlock, blocks: dict[int, BasicBlock]) -> list[int]:
     """Return the labels to visit from a block in reverse order: branches, continue target, merge block."""
     words = 1
     if block.terminator.name == "OpSwitch":
@@ -275,7 +275,7 @@ def _visits(block: Block, blocks: dict[int, Block]) -> list[int]:
     return list(reversed(order))
 
 
-def selector_words(switch: Instruction, blocks: dict[int, Block]) -> int:
+def selector_words(switch: Instruction, blocks: dict[int, BasicBlock]) -> int:
     """Return the number of words of a switch's literals: one if every label is then a block, else two."""
     words = switch.operands[2:]
     if len(words) % 2 == 0 and all(label in blocks for label in words[1::2]):
@@ -283,7 +283,7 @@ def selector_words(switch: Instruction, blocks: dict[int, Block]) -> int:
     return 2
 
 
-def _get(blocks: dict[int, Block], label: int) -> Block:
+def _get(blocks: dict[int, BasicBlock], label: int) -> BasicBlock:
     if label not in blocks:
         raise InvalidModule(f"a branch targets %{label}, which is not a block of the function")
     return blocks[label]

@@ -8,14 +8,14 @@ at the lowest segment always run next.
 from __future__ import annotations
 
 from vkgroup.base.errors import InvalidModule, Unsupported
-from vkgroup.reference.interpreter.program.flow import Block, Function, switch_targets
+from vkgroup.reference.interpreter.program.flow import BasicBlock, ModuleFunction, switch_targets
 from vkgroup.reference.interpreter.program.module_facts import ModuleFacts
 from vkgroup.reference.interpreter.program.segments import (
-    Chain,
     ChainIndex,
     Edge,
     Label,
     Op,
+    PointerChain,
     Root,
     Segment,
     Terminator,
@@ -37,9 +37,9 @@ _SUBGROUP_SCOPE = 3
 class _Scope:
     """Slot, pointer or label of each id in one inlined function."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: ModuleFunction) -> None:
         self.slots: dict[int, int] = {}
-        self.pointers: dict[int, Chain] = {}
+        self.pointers: dict[int, PointerChain] = {}
         self.labels = {block.label: Label() for block in function.blocks}
         self.phis = {block.label: block.phis for block in function.blocks}
 
@@ -58,7 +58,7 @@ class Inliner:
         self._emit(function, _Scope(function), None, -1)
         return self._segments
 
-    def _function(self, identifier: int) -> Function:
+    def _function(self, identifier: int) -> ModuleFunction:
         function = self._facts.functions.get(identifier)
         if function is None or not function.blocks:
             raise InvalidModule(f"%{identifier} is called but has no body")
@@ -77,7 +77,7 @@ class Inliner:
 
     # --- functions ------------------------------------------------------------------------------------
 
-    def _emit(self, function: Function, scope: _Scope, back: Label | None, result: int) -> None:
+    def _emit(self, function: ModuleFunction, scope: _Scope, back: Label | None, result: int) -> None:
         """Add a function's segments; returns branch to `back` and write their value to slot `result`."""
         if function.id in self._calls:
             raise InvalidModule("a function calls itself, which SPIR-V forbids")
@@ -112,7 +112,7 @@ class Inliner:
             return False
         return kind.storage_class != "PhysicalStorageBuffer" or entry.name in _CHAINS | _ELEMENT_CHAINS
 
-    def _emit_body(self, block: Block, segment: Segment, scope: _Scope) -> Segment:
+    def _emit_body(self, block: BasicBlock, segment: Segment, scope: _Scope) -> Segment:
         """Add a block's instructions; return the segment that its terminator ends."""
         for entry in block.body:
             if self._facts.is_non_semantic(entry):
@@ -162,7 +162,7 @@ class Inliner:
     def _slot(self, identifier: int, scope: _Scope) -> int:
         return self._slots.of(identifier, scope.slots)
 
-    def _pointer(self, identifier: int, scope: _Scope) -> Chain:
+    def _pointer(self, identifier: int, scope: _Scope) -> PointerChain:
         chain = scope.pointers.get(identifier) or self._variables.pointers.get(identifier)
         if chain is not None:
             return chain
@@ -170,7 +170,7 @@ class Inliner:
         if isinstance(kind, PointerType) and kind.pointee is not None:
             if kind.storage_class == "PhysicalStorageBuffer":
                 root = Root("address", self._slot(identifier, scope), kind.pointee, kind.storage_class)
-                return Chain(root)
+                return PointerChain(root)
             raise Unsupported(
                 f"The reference device does not support variables of storage class {kind.storage_class}.",
                 [kind.storage_class],
@@ -186,13 +186,13 @@ class Inliner:
         non_uniform = non_uniform or "NonUniform" in decorations
         return ChainIndex(self._slot(identifier, scope), is_slot=True, non_uniform=non_uniform)
 
-    def _chain(self, entry: Instruction, scope: _Scope) -> Chain:
+    def _chain(self, entry: Instruction, scope: _Scope) -> PointerChain:
         base = self._pointer(entry.operands[0], scope)
         indices = entry.operands[1:]
         if entry.name in _CHAINS:
             non_uniform = "NonUniform" in self._facts.declared.decorations.get(entry.result_id, {})
             added = (self._index(index, scope, non_uniform=non_uniform) for index in indices)
-            return Chain(
+            return PointerChain(
                 base.root,
                 (*base.indices, *added),
                 base.element,
@@ -202,7 +202,7 @@ class Inliner:
             raise Unsupported(f"{entry.name} is supported for physical addresses only.", ["variablePointers"])
         rest = tuple(self._index(index, scope) for index in indices[1:])
         stride = self._facts.element_stride(entry.operands[0])
-        return Chain(base.root, rest, self._index(indices[0], scope), stride)
+        return PointerChain(base.root, rest, self._index(indices[0], scope), stride)
 
     def _variable(self, entry: Instruction, scope: _Scope) -> Op:
         kind = self._facts.types.get(entry.result_id)
@@ -210,7 +210,7 @@ class Inliner:
         if kind.pointee is None:
             raise InvalidModule(f"%{entry.result_id} points to an undeclared type")
         cell = self._variables.new_cell(kind.pointee)
-        chain = Chain(Root("cell", cell, kind.pointee, kind.storage_class))
+        chain = PointerChain(Root("cell", cell, kind.pointee, kind.storage_class))
         scope.pointers[entry.result_id] = chain
         initial = tuple(self._slot(operand, scope) for operand in entry.operands[1:])
         return Op(entry, -1, initial, (chain,), cell)
@@ -233,13 +233,13 @@ class Inliner:
             assert isinstance(kind, PointerType)
             assert kind.pointee is not None
             root = Root("texel", self._slots.new(), kind.pointee, kind.storage_class)
-            scope.pointers[entry.result_id] = Chain(root)
+            scope.pointers[entry.result_id] = PointerChain(root)
             result = root.number
         return Op(entry, result, tuple(arguments), tuple(chains))
 
     # --- terminators ----------------------------------------------------------------------------------
 
-    def _edge(self, block: Block, label: int, scope: _Scope) -> Edge:
+    def _edge(self, block: BasicBlock, label: int, scope: _Scope) -> Edge:
         if label not in scope.labels:
             raise InvalidModule(f"a branch targets %{label}, which is not a block of the function")
         copies = []
@@ -254,7 +254,7 @@ class Inliner:
             copies.append((scope.slots[phi.result_id], self._slot(pairs[block.label], scope)))
         return Edge(scope.labels[label], tuple(copies))
 
-    def _terminator(self, block: Block, scope: _Scope, back: Label | None, result: int) -> Terminator:
+    def _terminator(self, block: BasicBlock, scope: _Scope, back: Label | None, result: int) -> Terminator:
         entry = block.terminator
         words = entry.operands
         if entry.name == "OpBranch":
@@ -277,7 +277,7 @@ class Inliner:
             return Terminator("discard", entry)
         raise Unsupported(f"The reference device does not support {entry.name}.", [entry.name])
 
-    def _switch(self, block: Block, scope: _Scope) -> Terminator:
+    def _switch(self, block: BasicBlock, scope: _Scope) -> Terminator:
         entry = block.terminator
         kind = self._facts.types.get(entry.operands[0])
         bits = kind.bits if isinstance(kind, ScalarType) else 32

@@ -12,9 +12,9 @@ from vkgroup.reference.interpreter.values.value import ADDRESS, held
 from vkgroup.spirv import (
     ArrayType,
     MatrixType,
-    Member,
     PointerType,
     ScalarType,
+    StructMember,
     StructType,
     Type,
     VectorType,
@@ -35,7 +35,7 @@ class LaidOutType:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class MemoryLeaf:
     """One leaf of a type in memory."""
 
     scalar: ScalarType  # type of the numbers; `is_bool` where they stand for booleans
@@ -66,14 +66,14 @@ def element_of(laid_out: LaidOutType) -> tuple[int, int | None, LaidOutType]:
 
 
 @lru_cache(maxsize=4096)
-def numbers(laid_out: LaidOutType) -> tuple[Numbers, ...]:
+def numbers(laid_out: LaidOutType) -> tuple[MemoryLeaf, ...]:
     """Return the offsets of all numbers of a type, leaf by leaf as in `leaves_of`."""
     kind = laid_out.type
     if isinstance(kind, ScalarType):
         is_bool = kind.kind == "bool"
-        return (Numbers(BOOLEAN if is_bool else held(kind), np.zeros((), np.int64), is_bool),)
+        return (MemoryLeaf(BOOLEAN if is_bool else held(kind), np.zeros((), np.int64), is_bool),)
     if isinstance(kind, PointerType):
-        return (Numbers(ADDRESS, np.zeros((), np.int64)),)
+        return (MemoryLeaf(ADDRESS, np.zeros((), np.int64)),)
     if isinstance(kind, StructType):
         leaves = []
         for index in range(len(kind.members)):
@@ -130,7 +130,7 @@ def lay_out(kind: Type) -> tuple[LaidOutType, int, int]:
     for entry in kind.members:
         inner, size, alignment = lay_out(entry.type)
         start = -(-end // alignment) * alignment
-        members.append(Member(entry.name, inner.type, start, inner.matrix_stride or None))
+        members.append(StructMember(entry.name, inner.type, start, inner.matrix_stride or None))
         end, largest = start + size, max(largest, alignment)
     end = -(-end // largest) * largest
     return LaidOutType(StructType(kind.name, tuple(members))), end, largest

@@ -43,7 +43,7 @@ class ChainIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class PointerChain:
     """A pointer: a root and the indices from it."""
 
     root: Root  # the start
@@ -73,7 +73,7 @@ class CellPath:
     type: Type  # pointee type
 
 
-def cell_path(chain: Chain) -> CellPath:
+def cell_path(chain: PointerChain) -> CellPath:
     """Resolve an access chain into a cell."""
     kind: Type = chain.root.type
     leaves = slice(0, len(leaves_of(kind)))
@@ -123,7 +123,7 @@ _SMALL_INDEX = 1 << 31
 """Any stride times an index below this limit fits into 64 bits."""
 
 
-def memory_path(chain: Chain, root_type: LaidOutType) -> MemoryPath:
+def memory_path(chain: PointerChain, root_type: LaidOutType) -> MemoryPath:
     """Resolve an access chain into memory; `root_type` is the root's type with its layout."""
     descriptors: list[tuple[ChainIndex, int]] = []
     scaled: list[tuple[ChainIndex, int, int | None]] = []
@@ -162,7 +162,7 @@ class Op:
     instruction: Instruction  # as in the module
     result: int  # slot of its result; -1 without one
     arguments: tuple[int | None, ...]  # slot of each value operand; None for an operand that is a pointer
-    chains: tuple[Chain, ...] = ()  # pointer of each pointer operand, in order
+    chains: tuple[PointerChain, ...] = ()  # pointer of each pointer operand, in order
     cell: int = -1  # number of the variable that an OpVariable makes; -1 for other instructions
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 from vkgroup.base.wheels import prefixes
-from vkgroup.reference.events import Cause
+from vkgroup.reference.events import EventCause
 from vkgroup.reference.interpreter.values.value import CauseTable, Value
 from vkgroup.spirv import Instruction, Type, grammar
 
@@ -28,12 +28,12 @@ class Site:
     causes: CauseTable = field(repr=False, default_factory=CauseTable)  # the table of causes
 
     def cause(self, kind: str, detail: str) -> int:
-        """Return a number for values that this instruction leaves undefined; `kind` is as in `Cause`."""
-        return self.causes.number(Cause(kind, detail, self.position))
+        """Return a number for values that this instruction leaves undefined; `kind` is as in `EventCause`."""
+        return self.causes.number(EventCause(kind, detail, self.position))
 
     def order_cause(self, detail: str) -> int:
         """Return a number for values that depend on the order in which invocations run."""
-        return self.causes.number(Cause("order", detail, self.position), hard=False)
+        return self.causes.number(EventCause("order", detail, self.position), hard=False)
 
 
 _SCOPES = ("IdScope", "IdMemorySemantics")

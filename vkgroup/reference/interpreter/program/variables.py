@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from vkgroup.base.errors import InvalidModule, Unsupported
-from vkgroup.reference.events import Cause
+from vkgroup.reference.events import EventCause
 from vkgroup.reference.interpreter.program.interface import Port, ports_of
 from vkgroup.reference.interpreter.program.layout import LaidOutType, lay_out, smallest
 from vkgroup.reference.interpreter.program.module_facts import ModuleFacts
-from vkgroup.reference.interpreter.program.segments import Chain, Root
+from vkgroup.reference.interpreter.program.segments import PointerChain, Root
 from vkgroup.reference.interpreter.values.value import CauseTable, Leaf, leaves_of
 from vkgroup.spirv import CooperativeMatrixType, EntryPoint, Instruction, PointerType, StructType, Type
 
@@ -79,7 +79,7 @@ class Variables:
 
     def __init__(self, facts: ModuleFacts, entry: EntryPoint, slots: Slots, causes: CauseTable) -> None:
         self._facts, self._entry, self._slots, self._causes = facts, entry, slots, causes
-        self.pointers: dict[int, Chain] = {}
+        self.pointers: dict[int, PointerChain] = {}
         self.cells: list[tuple[Leaf, ...]] = []
         self.cell_types: dict[int, Type] = {}
         self.built_ins: dict[str, int] = {}
@@ -140,7 +140,7 @@ class Variables:
             self._declare_shared(entry, kind)
         elif root in ("buffer", "resource"):
             self._declare_binding(identifier, is_buffer=root == "buffer")
-        self.pointers[identifier] = Chain(Root(root, number, kind, storage_class))
+        self.pointers[identifier] = PointerChain(Root(root, number, kind, storage_class))
 
     def _declare_binding(self, identifier: int, *, is_buffer: bool) -> None:
         declared = self._facts.declared
@@ -159,7 +159,7 @@ class Variables:
             return number
         self.private_cells.append(number)
         name = self._facts.declared.names.get(entry.result_id, "a variable")
-        cause = Cause("uninitialised", f"{name} has no value yet", entry.position)
+        cause = EventCause("uninitialised", f"{name} has no value yet", entry.position)
         self.private_causes[number] = self._causes.number(cause)
         if len(entry.operands) > 1:
             self.initializers[number] = self._slots.of_constant(entry.operands[1])

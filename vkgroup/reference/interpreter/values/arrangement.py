@@ -51,7 +51,7 @@ def shuffled(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ArrangementPart:
     """Invocations that advance together, in the order of workgroup, subgroup and lane."""
 
     first: int  # number of the first of them among all
@@ -120,7 +120,7 @@ class Arrangement:
         """The number of invocations."""
         return self.workgroups * self.per_workgroup
 
-    def parts(self, most: int) -> Iterator[Part]:
+    def parts(self, most: int) -> Iterator[ArrangementPart]:
         """Yield the dispatch in parts of whole workgroups, of at most `most` invocations or one workgroup."""
         step = max(1, most // self.per_workgroup)
         for first in range(0, self.workgroups, step):
@@ -133,7 +133,7 @@ class Arrangement:
             workgroup = np.repeat(np.arange(count), self.per_workgroup)
             row = workgroup * self.subgroups + lanes // self.subgroup_size
             lane = lanes % self.subgroup_size
-            yield Part(first * self.per_workgroup, first, count, index, workgroup, row, lane)
+            yield ArrangementPart(first * self.per_workgroup, first, count, index, workgroup, row, lane)
 
     def invocation(self, number: int) -> Invocation:
         """Return the invocation with a number in the dispatch; numbers follow the order of execution."""
@@ -164,7 +164,7 @@ def _three(number: int, extent: Groups) -> Groups:
     return number % extent[0], number // extent[0] % extent[1], number // (extent[0] * extent[1])
 
 
-class Placement:
+class StagePlacement:
     """Subgroups and lanes of the invocations of a stage of a draw.
 
     `subgroup_size`: lanes of a subgroup.
@@ -191,7 +191,7 @@ class Placement:
         self.local_size: Groups = (self.invocations, 1, 1)
         self.subgroup_numbers = row + first_subgroup
         workgroup = np.zeros(self.invocations, np.int64)
-        self.part = Part(first, 0, 1, np.arange(self.invocations), workgroup, row, lane)
+        self.part = ArrangementPart(first, 0, 1, np.arange(self.invocations), workgroup, row, lane)
 
 
-Arranged = Arrangement | Placement
+Arranged = Arrangement | StagePlacement

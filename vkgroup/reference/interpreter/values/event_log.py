@@ -120,7 +120,7 @@ class EventLog:
 
 
 @dataclass(frozen=True, slots=True)
-class Executed:
+class ExecutedInstruction:
     """One instruction that an invocation executed."""
 
     position: int  # of the instruction in the module
@@ -129,12 +129,12 @@ class Executed:
 
 
 @dataclass
-class Trace:
+class InstructionTrace:
     """Records the instructions of chosen invocations."""
 
     watched: dict[int, tuple[Groups, Groups]]  # workgroup and local id of each, by its number in the dispatch
     #: The instructions that each has executed.
-    executed: dict[tuple[Groups, Groups], list[Executed]] = field(default_factory=dict)
+    executed: dict[tuple[Groups, Groups], list[ExecutedInstruction]] = field(default_factory=dict)
 
     def watched_among(self, numbers: npt.NDArray[np.int64]) -> dict[tuple[Groups, Groups], int]:
         """Return the watched invocations in an ascending list of invocations, with their indices in it."""
@@ -150,4 +150,4 @@ class Trace:
         for leaf in value.leaves if value is not None else ():
             numbers += np.asarray(leaf[..., 0 if leaf.shape[-1] == 1 else lane]).reshape(-1).tolist()
         result = None if value is None else tuple(numbers)
-        self.executed.setdefault(name, []).append(Executed(position, result))
+        self.executed.setdefault(name, []).append(ExecutedInstruction(position, result))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.reference.events import Cause
+from vkgroup.reference.events import EventCause
 from vkgroup.spirv import (
     ArrayType,
     CooperativeMatrixType,
@@ -250,14 +250,16 @@ class CauseTable:
     """
 
     def __init__(self) -> None:
-        self._records: dict[int, Cause] = {
-            BEFORE_SOFT: Cause("order", "an earlier dispatch made it depend on the order of atomics", -1),
-            BEFORE_HARD: Cause("before", "it was undefined before this dispatch", -1),
+        self._records: dict[int, EventCause] = {
+            BEFORE_SOFT: EventCause(
+                "order", "an earlier dispatch made it depend on the order of atomics", -1
+            ),
+            BEFORE_HARD: EventCause("before", "it was undefined before this dispatch", -1),
         }
-        self._numbers: dict[Cause, int] = {}
+        self._numbers: dict[EventCause, int] = {}
         self._next = {False: BEFORE_SOFT + 1, True: BEFORE_HARD + 1}
 
-    def number(self, cause: Cause, *, hard: bool = True) -> int:
+    def number(self, cause: EventCause, *, hard: bool = True) -> int:
         """Return the number of a cause; when no number is left, further causes share the last one."""
         if cause not in self._numbers:
             number = self._next[hard]
@@ -267,5 +269,5 @@ class CauseTable:
             self._records.setdefault(number, cause)
         return self._numbers[cause]
 
-    def __getitem__(self, number: int) -> Cause:
+    def __getitem__(self, number: int) -> EventCause:
         return self._records[number]

@@ -17,7 +17,7 @@ from vkgroup.spec.categories import Category
 from vkgroup.spec.operations import OperandKind, Operation
 
 
-class Use(NamedTuple):
+class OperationUse(NamedTuple):
     """One use of an operation: the arguments of its reference function."""
 
     row: Operation
@@ -26,30 +26,30 @@ class Use(NamedTuple):
     others: tuple[Any, ...]
 
 
-class Rule(NamedTuple):
+class OperandRule(NamedTuple):
     """A requirement of an operation on its operands, or a limit of its definition."""
 
     kind: str  # as in `vkgroup.reference.events.Cause`; "order" where several results are legal
     sentence: str  # the event, with {name}, {size} and {cluster}
     #: Returns where the rule is broken, as an array that broadcasts to (subgroups, size, components).
-    broken: Callable[[Use], Flags]
+    broken: Callable[[OperationUse], Flags]
 
 
-def _everywhere(use: Use) -> Flags:
+def _everywhere(use: OperationUse) -> Flags:
     return np.ones((1, 1, 1), dtype=np.bool_)
 
 
-def _disagrees(use: Use) -> Flags:
+def _disagrees(use: OperationUse) -> Flags:
     index = [operand.uniform for operand in use.row.operands].index(True)
     operand = (use.value, *use.others)[index]
     return ~same_in_all(operand, use.active)[:, None, None]
 
 
-def _no_cluster(use: Use) -> Flags:
+def _no_cluster(use: OperationUse) -> Flags:
     return np.full((1, 1, 1), not divides(use.others[-1], use.active.shape[1]))
 
 
-def _no_such_lane(use: Use) -> Flags:
+def _no_such_lane(use: OperationUse) -> Flags:
     """Return where the result is undefined even if all lanes are active and have the first lane's operand."""
     rows, first = np.arange(len(use.active)), first_active(use.active)
     others = tuple(
@@ -60,48 +60,54 @@ def _no_such_lane(use: Use) -> Flags:
     return ~reference_of(use.row.name)(nothing, np.ones_like(use.active), *others).defined
 
 
-def _no_partition(use: Use) -> Flags:
+def _no_partition(use: OperationUse) -> Flags:
     return ~subset_of(use.others[0], use.active)[1][:, None, None]
 
 
-def _zeros_differ(use: Use) -> Flags:
+def _zeros_differ(use: OperationUse) -> Flags:
     """Return where the result would be defined if all zeros had the same sign."""
     value = np.where(use.value == 0, use.value.dtype.type(0), use.value)
     return reference_of(use.row.name)(value, use.active, *use.others).defined
 
 
 _DISAGREES = {
-    kind: Rule("not_uniform", f"{{name}} takes {words} that differs between active lanes", _disagrees)
+    kind: OperandRule("not_uniform", f"{{name}} takes {words} that differs between active lanes", _disagrees)
     for kind, words in (
         (OperandKind.ID, "an id"),
         (OperandKind.DELTA, "a delta"),
         (OperandKind.BALLOT, "a ballot"),
     )
 }
-_CLUSTER = Rule("cluster", "{name} has clusters of {cluster} in a subgroup of {size}", _no_cluster)
-_BEYOND = Rule(
+_CLUSTER = OperandRule("cluster", "{name} has clusters of {cluster} in a subgroup of {size}", _no_cluster)
+_BEYOND = OperandRule(
     "lane_out_of_range", "{name} reads a lane that a subgroup of {size} does not have", _no_such_lane
 )
-_QUAD = Rule("quad", "{name} reads a lane that a quad of a subgroup of {size} does not have", _no_such_lane)
-_INACTIVE = Rule("inactive_lane", "{name} reads an inactive lane", _everywhere)
-_PARTITION = Rule(
+_QUAD = OperandRule(
+    "quad", "{name} reads a lane that a quad of a subgroup of {size} does not have", _no_such_lane
+)
+_INACTIVE = OperandRule("inactive_lane", "{name} reads an inactive lane", _everywhere)
+_PARTITION = OperandRule(
     "partition", "{name} takes ballots that are no partition of the active lanes", _no_partition
 )
-_SIGN = Rule("order", "{name} may choose either of +0.0 and -0.0", _zeros_differ)
-_NAN = Rule("nan", "{name} has only NaN to choose from", _everywhere)
+_SIGN = OperandRule("order", "{name} may choose either of +0.0 and -0.0", _zeros_differ)
+_NAN = OperandRule("nan", "{name} has only NaN to choose from", _everywhere)
 
 _OTHERS = {
-    "subgroupAllEqual": Rule("nan", "{name} compares a NaN in the only active lane", _everywhere),
-    "subgroupPartitionNV": Rule("nan", "{name} compares NaN with NaN", _everywhere),
-    "subgroupBallotFindLSB": Rule("empty_ballot", "{name} finds no bit set in the ballot", _everywhere),
-    "subgroupBallotFindMSB": Rule("empty_ballot", "{name} finds no bit set in the ballot", _everywhere),
-    "subgroupBallotBitExtract": Rule(
+    "subgroupAllEqual": OperandRule("nan", "{name} compares a NaN in the only active lane", _everywhere),
+    "subgroupPartitionNV": OperandRule("nan", "{name} compares NaN with NaN", _everywhere),
+    "subgroupBallotFindLSB": OperandRule(
+        "empty_ballot", "{name} finds no bit set in the ballot", _everywhere
+    ),
+    "subgroupBallotFindMSB": OperandRule(
+        "empty_ballot", "{name} finds no bit set in the ballot", _everywhere
+    ),
+    "subgroupBallotBitExtract": OperandRule(
         "lane_out_of_range", "{name} takes a bit that a subgroup of {size} does not have", _everywhere
     ),
 }
 
 
-def rules_of(row: Operation) -> tuple[Rule, ...]:
+def rules_of(row: Operation) -> tuple[OperandRule, ...]:
     """Return the rules of an operation; if several are broken, the first one explains the result."""
     rules = []
     if row.uniform_operand is not None:
@@ -119,7 +125,7 @@ def rules_of(row: Operation) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def explain(site: Site, name: str, use: Use, missing: Flags) -> Causes:
+def explain(site: Site, name: str, use: OperationUse, missing: Flags) -> Causes:
     """Return the number of the cause of each `missing` result, (subgroups, size, components); 0 elsewhere.
 
     `missing` marks active lanes that the operation leaves undefined. Sentences call the operation `name`.

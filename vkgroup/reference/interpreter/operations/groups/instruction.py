@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.reference.interpreter.operations.groups.explain import Use, explain
+from vkgroup.reference.interpreter.operations.groups.explain import OperationUse, explain
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.lane_set import Subgroups
 from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, leaves_of, single
@@ -206,7 +206,7 @@ class GroupInstruction:
         if np.count_nonzero(defined) == subgroups.count * defined.shape[2]:
             return None
         value: Values = arguments[0]
-        use = Use(self._row, value, subgroups.active, tuple(arguments[1:]))
+        use = OperationUse(self._row, value, subgroups.active, tuple(arguments[1:]))
         missing: Flags = subgroups.active[:, :, None] & ~defined
         return self._collected(subgroups, explain(self._site, self._name, use, missing))
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.formats import Format
+from vkgroup.base.formats import TexelFormat
 from vkgroup.base.sampler import Sampler
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory, load_texels
 from vkgroup.reference.interpreter.operations.state import Frame
@@ -317,7 +317,7 @@ def _split(position: Data) -> tuple[Integers, Data]:
         return first, shifted.astype(np.float64) - np.floor(shifted.astype(np.float64))
 
 
-def _border(format: Format, color: str, dtype: np.dtype[Any]) -> tuple[Data, bool]:
+def _border(format: TexelFormat, color: str, dtype: np.dtype[Any]) -> tuple[Data, bool]:
     """Return red, green, blue and alpha of a border color, and whether the format cannot hold it."""
     kind, _, name = color.partition("_")
     rgb, alpha = {"transparent_black": (0, 0), "opaque_black": (0, 1), "opaque_white": (1, 1)}[name]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.formats import Format
+from vkgroup.base.formats import TexelFormat
 from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.site import Site
@@ -32,7 +32,7 @@ Flags = npt.NDArray[np.bool_]
 _LEAST_EXPONENT, _HALF_MANTISSA = -14, 10
 
 
-def decode(format: Format, elements: Data) -> Data:
+def decode(format: TexelFormat, elements: Data) -> Data:
     """Return red, green, blue and alpha of texels.
 
     `elements`: (components, n) of the format's dtype.
@@ -52,7 +52,7 @@ def decode(format: Format, elements: Data) -> Data:
     return np.stack(values)
 
 
-def encode(format: Format, values: Data) -> tuple[Data, Flags | None]:
+def encode(format: TexelFormat, values: Data) -> tuple[Data, Flags | None]:
     """Return the elements that hold values, and which of them are undefined.
 
     `values`: at least as many rows as the format has channels, (4, n), of any number type.
@@ -78,11 +78,11 @@ def encode(format: Format, values: Data) -> tuple[Data, Flags | None]:
     return elements, np.stack([nowhere if flags is None else flags for _, flags in pairs])
 
 
-def _bits(format: Format) -> tuple[int, ...]:
+def _bits(format: TexelFormat) -> tuple[int, ...]:
     return format.packed or (format.dtype.itemsize * 8,) * format.components
 
 
-def _unpack(format: Format, words: Data) -> list[Data]:
+def _unpack(format: TexelFormat, words: Data) -> list[Data]:
     channels, shift = [], 0
     for bits in format.packed:
         channels.append((words >> np.uint32(shift)) & np.uint32((1 << bits) - 1))
@@ -90,7 +90,7 @@ def _unpack(format: Format, words: Data) -> list[Data]:
     return channels
 
 
-def _to_number(format: Format, channel: Data, bits: int) -> Data:
+def _to_number(format: TexelFormat, channel: Data, bits: int) -> Data:
     numeric = format.numeric
     if numeric == "unorm":
         return channel.astype(np.float32) / np.float32((1 << bits) - 1)
@@ -108,7 +108,7 @@ def _to_number(format: Format, channel: Data, bits: int) -> Data:
     return channel.astype(np.uint32 if numeric == "uint" else np.int32)
 
 
-def _from_number(format: Format, values: Data, bits: int) -> tuple[Data, Flags | None]:
+def _from_number(format: TexelFormat, values: Data, bits: int) -> tuple[Data, Flags | None]:
     numeric = format.numeric
     if numeric in ("unorm", "snorm"):
         return _to_fixed(values, bits, numeric == "snorm", None if format.packed else format.dtype)
@@ -183,7 +183,7 @@ class ImageMemory(Memory):
         self,
         data: npt.NDArray[np.uint8],
         name: str,
-        format: Format,
+        format: TexelFormat,
         *,
         dimension: str = "2D",
         extent: tuple[int, int, int],
@@ -251,7 +251,7 @@ class ImageMemory(Memory):
 def image_of(
     arrays: Sequence[npt.NDArray[Any]],
     name: str,
-    format: Format,
+    format: TexelFormat,
     *,
     dimension: str = "2D",
     arrayed: bool = False,

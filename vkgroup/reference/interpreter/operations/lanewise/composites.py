@@ -36,7 +36,7 @@ from vkgroup.spirv import ArrayType, CooperativeMatrixType, MatrixType, StructTy
 _UNDEFINED_COMPONENT = 0xFFFFFFFF
 
 
-class Part(NamedTuple):
+class CompositePart(NamedTuple):
     """The position of a part of a composite."""
 
     leaves: slice  # the leaves that hold it
@@ -44,7 +44,7 @@ class Part(NamedTuple):
     type: Type  # of the part
 
 
-def locate(kind: Type, indices: Sequence[int]) -> Part:
+def locate(kind: Type, indices: Sequence[int]) -> CompositePart:
     """Return the part of a composite at literal indices."""
     start, index = 0, []
     for number in indices:
@@ -61,7 +61,7 @@ def locate(kind: Type, indices: Sequence[int]) -> Part:
             kind = kind.component
         else:
             raise TypeError(f"{kind} is not a composite")
-    return Part(slice(start, start + len(leaves_of(kind))), tuple(index), kind)
+    return CompositePart(slice(start, start + len(leaves_of(kind))), tuple(index), kind)
 
 
 def _extract(site: Site) -> Function:
