@@ -18,7 +18,7 @@ from unittest.mock import patch
 import numpy as np
 from null_device import FILLS, Fill, NullDevice
 
-from vkgroup.conformance import plan, subgroup
+from vkgroup.conformance import plan
 from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
@@ -26,7 +26,8 @@ from vkgroup.conformance.families import family_named, family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.null_device import SIZES, null_capabilities
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.stages import BatchStage
+from vkgroup.conformance.stages import Stage
+from vkgroup.conformance.subgroup import family
 from vkgroup.conformance.subgroup.family import Language
 from vkgroup.dispatch import Buffer
 from vkgroup.record.record import Status
@@ -102,7 +103,7 @@ _programs: dict[Any, Any] = {}
 
 
 def _program_once(
-    language: Language, executor: Executor, cases: list[Any], stage: BatchStage | None = None
+    language: Language, executor: Executor, cases: list[Any], stage: Stage | None = None
 ) -> Any:
     """Return the program of a batch; that of the last batch is kept for the next null device."""
     key = language, executor.capabilities.subgroup.size, tuple(cases), stage
@@ -120,7 +121,7 @@ def without_compilation() -> Iterator[None]:
         return None
 
     with (
-        patch.object(subgroup, "run_around", _run_nothing),
+        patch.object(family, "run_around", _run_nothing),
         patch.object(Language, "program", _program_once),
         patch.object(Language, "compiled", nothing),
     ):

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from vkgroup.conformance.subgroup.cases import subgroup_cases
-from vkgroup.conformance.subgroup.operands import CHOICES, Operand, choices
+from vkgroup.conformance.subgroup.operands import CHOICES, OperandChoice, choices
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import Operation
@@ -37,12 +37,12 @@ def categories_table() -> str:
     return "\n".join(lines)
 
 
-def _operations_of(family: dict[str, Operand]) -> list[str]:
+def _operations_of(family: dict[str, OperandChoice]) -> list[str]:
     """Return the operations that have a family of choices."""
     return [name for name in SUBGROUP_OPERATIONS if choices(name) is family]
 
 
-def _mark(family: dict[str, Operand], operand: Operand) -> str:
+def _mark(family: dict[str, OperandChoice], operand: OperandChoice) -> str:
     """Return the Markdown style of a choice's name, which says how much it is combined with."""
     if operand.narrow:
         return "*"
@@ -51,7 +51,7 @@ def _mark(family: dict[str, Operand], operand: Operand) -> str:
     return "**" if any(case.subgroup_size for case in met) else ""
 
 
-def kind_of(operand: Operand) -> str:
+def kind_of(operand: OperandChoice) -> str:
     """Return the column of an operand."""
     if operand.specialized:
         return "specialization constant"

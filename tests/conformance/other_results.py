@@ -17,14 +17,14 @@ from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.instances import Instances, pack
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.subgroup.expectation import expected_of, verdict_on
-from vkgroup.conformance.subgroup.shader import Entry, Program, result_type
+from vkgroup.conformance.subgroup.shader import BatchEntry, BatchProgram, result_type
 from vkgroup.programs.glsl_types import from_planes, to_planes
 from vkgroup.record.record import Status
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.spec.types import GlslType
 
 
-def instances_of(program: Program) -> Instances:
+def instances_of(program: BatchProgram) -> Instances:
     """Return dynamic instances that a device may form: full subgroups of the first invocations of groups."""
     stage, size, pattern = program.stage, program.subgroup_size, program.pattern
     places = min(stage.group_places, program.invocations)
@@ -61,7 +61,7 @@ def instances_of(program: Program) -> Instances:
     )
 
 
-def results_of(entry: Entry, program: Program, instances: Instances) -> tuple[Words, Expected]:
+def results_of(entry: BatchEntry, program: BatchProgram, instances: Instances) -> tuple[Words, Expected]:
     """Return the words of a case's correct results, (recorded lanes, planes), and what is legal."""
     got = np.ones((*instances.member.shape, 2 * ROUNDS), np.uint32)
     expected = expected_of(entry, instances, got)
@@ -87,7 +87,7 @@ def differs(own: Words, other: Words, expected: Expected, type_: GlslType) -> Fl
     return np.asarray(~equal.all(axis=-1))
 
 
-def outputs_of(entry: Entry, program: Program, instances: Instances, words: Words) -> Words:
+def outputs_of(entry: BatchEntry, program: BatchProgram, instances: Instances, words: Words) -> Words:
     """Return outputs of a program in which one case has these words as results."""
     n, slots = program.invocations, program.pattern.slots
     outputs = poisoned(program.output_words)
@@ -97,7 +97,7 @@ def outputs_of(entry: Entry, program: Program, instances: Instances, words: Word
     return outputs
 
 
-def judged(program: Program) -> Iterator[tuple[Entry, Entry | None, Status, Status]]:
+def judged(program: BatchProgram) -> Iterator[tuple[BatchEntry, BatchEntry | None, Status, Status]]:
     """Yield each case, the case whose results it gets, and its status with its own and with these results.
 
     None stands for a case to which the batch has no other results; the status then is UNDEFINED.

@@ -17,7 +17,7 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.instances import Instances
 from vkgroup.conformance.subgroup.expectation import expected_of, verdict_on
 from vkgroup.conformance.subgroup.family import GLSL, observed
-from vkgroup.conformance.subgroup.shader import Entry, Program
+from vkgroup.conformance.subgroup.shader import BatchEntry, BatchProgram
 from vkgroup.record.record import Result, Status
 from vkgroup.spirv import Module
 
@@ -74,7 +74,7 @@ def _none(group: Group, reason: str) -> list[Result]:
     return [Result(mutant.name, Status.NOT_SUPPORTED, detail=reason) for mutant in group.cases]
 
 
-def judged_lanes(entry: Entry, instances: Instances) -> list[int]:
+def judged_lanes(entry: BatchEntry, instances: Instances) -> list[int]:
     """Return the lanes whose results are defined in some subgroup."""
     if entry.case.operation in BARRIERS:
         return []
@@ -87,7 +87,7 @@ def judged_lanes(entry: Entry, instances: Instances) -> list[int]:
 def _judged(
     executor: Executor,
     mutant: Mutant,
-    program: Program,
+    program: BatchProgram,
     module: Module,
     lanes: list[int],
     seen: set[bytes],

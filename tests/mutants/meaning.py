@@ -10,7 +10,7 @@ from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.instances import Instances
 from vkgroup.conformance.subgroup.expectation import expected_of, others_of
-from vkgroup.conformance.subgroup.shader import Entry
+from vkgroup.conformance.subgroup.shader import BatchEntry
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.lanes import Lanes
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
@@ -23,7 +23,7 @@ UNDEFINED = "differs only where the specification leaves the planted operation's
 ROUNDING = "inside the bounds of rounding"
 
 
-def equivalence(mutant: Mutant, entry: Entry, instances: Instances) -> str:
+def equivalence(mutant: Mutant, entry: BatchEntry, instances: Instances) -> str:
     """Return why a mutant cannot be distinguished from the original module on these data; "" if it can.
 
     Parameters
@@ -59,7 +59,7 @@ def _legal(value: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:
     return np.asarray(equal if low is high else equal | ((value >= low) & (value <= high)))
 
 
-def _spoiled(mutant: Mutant, entry: Entry, instances: Instances, expected: Expected) -> Lanes | None:
+def _spoiled(mutant: Mutant, entry: BatchEntry, instances: Instances, expected: Expected) -> Lanes | None:
     """Return the result of an operator that changes the right result; None for other operators."""
     right, defined = expected.low, expected.defined
     rows, count = np.arange(len(right)), right.shape[-1]
@@ -86,7 +86,9 @@ def _spoiled(mutant: Mutant, entry: Entry, instances: Instances, expected: Expec
     return None
 
 
-def _reference(operation: Operation, entry: Entry, instances: Instances, active: NDArray[np.bool_]) -> Lanes:
+def _reference(
+    operation: Operation, entry: BatchEntry, instances: Instances, active: NDArray[np.bool_]
+) -> Lanes:
     """Return the results of an operation for a set of active lanes."""
     others = others_of(entry, instances)
     value = [] if entry.feed is None else [entry.feed.values[instances.place]]
@@ -94,7 +96,7 @@ def _reference(operation: Operation, entry: Entry, instances: Instances, active:
     return lanes
 
 
-def _planted(mutant: Mutant, entry: Entry, instances: Instances) -> Lanes | None:
+def _planted(mutant: Mutant, entry: BatchEntry, instances: Instances) -> Lanes | None:
     """Return the reference results of the planted instruction; None if the reference does not have it."""
     mine = SUBGROUP_OPERATIONS.get(mutant.case.operation)
     other = None if mine is None else _other(mutant, mine)

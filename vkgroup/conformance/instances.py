@@ -24,8 +24,8 @@ SLOT_PLANES = 5
 """Planes of one slot in the outputs: whether it was executed, and the active mask's four words."""
 
 
-class Recording(Protocol):
-    """The parts of a `vkgroup.conformance.subgroup.shader.Program` that tell where its records are."""
+class RecordedPlanes(Protocol):
+    """The parts of a `vkgroup.conformance.subgroup.shader.BatchProgram` that tell where its records are."""
 
     stage: BatchStage
     pattern: Pattern
@@ -51,7 +51,7 @@ class MaskFault:
     unseen: Words  # lanes that may be active without a report
     subgroups: Indices  # (rows, 2): group and subgroup of each row
     invocations: Indices  # (invocations, 3): group, subgroup and lane of each invocation
-    program: Recording | None = None  # the batch
+    program: RecordedPlanes | None = None  # the batch
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def unpack(mask: Words, size: int) -> Flags:
     return bits[:, :size].astype(np.bool_)
 
 
-def read(program: Recording, outputs: Words, ballot: bool) -> Instances:
+def read(program: RecordedPlanes, outputs: Words, ballot: bool) -> Instances:
     """Return the dynamic instances in a batch's outputs, (program.output_words,).
 
     Without `ballot`, the shader recorded no active masks. Then all executing invocations of a subgroup count
@@ -185,7 +185,7 @@ def lane_faults(lane: NDArray[Any], sizes: NDArray[Any], size: int) -> list[str]
 
 
 def _mask_fault(
-    program: Recording, rows: Indices, number: Indices, mask: Words, reported: Words, unseen: Words
+    program: RecordedPlanes, rows: Indices, number: Indices, mask: Words, reported: Words, unseen: Words
 ) -> Fault | None:
     """Check that each active mask names exactly the invocations that reported it.
 

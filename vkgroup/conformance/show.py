@@ -28,7 +28,7 @@ from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.conformance.subgroup.expectation import JudgedLanes, expected_of, results_of
 from vkgroup.conformance.subgroup.expectation import show as lane_text
-from vkgroup.conformance.subgroup.shader import Entry, Program
+from vkgroup.conformance.subgroup.shader import BatchEntry, BatchProgram
 from vkgroup.device import Capabilities, SizeControl, Subgroup
 from vkgroup.dispatch.bindings import ArrayBuffer, Resource
 from vkgroup.dispatch.commands import Command, DispatchCommand, TraceCommand
@@ -273,7 +273,7 @@ def _ends(values: Sequence[Any] | npt.NDArray[Any]) -> Iterator[str]:
         yield from _ends(values[-_ENDS:])
 
 
-def _example(entry: Entry, program: Program) -> tuple[str, dict[str, list[str | None]]]:
+def _example(entry: BatchEntry, program: BatchProgram) -> tuple[str, dict[str, list[str | None]]]:
     """Return what each lane of one subgroup must record, if all its lanes execute the operation together.
 
     Returns

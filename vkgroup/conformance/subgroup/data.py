@@ -27,7 +27,7 @@ from vkgroup.spec.types import GlslType
 
 
 @dataclass(frozen=True)
-class Request:
+class RecipeParameters:
     """The parameters of a recipe."""
 
     type: GlslType  # the GLSL type of the values
@@ -40,11 +40,11 @@ class Request:
         return WORKGROUPS, self.invocations, self.type.components
 
 
-Recipe = Callable[[np.random.Generator, Request], tuple[Array, Array]]
+Recipe = Callable[[np.random.Generator, RecipeParameters], tuple[Array, Array]]
 """Makes (values, decoys), each (workgroups, invocations, components) in the type's dtype."""
 
 
-def _bits(generator: np.random.Generator, request: Request) -> Array:
+def _bits(generator: np.random.Generator, request: RecipeParameters) -> Array:
     dtype = dtype_of(request.type.scalar)
     if dtype == np.bool_:
         return generator.integers(0, 2, request.shape).astype(np.bool_)
@@ -58,12 +58,12 @@ def _bits(generator: np.random.Generator, request: Request) -> Array:
     )
 
 
-def moves(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def moves(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Random values: two invocations very rarely have the same one."""
     return _bits(generator, request), _bits(generator, request)
 
 
-def _singles(generator: np.random.Generator, request: Request) -> Array:
+def _singles(generator: np.random.Generator, request: RecipeParameters) -> Array:
     """Booleans for half of a workgroup, one true among 32 in each component: (half, components).
 
     It is in an even and an odd lane alternately, so that leaving out half of the lanes gives a wrong
@@ -78,7 +78,7 @@ def _singles(generator: np.random.Generator, request: Request) -> Array:
     return values.reshape(-1, components)[:half]
 
 
-def predicates(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def predicates(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Booleans: all true, none, one true among 32 and half, one false among 32 and a few.
 
     The decoys have the opposite value.
@@ -90,7 +90,7 @@ def predicates(generator: np.random.Generator, request: Request) -> tuple[Array,
     return values, ~values
 
 
-def equalities(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def equalities(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Values all equal, all different, equal except a few in one component, equal in every workgroup."""
     values = _bits(generator, request).copy()
     same = np.broadcast_to(values[:, :1], request.shape)
@@ -104,7 +104,7 @@ def equalities(generator: np.random.Generator, request: Request) -> tuple[Array,
     return values, decoys
 
 
-def classes(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def classes(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Values all equal, all different, of three kinds, of two kinds that differ only in the last component.
 
     The decoys are of the same kinds.
@@ -118,7 +118,7 @@ def classes(generator: np.random.Generator, request: Request) -> tuple[Array, Ar
     return values, generator.permutation(values, axis=1)
 
 
-def ballots(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def ballots(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Bit masks, dense and sparse, different for each invocation, with bits beyond any subgroup set."""
     density = np.array([0.5, 0.95, 0.05, 0.3]).reshape(WORKGROUPS, 1, 1, 1)
     bits = generator.random((*request.shape, 32)) < density
@@ -126,13 +126,13 @@ def ballots(generator: np.random.Generator, request: Request) -> tuple[Array, Ar
     return words, ~words
 
 
-def uniform_ballots(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def uniform_ballots(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Bit masks that all invocations of a workgroup share, as subgroupInverseBallot requires."""
     values = np.broadcast_to(ballots(generator, request)[0][:, :1], request.shape).copy()
     return values, ~values
 
 
-def sums(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def sums(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Summands: any integers; floating-point integers up to 15, so that sums of 128 are exact in float16."""
     dtype = dtype_of(request.type.scalar)
     if dtype.kind != "f":
@@ -141,7 +141,7 @@ def sums(generator: np.random.Generator, request: Request) -> tuple[Array, Array
     return values.astype(dtype), (generator.integers(1, 16, request.shape)).astype(dtype)
 
 
-def products(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def products(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Factors: odd integers, so that no product vanishes; signed powers of two in float16's range."""
     dtype = dtype_of(request.type.scalar)
     if dtype.kind != "f":
@@ -149,7 +149,7 @@ def products(generator: np.random.Generator, request: Request) -> tuple[Array, A
     return _signed_powers(generator, request), _signed_powers(generator, request)
 
 
-def _signed_powers(generator: np.random.Generator, request: Request) -> Array:
+def _signed_powers(generator: np.random.Generator, request: RecipeParameters) -> Array:
     """At most 12 factors other than ±1 a workgroup: any partial product lies in 2^-12 … 2^12."""
     exponents = np.zeros(request.shape)
     for index in np.ndindex(WORKGROUPS, request.type.components):
@@ -159,7 +159,7 @@ def _signed_powers(generator: np.random.Generator, request: Request) -> Array:
     return np.asarray(np.ldexp(signs, exponents.astype(int)).astype(dtype_of(request.type.scalar)))
 
 
-def rounded_sums(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def rounded_sums(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Positive summands of full precision: their sum rounds, without cancellation."""
     dtype = dtype_of(request.type.scalar)
     return (
@@ -168,7 +168,7 @@ def rounded_sums(generator: np.random.Generator, request: Request) -> tuple[Arra
     )
 
 
-def rounded_products(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def rounded_products(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Factors near 1 of full precision: 128 of them stay between 1e-3 and 1e3."""
     dtype = dtype_of(request.type.scalar)
     return (
@@ -177,7 +177,7 @@ def rounded_products(generator: np.random.Generator, request: Request) -> tuple[
     )
 
 
-def _mostly(generator: np.random.Generator, request: Request, ones: bool) -> Array:
+def _mostly(generator: np.random.Generator, request: RecipeParameters, ones: bool) -> Array:
     """Words in which each bit rarely differs, so that And and Or of many words do not saturate."""
     dtype = dtype_of(request.type.scalar)
     rarity = np.array([0.02, 0.2, 0.005, 0.08]).reshape(WORKGROUPS, 1, 1)
@@ -189,7 +189,7 @@ def _mostly(generator: np.random.Generator, request: Request, ones: bool) -> Arr
     return ~values if ones else values
 
 
-def _few_true(generator: np.random.Generator, request: Request) -> Array:
+def _few_true(generator: np.random.Generator, request: RecipeParameters) -> Array:
     """Booleans with few true: none, two, three, one in 32 and half; And, Or and Xor give different results.
 
     The two or three are odd lanes among the first eight, so they are active together in most patterns:
@@ -203,24 +203,24 @@ def _few_true(generator: np.random.Generator, request: Request) -> Array:
     return values
 
 
-def conjunctions(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def conjunctions(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Values for And: nearly all bits set; the decoys clear bits."""
     return _mostly(generator, request, ones=True), _bits(generator, request)
 
 
-def disjunctions(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def disjunctions(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Values for Or: few bits set; the decoys set bits."""
     return _mostly(generator, request, ones=False), _bits(generator, request)
 
 
-def parities(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def parities(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Values for Xor: any integers; few Booleans that are true."""
     if dtype_of(request.type.scalar) == np.bool_:
         return disjunctions(generator, request)
     return moves(generator, request)
 
 
-def orders(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def orders(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Values for Min and Max; the decoys are the smallest and largest values."""
     values = _bits(generator, request)
     low, high = _extremes(dtype_of(request.type.scalar))[:2]
@@ -245,14 +245,14 @@ def special_floats(denormals: bool, dtype: np.dtype[Any]) -> Array:
     return np.array(values).astype(dtype)
 
 
-def special_moves(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def special_moves(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Special values for operations that must copy every bit."""
     dtype = dtype_of(request.type.scalar)
     pool = special_floats(True, dtype) if dtype.kind == "f" else _extremes(dtype)
     return generator.choice(pool, request.shape), _bits(generator, request)
 
 
-def special_orders(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def special_orders(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Special values for Min and Max: many NaN, one workgroup with only NaN, one without infinities."""
     dtype = dtype_of(request.type.scalar)
     if dtype.kind != "f":
@@ -265,7 +265,7 @@ def special_orders(generator: np.random.Generator, request: Request) -> tuple[Ar
     return values, orders(generator, request)[1]
 
 
-def special_sums(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def special_sums(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Summands with one infinity, with both, with NaN, with signed zeros and denormals."""
     dtype: np.dtype[Any] = dtype_of(request.type.scalar)
     values = generator.integers(-8, 9, request.shape).astype(dtype)
@@ -279,7 +279,7 @@ def special_sums(generator: np.random.Generator, request: Request) -> tuple[Arra
     return values, moves(generator, request)[1]
 
 
-def special_products(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+def special_products(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Factors with infinities, with zeros, with both (which make NaN), with NaN."""
     dtype = dtype_of(request.type.scalar)
     values = generator.choice(np.array([1.0, -1.0], dtype), request.shape)
@@ -339,7 +339,7 @@ def recipe_name(operation: str, operator: str | None, operand_kind: str, data: s
     return "special_moves" if data == "special" else "moves"
 
 
-def make(recipe: str, request: Request, seed: int) -> tuple[Array, Array]:
+def make(recipe: str, request: RecipeParameters, seed: int) -> tuple[Array, Array]:
     """Make a recipe's values and decoys, each (workgroups × invocations, components), from a seed."""
     key = f"{recipe}:{request.type.name}:{request.invocations}:{request.denormals}"
     generator = np.random.default_rng([seed, crc32(key.encode())])

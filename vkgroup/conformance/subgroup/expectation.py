@@ -12,7 +12,7 @@ from vkgroup.conformance.arrays import Array, Flags, Words
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.comparison import Description, Expected, Verdict, legal, verdict_of
 from vkgroup.conformance.instances import Instances, hex_of
-from vkgroup.conformance.subgroup.shader import Entry, Program, result_type
+from vkgroup.conformance.subgroup.shader import BatchEntry, BatchProgram, result_type
 from vkgroup.programs.glsl_types import from_planes
 from vkgroup.record.record import Status
 from vkgroup.reference import precision
@@ -27,8 +27,8 @@ from vkgroup.spec.operations import BUILTIN_VARIABLES, Operation
 class JudgedLanes:
     """The recorded and the expected values of every lane of one case."""
 
-    entry: Entry
-    program: Program
+    entry: BatchEntry
+    program: BatchProgram
     instances: Instances
     outputs: Words
     #: `got`, `expected`: (rows, size, components), the recorded values, and the values that the
@@ -87,7 +87,7 @@ class JudgedLanes:
         return rows
 
 
-def verdict_on(entry: Entry, program: Program, instances: Instances, outputs: Words) -> Verdict:
+def verdict_on(entry: BatchEntry, program: BatchProgram, instances: Instances, outputs: Words) -> Verdict:
     """Return the verdict on one case of a batch from the batch's outputs."""
     if instances.faults:
         shown, masks = instances.shown, instances.mask_fault or instances.layout_fault
@@ -114,7 +114,9 @@ def verdict_on(entry: Entry, program: Program, instances: Instances, outputs: Wo
     )
 
 
-def results_of(entry: Entry, program: Program, instances: Instances, outputs: Words) -> tuple[Array, Flags]:
+def results_of(
+    entry: BatchEntry, program: BatchProgram, instances: Instances, outputs: Words
+) -> tuple[Array, Flags]:
     """Return each lane's record, (rows, size, components), and whether it is a valid value of its type."""
     n, slots = program.invocations, program.pattern.slots
     planes = outputs[entry.at : entry.at + slots * entry.planes * n].reshape(slots, entry.planes, n)
@@ -128,7 +130,7 @@ def results_of(entry: Entry, program: Program, instances: Instances, outputs: Wo
     return values[place], sound[place]
 
 
-def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
+def expected_of(entry: BatchEntry, instances: Instances, got: Array) -> Expected:
     """Return the legal values of each lane of a case.
 
     Only barrier cases use `got`, the records (rows, size, components): the value that a lane must have read
@@ -182,7 +184,7 @@ def _assumed_absent(operation: Operation, result: Array, arguments: list[Any]) -
     return np.asarray(lanes.value)
 
 
-def others_of(entry: Entry, instances: Instances) -> list[Any]:
+def others_of(entry: BatchEntry, instances: Instances) -> list[Any]:
     """Return the operands after the value, in the form that the reference functions take."""
     if entry.argument is None:
         return []
@@ -192,7 +194,7 @@ def others_of(entry: Entry, instances: Instances) -> list[Any]:
     return [entry.argument.of_lanes(instances.place, instances.active), *cluster]
 
 
-def _expected_variable(entry: Entry, instances: Instances) -> Expected:
+def _expected_variable(entry: BatchEntry, instances: Instances) -> Expected:
     """Return a built-in variable's values from the recorded and checked layout."""
     rows, size = instances.active.shape
     name = entry.case.operation

@@ -30,7 +30,7 @@ from vkgroup.conformance.stages import (
 from vkgroup.conformance.subgroup.cases import Case, subgroup_cases
 from vkgroup.conformance.subgroup.expectation import verdict_on
 from vkgroup.conformance.subgroup.operands import choices
-from vkgroup.conformance.subgroup.shader import Program, Spelling, build, result_type
+from vkgroup.conformance.subgroup.shader import BatchProgram, Spelling, build, result_type
 from vkgroup.conformance.support import (
     DRAWN,
     STAGE_FEATURES,
@@ -174,12 +174,12 @@ class Language:
 
     core: Callable[[Case], Case] = lambda case: case  # → the case of KHR_shader_subgroup with the same result
     spelling: Callable[[list[Case]], Spelling] = lambda cases: Spelling()  # cases of a batch → its spelling
-    translate: Callable[[Program], str] = lambda program: program.source  # → the source that is compiled
+    translate: Callable[[BatchProgram], str] = lambda program: program.source  # → the source that is compiled
     #: (executor, case) → options of `Executor.compile`.
     options: Callable[[Executor, Case], dict[str, Any]] = lambda executor, case: {}
     special_floats: bool = False  # whether the module can declare DenormPreserve
 
-    def program(self, executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> Program:
+    def program(self, executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> BatchProgram:
         """Return the program of a batch for a device; `stage` is a part of the cases' stage."""
         capabilities = executor.capabilities
         core = [self.core(case) for case in cases]
@@ -193,7 +193,7 @@ class Language:
             stage=stage,
         )
 
-    def compiled(self, executor: Executor, program: Program, case: Case) -> Module:
+    def compiled(self, executor: Executor, program: BatchProgram, case: Case) -> Module:
         """Return the module of a program; `case` is one of its cases."""
         options = self.options(executor, case)
         return executor.compile(self.translate(program), stage=program.stage.name, **options)
@@ -251,13 +251,13 @@ SUBGROUP = Family(
 """The built-in functions and variables of KHR_shader_subgroup."""
 
 
-def observed(executor: Executor, program: Program, module: Module) -> tuple[Words, Instances]:
+def observed(executor: Executor, program: BatchProgram, module: Module) -> tuple[Words, Instances]:
     """Run a module of a program; return its outputs and the dynamic instances."""
     outputs = _outputs(executor, program, module)
     return outputs, read(program, outputs, has_ballot(executor.capabilities))
 
 
-def _outputs(executor: Executor, program: Program, module: Module) -> Words:
+def _outputs(executor: Executor, program: BatchProgram, module: Module) -> Words:
     """Run a module of a program; return (program.output_words,), with `POISON` in unwritten words."""
     inputs = executor.buffer("inputs", program.inputs.nbytes, host=True)
     inputs.write(program.inputs)

@@ -27,7 +27,7 @@ Labels = Callable[[Lanes, Lanes], NDArray[np.integer[Any]]]
 
 
 @dataclass(frozen=True)
-class Operand:
+class OperandChoice:
     """A choice for one kind of operand."""
 
     name: str  # the choice's part in the name of a case
@@ -64,17 +64,17 @@ class Operand:
         return self.leader or self.labels is not None
 
 
-def _constant(name: str, sentence: str, value: Callable[[int], int], narrow: bool = False) -> Operand:
-    return Operand(name, sentence, literal=value, narrow=narrow)
+def _constant(name: str, sentence: str, value: Callable[[int], int], narrow: bool = False) -> OperandChoice:
+    return OperandChoice(name, sentence, literal=value, narrow=narrow)
 
 
-def _specialized(what: str, value: Callable[[int], int]) -> Operand:
+def _specialized(what: str, value: Callable[[int], int]) -> OperandChoice:
     sentence = f"{what}, a specialization constant"
-    return Operand("specialized", sentence, literal=value, specialized=True, narrow=True)
+    return OperandChoice("specialized", sentence, literal=value, specialized=True, narrow=True)
 
 
-def _leader(what: str, table: Callable[[np.random.Generator, int, int], Lanes]) -> Operand:
-    return Operand(
+def _leader(what: str, table: Callable[[np.random.Generator, int, int], Lanes]) -> OperandChoice:
+    return OperandChoice(
         "leader", f"{what} that the first active lane chose", table=table, leader=True, narrow=True
     )
 
@@ -107,11 +107,11 @@ _FIRST = _constant("first", "lane 0", lambda size: 0)
 _LAST = _constant("last", "the subgroup's last lane", lambda size: size - 1)
 _MIDDLE = _constant("middle", "the lane in the middle", lambda size: size // 2)
 _BEYOND = _constant("beyond", "a number no smaller than the subgroup's size", lambda size: size)
-_UNIFORM = Operand(
+_UNIFORM = OperandChoice(
     "dynamic", "a dynamically uniform value from memory", table=_ids_below(_within), uniform=True
 )
-_PER_LANE = Operand("data", "a value from memory that differs between lanes", table=_ids_below(_within))
-_STRADDLING = Operand(
+_PER_LANE = OperandChoice("data", "a value from memory that differs between lanes", table=_ids_below(_within))
+_STRADDLING = OperandChoice(
     "straddling", "values from memory, half of them beyond the subgroup", table=_ids_below(_twice)
 )
 
@@ -121,11 +121,11 @@ _ONE_SPECIALIZED = _specialized("1", _always(1))
 
 _SHUFFLE_IDS = (
     _LAST,
-    Operand(
+    OperandChoice(
         "reverse", "the lanes in reverse", expression="size - 1u - lane",
         lanes=lambda lane, size: (size - 1 - lane).astype(np.uint32),
     ),
-    Operand(
+    OperandChoice(
         "rotate", "the next lane, the last wrapping around", expression="(lane + 1u) % size",
         lanes=lambda lane, size: ((lane + 1) % size).astype(np.uint32),
     ),
@@ -153,7 +153,9 @@ _MASKS = (
     _constant("by2", "mask 2", lambda size: 2),
     _constant("half", "mask half the subgroup's size", lambda size: max(size // 2, 1)),
     _BEYOND,
-    Operand("dynamic", "a dynamically uniform mask from memory", table=_powers_below_size, uniform=True),
+    OperandChoice(
+        "dynamic", "a dynamically uniform mask from memory", table=_powers_below_size, uniform=True
+    ),
     _PER_LANE,
     _ONE_SPECIALIZED,
     _leader("a mask", _ids_below(_within)),
@@ -162,12 +164,14 @@ _MASKS = (
 _QUAD_IDS = (
     *(_constant(f"q{i}", f"the quad's invocation {i}", _always(i)) for i in range(4)),
     _constant("beyond", "an index beyond the quad", lambda size: 4),
-    Operand("dynamic", "a dynamically uniform index", table=_ids_below(lambda size: 4), uniform=True),
+    OperandChoice("dynamic", "a dynamically uniform index", table=_ids_below(lambda size: 4), uniform=True),
     _specialized("the quad's invocation 2", _always(2)),
     _leader("an index", _ids_below(lambda size: 4)),
 )
 
-_CLUSTERS = tuple(Operand(f"c{n}", f"clusters of {n}", literal=_always(n), cluster=n) for n in SUBGROUP_SIZES)
+_CLUSTERS = tuple(
+    OperandChoice(f"c{n}", f"clusters of {n}", literal=_always(n), cluster=n) for n in SUBGROUP_SIZES
+)
 
 _LARGEST = 2**32 - 1
 
@@ -181,7 +185,9 @@ _ROTATIONS = (
     _constant("furthest", "a distance of all but one lanes", lambda size: size - 1, narrow=True),
     _constant("beyond", "a distance of the whole subgroup and 3", lambda size: size + 3, narrow=True),
     _constant("largest", "a distance of 2^32 - 1", _always(_LARGEST), narrow=True),
-    Operand("dynamic", "a dynamically uniform distance from memory", table=_ids_below(_twice), uniform=True),
+    OperandChoice(
+        "dynamic", "a dynamically uniform distance from memory", table=_ids_below(_twice), uniform=True
+    ),
     _ONE_SPECIALIZED,
     _leader("a distance", _ids_below(_twice)),
 )
@@ -189,7 +195,7 @@ _ROTATIONS = (
 _REPRESENTATIVE_CLUSTER = 4
 
 
-def _clustered_rotations() -> Iterator[Operand]:
+def _clustered_rotations() -> Iterator[OperandChoice]:
     """Yield two rotations in clusters of every size, and every rotation in clusters of one size."""
     for rotation in _ROTATIONS:
         for n in SUBGROUP_SIZES if rotation.name in ("by1", "dynamic") else (_REPRESENTATIVE_CLUSTER,):
@@ -208,9 +214,13 @@ def _labels(generator: np.random.Generator, size: int, count: int) -> Lanes:
     return np.asarray(generator.integers(0, np.repeat(limits, count // len(limits)), dtype=np.uint32))
 
 
-def _partition(name: str, sentence: str, ballot: str, labels: Labels, *, reads: bool = False) -> Operand:
+def _partition(
+    name: str, sentence: str, ballot: str, labels: Labels, *, reads: bool = False
+) -> OperandChoice:
     table = _labels if reads else None
-    return Operand(name, sentence, expression=ballot, labels=labels, table=table, narrow=name != "equal")
+    return OperandChoice(
+        name, sentence, expression=ballot, labels=labels, table=table, narrow=name != "equal"
+    )
 
 
 # Ballots that are valid partitions (NV_shader_subgroup_partitioned, section 3.8): each active lane's has its
@@ -255,12 +265,12 @@ uvec4 ballot_of_block(uint lane) {
 _BIT_INDICES = (
     _FIRST,
     _LAST,
-    Operand("lane", "the lane's own index", expression="lane", lanes=lambda lane, size: lane),
+    OperandChoice("lane", "the lane's own index", expression="lane", lanes=lambda lane, size: lane),
     _PER_LANE,
     _STRADDLING,
 )
 
-CHOICES: dict[str, dict[str, Operand]] = {
+CHOICES: dict[str, dict[str, OperandChoice]] = {
     family: {operand.name: operand for operand in operands}
     for family, operands in {
         "uniform id": (_FIRST, _MIDDLE, _LAST, _BEYOND, _UNIFORM, _ID_SPECIALIZED, _ID_FROM_LEADER),
@@ -304,7 +314,7 @@ def family_of(operation: Operation) -> str:
 
 
 @cache
-def choices(operation: str) -> dict[str, Operand]:
+def choices(operation: str) -> dict[str, OperandChoice]:
     """Return the choices of an operation's other operands; empty if it has none."""
     row = SUBGROUP_OPERATIONS.get(operation)
     return {} if row is None else CHOICES.get(family_of(row), {})
@@ -318,10 +328,10 @@ def represents(operation: str, operand: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Argument:
+class CaseArgument:
     """The operand of a case in its program."""
 
-    operand: Operand  # the choice
+    operand: OperandChoice  # the choice
     glsl: tuple[str, ...]  # the arguments in GLSL
     table: Lanes | None = None  # the words that it reads, one for each place; None if it reads none
 

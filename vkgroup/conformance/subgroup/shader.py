@@ -39,7 +39,7 @@ from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.stages import BatchStage, stage_of
 from vkgroup.conformance.subgroup import data
 from vkgroup.conformance.subgroup.cases import Case
-from vkgroup.conformance.subgroup.operands import PARTITION_FUNCTIONS, Argument, Operand, choices
+from vkgroup.conformance.subgroup.operands import PARTITION_FUNCTIONS, CaseArgument, OperandChoice, choices
 from vkgroup.programs.glsl_types import is_long, planes, putter, reader, to_planes, writer
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
@@ -65,18 +65,18 @@ class Feed:
 
 
 @dataclass(frozen=True)
-class Entry:
+class BatchEntry:
     """One case of a batch."""
 
     case: Case
     at: int  # first word of its results in the outputs
     planes: int  # planes of one slot of its results
     feed: Feed | None = None  # its data; None if it reads none
-    argument: Argument | None = None  # its other operands; None if it has none
+    argument: CaseArgument | None = None  # its other operands; None if it has none
 
 
 @dataclass
-class Program:
+class BatchProgram:
     """GLSL, inputs, specialization constants and the plan of the outputs of one batch."""
 
     stage: BatchStage
@@ -85,7 +85,7 @@ class Program:
     source: str
     inputs: Words
     output_words: int
-    entries: list[Entry]
+    entries: list[BatchEntry]
     memories: dict[int, BarrierMemory]
     specialization: dict[int | str, int]
 
@@ -144,7 +144,7 @@ class _Builder:
         self.inputs: list[Words] = []
         record = self.stage.record_planes + SLOT_PLANES * self.pattern.slots
         self.output_words = record * self.stage.invocations
-        self.entries: list[Entry] = []
+        self.entries: list[BatchEntry] = []
         self.memories: dict[int, BarrierMemory] = {}
         self.specialization: dict[int | str, int] = {}
         self.feeds: dict[tuple[str, str], tuple[str, Feed]] = {}  # by recipe and type, with their variables
@@ -174,7 +174,7 @@ class _Builder:
     def _entry(self, case: Case, planes_: int, *inputs: Any) -> str:
         """Add the entry of a case; return the GLSL of the index of its first word in the outputs."""
         plane = self.output_words // self.stage.invocations
-        self.entries.append(Entry(case, self.output_words, planes_, *inputs))
+        self.entries.append(BatchEntry(case, self.output_words, planes_, *inputs))
         self.output_words += planes_ * self.pattern.slots * self.stage.invocations
         return f"({plane}u + slot * {planes_}u) * INVOCATIONS + index"
 
@@ -204,7 +204,9 @@ class _Builder:
         recipe = data.recipe_name(case.operation, operation.operator, kind, case.data)
         key = recipe, type_.name
         if key not in self.feeds:
-            request = data.Request(type_, self.stage.group_places, type_.scalar.bits in self.denormals)
+            request = data.RecipeParameters(
+                type_, self.stage.group_places, type_.scalar.bits in self.denormals
+            )
             values, decoys = data.make(recipe, request, self.seed)
             at = self._append(to_planes(np.concatenate([values, decoys]), type_))
             variable = f"value_{len(self.feeds)}"
@@ -213,7 +215,7 @@ class _Builder:
             self.feeds[key] = variable, Feed(values, decoys)
         return self.feeds[key]
 
-    def _argument(self, case: Case) -> Argument | None:
+    def _argument(self, case: Case) -> CaseArgument | None:
         """Return a case's argument; None if its operation has no operand after the value."""
         if not case.operand:
             return None
@@ -223,9 +225,9 @@ class _Builder:
         glsl = [self._operand(operand, word)]
         if operand.cluster and case.category != Category.CLUSTERED.value:
             glsl.append(f"{operand.cluster}u")
-        return Argument(operand, tuple(glsl), table)
+        return CaseArgument(operand, tuple(glsl), table)
 
-    def _operand(self, operand: Operand, word: str) -> str:
+    def _operand(self, operand: OperandChoice, word: str) -> str:
         """Return the GLSL of an operand; `word` reads its table."""
         if operand.labels is not None:
             # All cases of the program share the variable with a partition.
@@ -247,7 +249,7 @@ class _Builder:
             self.constants.append(f"layout(constant_id = {number}) {constant}")
         return f"SPECIALIZED_{value}"
 
-    def _table(self, operand: Operand, kind: str) -> tuple[str, Words | None]:
+    def _table(self, operand: OperandChoice, kind: str) -> tuple[str, Words | None]:
         """Return the GLSL that reads an operand from its table, and the table, one word for each place."""
         if operand.table is None:
             return "", None
@@ -354,7 +356,7 @@ def build(
     denormals: frozenset[int] = frozenset(),
     spelling: Spelling = Spelling(),
     stage: BatchStage | None = None,
-) -> Program:
+) -> BatchProgram:
     """Build the program of a batch of cases of one stage, pattern, shape and subgroup size.
 
     Without `ballot`, no active masks are recorded. `denormals` holds the widths of floats for which the
@@ -386,4 +388,4 @@ def build(
     )  # fmt: skip
     inputs = np.concatenate(builder.inputs)
     words, entries, constants = builder.output_words, builder.entries, builder.specialization
-    return Program(stage, pattern, size, source, inputs, words, entries, builder.memories, constants)
+    return BatchProgram(stage, pattern, size, source, inputs, words, entries, builder.memories, constants)
