@@ -26,7 +26,7 @@ from vkgroup.conformance.families import family_named, family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.null_device import SIZES, null_capabilities
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.stages import Stage
+from vkgroup.conformance.stages import BatchStage
 from vkgroup.conformance.subgroup import family
 from vkgroup.conformance.subgroup.family import Language
 from vkgroup.dispatch import Buffer
@@ -103,7 +103,7 @@ _programs: dict[Any, Any] = {}
 
 
 def _program_once(
-    language: Language, executor: Executor, cases: list[Any], stage: Stage | None = None
+    language: Language, executor: Executor, cases: list[Any], stage: BatchStage | None = None
 ) -> Any:
     """Return the program of a batch; that of the last batch is kept for the next null device."""
     key = language, executor.capabilities.subgroup.size, tuple(cases), stage
