@@ -319,7 +319,7 @@ def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch, by_enviro
     shown = []
     found = {"a": 0, "b": 1, "c": 0}
     made = [
-        multi_device.RunTarget(name, name, GPU, LocalScheduler((GPU,), 1, Capabilities(name, "cpu")))
+        multi_device.DeviceRun(name, name, GPU, LocalScheduler((GPU,), 1, Capabilities(name, "cpu")))
         for name in found
     ]
 

@@ -92,7 +92,7 @@ def conclude(
     out: Path,
     console: Console,
     recording: HistoryRecording,
-    target: multi_device.RunTarget | None = None,
+    target: multi_device.DeviceRun | None = None,
 ) -> int:
     """Repeat cases with unexpected results, then print the results of the run and write the requested files.
 
@@ -175,7 +175,7 @@ def judge(
     progress: Progress,
     time_limit: float | None,
     recording: HistoryRecording | None = None,
-    target: multi_device.RunTarget | None = None,
+    target: multi_device.DeviceRun | None = None,
     take: TakeResults | None = None,
 ) -> Run:
     """Run the cases with a progress bar; without a folder, no results are stored.

@@ -23,7 +23,7 @@ NO_UUID = "0" * 32
 
 
 @dataclass(frozen=True)
-class RunTarget:
+class DeviceRun:
     """One of several runs that are made at the same time."""
 
     name: str  # the devices, for people
@@ -82,7 +82,7 @@ def targets(
     *,
     each: bool = False,
     read: Callable[[DeviceInfo], Capabilities] = read_capabilities,
-) -> list[RunTarget]:
+) -> list[DeviceRun]:
     """Return the runs for devices: one for all that are the same model.
 
     `jobs`: worker processes of all runs together; by default the number that suits this machine. Every device
@@ -95,12 +95,12 @@ def targets(
     groups: dict[object, list[DeviceInfo]] = {}
     for number, device in enumerate(members):
         groups.setdefault(number if each else model_of(known[device]), []).append(device)
-    made: list[RunTarget] = []
+    made: list[DeviceRun] = []
     names = run_names([group[0] for group in groups.values()])
     for group, one, folder in zip(groups.values(), names, unique_slugs(names), strict=True):
         first = group[0]
         name = one if len(group) == 1 else f"{len(group)} × {one}"
-        made.append(RunTarget(name, folder, first, LocalScheduler(group, jobs_each, known[first])))
+        made.append(DeviceRun(name, folder, first, LocalScheduler(group, jobs_each, known[first])))
     return made
 
 

@@ -9,7 +9,7 @@ from vkgroup.device import DeviceInfo, discovery
 from vkgroup.workers.cluster.connecting import Cluster
 from vkgroup.workers.cluster.offer import Offer, build
 from vkgroup.workers.cluster.scheduler import ClusterScheduler
-from vkgroup.workers.multi_device import ALL, RunTarget, run_names, unique_slugs
+from vkgroup.workers.multi_device import ALL, DeviceRun, run_names, unique_slugs
 
 WAIT_SECONDS = 5.0
 """Seconds for which a run waits for the first worker to announce a device."""
@@ -18,7 +18,7 @@ Workers = dict[str, tuple[Offer, int]]
 """The workers of a cluster; see `Cluster.workers`."""
 
 
-def targets(cluster: Cluster, choice: str | None) -> list[RunTarget]:
+def targets(cluster: Cluster, choice: str | None) -> list[DeviceRun]:
     """Return the runs for a choice of devices: one for each model.
 
     `choice`: ``all``, parts of names with commas between them, or what `vkgroup.open` takes except files;
@@ -37,7 +37,7 @@ def targets(cluster: Cluster, choice: str | None) -> list[RunTarget]:
         scheduler = ClusterScheduler(cluster, offer)
         count = len(scheduler.devices)
         name = one if count == 1 else f"{count} × {one}"
-        made.append(RunTarget(name, folder, offer.device, scheduler))
+        made.append(DeviceRun(name, folder, offer.device, scheduler))
     return made
 
 
