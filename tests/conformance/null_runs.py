@@ -16,19 +16,19 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from null_device import FILLS, SIZES, Fill, NullDevice, null_capabilities
+from null_device import FILLS, Fill, NullDevice
 
-from vkgroup.conformance import plan, subgroup
+from vkgroup.conformance import plan
 from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_named, family_of
 from vkgroup.conformance.family import AnyCase
+from vkgroup.conformance.null_device import SIZES, null_capabilities
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.spellings.hlsl import HlslFamily
-from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.stages import BatchStage
-from vkgroup.conformance.subgroup import SubgroupFamily
+from vkgroup.conformance.subgroup import family
+from vkgroup.conformance.subgroup.family import Language
 from vkgroup.dispatch import Buffer
 from vkgroup.record.record import Status
 
@@ -98,18 +98,18 @@ class _Same(dict[Any, Any]):
         return self.array
 
 
-_program = SubgroupFamily.program
+_program = Language.program
 _programs: dict[Any, Any] = {}
 
 
 def _program_once(
-    family: SubgroupFamily, executor: Executor, cases: list[Any], stage: BatchStage | None = None
+    language: Language, executor: Executor, cases: list[Any], stage: BatchStage | None = None
 ) -> Any:
     """Return the program of a batch; that of the last batch is kept for the next null device."""
-    key = family.name, executor.capabilities.subgroup.size, tuple(cases), stage
+    key = language, executor.capabilities.subgroup.size, tuple(cases), stage
     if key not in _programs:
         _programs.clear()
-        _programs[key] = _program(family, executor, cases, stage)
+        _programs[key] = _program(language, executor, cases, stage)
     return _programs[key]
 
 
@@ -121,11 +121,9 @@ def without_compilation() -> Iterator[None]:
         return None
 
     with (
-        patch.object(subgroup, "run_around", _run_nothing),
-        patch.object(SubgroupFamily, "program", _program_once),
-        patch.object(SubgroupFamily, "compiled", nothing),
-        patch.object(HlslFamily, "compiled", nothing),
-        patch.object(LegacyBallotFamily, "compiled", nothing),
+        patch.object(family, "run_around", _run_nothing),
+        patch.object(Language, "program", _program_once),
+        patch.object(Language, "compiled", nothing),
     ):
         yield
 

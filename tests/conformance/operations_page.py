@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from vkgroup.conformance.cases import subgroup_cases
-from vkgroup.conformance.operands import CHOICES, OperandChoice, choices
+from vkgroup.conformance.subgroup.cases import subgroup_cases
+from vkgroup.conformance.subgroup.operands import CHOICES, OperandChoice, choices
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import Operation

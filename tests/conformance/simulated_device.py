@@ -7,12 +7,12 @@ import numpy as np
 from vkgroup.conformance import barriers
 from vkgroup.conformance.arrays import POISON
 from vkgroup.conformance.barriers import ROUNDS
-from vkgroup.conformance.instances import pack, read
-from vkgroup.conformance.program import SLOT_PLANES, build, result_type
+from vkgroup.conformance.instances import SLOT_PLANES, pack, read
 from vkgroup.conformance.stages import WIDTH
 from vkgroup.conformance.stages.base import group_of_block
 from vkgroup.conformance.stages.pixels import quad_of
-from vkgroup.conformance.verdict import expected_of
+from vkgroup.conformance.subgroup.expectation import expected_of
+from vkgroup.conformance.subgroup.shader import build, result_type
 from vkgroup.programs.glsl_types import to_planes
 from vkgroup.reference.dtypes import dtype_of
 

@@ -9,13 +9,12 @@ from mutants.compute_model_mutations import MODEL_MUTATIONS
 
 import vkgroup
 import vkgroup.conformance as conformance
-from vkgroup.conformance import Status
-from vkgroup.conformance.compute_model.family import COMPUTE_MODEL
+from vkgroup.conformance import Status, all_families, family_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.workers.opening import select as select_device
 
-FAMILY = COMPUTE_MODEL
-CASES = tuple(FAMILY.cases())
+FAMILIES = [family for family in all_families() if family.name.startswith("compute_model.")]
+CASES = [case for family in FAMILIES for case in family.cases()]
 STRIDES = {"swiftshader": 2, "lavapipe": 9, "reference:8": 7}
 
 pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
@@ -26,11 +25,12 @@ def judged(device, cases, transform=None):
     executor = Executor(device, seed=5, transform=transform)
     batches: dict = {}
     for case in cases:
-        if not FAMILY.missing(case, device.capabilities):
-            batches.setdefault(FAMILY.batch_key(case), []).append(case)
+        family = family_of(case)
+        if not family.missing(case, device.capabilities):
+            batches.setdefault((family, family.batch_key(case)), []).append(case)
     found = {}
-    for batch in batches.values():
-        for case, verdict in zip(batch, FAMILY.judge(executor, batch), strict=True):
+    for (family, _), batch in batches.items():
+        for case, verdict in zip(batch, family.judge(executor, batch), strict=True):
             found[case.name] = verdict
     executor.close()
     return found
@@ -42,7 +42,7 @@ def test_a_sample_of_every_topic_is_right(name) -> None:
     with vkgroup.open(name) as device:
         found = judged(device, CASES[:: STRIDES[name]])
     assert {name: verdict.detail for name, verdict in found.items() if verdict.status == Status.FAIL} == {}
-    assert {name.split(".")[1] for name in found} == set(COMPUTE_MODEL.parts)
+    assert {name.split(".")[1] for name in found} == {family.name.split(".")[1] for family in FAMILIES}
     passed = [verdict for verdict in found.values() if verdict.status == Status.PASS]
     assert len(passed) > 0.8 * len(found)
     assert all(verdict.defined > 0 for verdict in passed)

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from vkgroup.conformance import Status
+from vkgroup.conformance import Status, select
 from vkgroup.conformance.compute_model import litmus, litmus_shader
 from vkgroup.conformance.compute_model.atomics import FUNCTIONS, GROUPS, LOCAL, ROUNDS, data_of, judge_cells
 from vkgroup.conformance.compute_model.builtins import (
@@ -16,12 +16,11 @@ from vkgroup.conformance.compute_model.builtins import (
     expected_records,
     judge_records,
 )
-from vkgroup.conformance.compute_model.family import COMPUTE_MODEL
 from vkgroup.conformance.compute_model.litmus_shader import Writing, cell_of, cells_of_round
 from vkgroup.conformance.compute_model.litmus_table import LITMUS
 from vkgroup.conformance.compute_model.work import DispatchShape
 
-CASES = tuple(COMPUTE_MODEL.cases())
+CASES = select(("compute_model.*",))
 
 # --- cases ---------------------------------------------------------------------------------------------
 

@@ -8,8 +8,9 @@ from suite_runs import results_of
 from test_mutations import cases_of
 
 import vkgroup.conformance as conformance
-from vkgroup.conformance import Status, support
-from vkgroup.conformance.cases import subgroup_cases
+from vkgroup.conformance import Status
+from vkgroup.conformance.subgroup import family
+from vkgroup.conformance.subgroup.cases import subgroup_cases
 from vkgroup.workers.opening import open_device
 from vkgroup.workers.opening import select as select_device
 
@@ -23,7 +24,7 @@ def test_a_sample_is_right_at_every_size(size: int) -> None:
     device = select_device(f"reference:{size}")
     with open_device(device) as opened:
         capabilities = opened.capabilities
-    supported = [case for case in subgroup_cases() if not support.missing(case, capabilities)]
+    supported = [case for case in subgroup_cases() if not family.missing(case, capabilities)]
     # Another part of the suite for each size.
     sample = supported[size :: len(supported) // SAMPLE]
     found = conformance.run(device, cases=sample, isolate=False, seed=size)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vkgroup.conformance import data
 from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.subgroup import data
 from vkgroup.reference.registry import reference_of
 from vkgroup.spec.operations import OPERATIONS
 from vkgroup.spec.types import TYPES

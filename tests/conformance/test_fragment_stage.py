@@ -12,12 +12,13 @@ from simulated_device import SimulatedDevice
 from test_support import CATEGORIES, EVERYTHING
 
 import vkgroup.conformance as conformance
-from vkgroup.conformance import Status, cases_by_name, support
-from vkgroup.conformance.cases import subgroup_cases
+from vkgroup.conformance import Status, cases_by_name
 from vkgroup.conformance.stages import LANES, TriangleStage
 from vkgroup.conformance.stages.base import group_of_block
 from vkgroup.conformance.stages.pixels import quad_of
-from vkgroup.conformance.verdict import verdict_on
+from vkgroup.conformance.subgroup import family
+from vkgroup.conformance.subgroup.cases import subgroup_cases
+from vkgroup.conformance.subgroup.expectation import verdict_on
 from vkgroup.device import Subgroup
 from vkgroup.workers.opening import open_device
 from vkgroup.workers.opening import select as select_device
@@ -181,7 +182,7 @@ class TestSupport:
     """The error names the missing feature."""
 
     def missing(self, name, capabilities):
-        return " ".join(support.missing(cases_by_name()[name], capabilities))
+        return " ".join(family.missing(cases_by_name()[name], capabilities))
 
     @pytest.mark.parametrize("case", ["all.exact", "partial.exact", "demote.exact", "discard.exact"])
     def test_a_device_that_has_everything_lacks_nothing(self, case) -> None:
@@ -224,7 +225,7 @@ def test_a_sample_is_right_but_for_what_is_known(driver) -> None:
     supported = [
         case
         for case in subgroup_cases()
-        if case.stage == "fragment" and not support.missing(case, capabilities)
+        if case.stage == "fragment" and not family.missing(case, capabilities)
     ]
     sample = supported[:: len(supported) // SAMPLES[driver]]
     found = conformance.run(device, cases=sample, jobs=2, seed=19)

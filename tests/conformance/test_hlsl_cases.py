@@ -6,15 +6,15 @@ import pytest
 from suite_runs import results_of
 
 from vkgroup.conformance import Status
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.hlsl_intrinsics import GLSL_OF, INTRINSICS
-from vkgroup.conformance.spellings.hlsl import HlslFamily, bucket
+from vkgroup.conformance.spellings.hlsl import HLSL, bucket, core_case
+from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.drivers import CachedDriver
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import Editor, Rewrite, Words
 
-CASES = HlslFamily().cases()
+CASES = tuple(HLSL.cases())
 
 # Shader Model 6.0, "Shading language intrinsics".
 OF_SHADER_MODEL_6_0 = (
@@ -73,9 +73,9 @@ def test_no_program_asks_a_twin_twice() -> None:
             type_: bucket(other) for other in same for type_ in INTRINSICS[other].types if other == number
         }
         assert set(seen.values()) == {bucket(number)}
-    family, twins = HlslFamily(), set()
+    twins = set()
     for case in CASES:
-        twin = family.batch_key(case), family.core(case)
+        twin = HLSL.batch_key(case), core_case(case)
         assert twin not in twins
         twins.add(twin)
 

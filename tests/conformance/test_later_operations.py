@@ -14,11 +14,13 @@ from test_support import CATEGORIES, EVERYTHING
 
 import vkgroup.conformance as conformance
 from vkgroup.compiler import TargetEnvironment, compile_source
-from vkgroup.conformance import Status, cases_by_name, data, family_of, select, support
-from vkgroup.conformance.cases import subgroup_cases
-from vkgroup.conformance.operands import CHOICES
-from vkgroup.conformance.program import build
+from vkgroup.conformance import Status, cases_by_name, family_of, select
 from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.subgroup import data, family
+from vkgroup.conformance.subgroup.cases import subgroup_cases
+from vkgroup.conformance.subgroup.expectation import verdict_on
+from vkgroup.conformance.subgroup.operands import CHOICES
+from vkgroup.conformance.subgroup.shader import build
 from vkgroup.device import Subgroup
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.partitions import subset_of
@@ -172,15 +174,11 @@ def test_partitions_admit_rounding_and_no_more(operation) -> None:
     name = f"partitioned.compute.subgroupPartitioned{operation}NV.float.all.rounding.equal"
     simulated = SimulatedDevice([cases_by_name()[name]], size=32)
     (entry,) = simulated.program.entries
-    verdict = conformance.verdict.verdict_on(
-        entry, simulated.program, simulated.instances(), simulated.outputs
-    )
+    verdict = verdict_on(entry, simulated.program, simulated.instances(), simulated.outputs)
     assert (verdict.status, verdict.undefined) == (Status.PASS, 0)
     result = simulated.result(entry)
     result[0] = (result[0].view(np.float32) * np.float32(1.001)).view(np.uint32)
-    verdict = conformance.verdict.verdict_on(
-        entry, simulated.program, simulated.instances(), simulated.outputs
-    )
+    verdict = verdict_on(entry, simulated.program, simulated.instances(), simulated.outputs)
     assert verdict.status == Status.FAIL
     assert "operand 0x" in verdict.detail
 
@@ -208,29 +206,29 @@ def test_partitions_admit_rounding_and_no_more(operation) -> None:
 )
 def test_a_bit_that_is_not_declared(name, lacking, needs) -> None:
     case = cases_by_name()[name]
-    assert support.missing(case, DEVICE) == []
+    assert family.missing(case, DEVICE) == []
     left = tuple(one for one in DEVICE.subgroup.supported_operations if one != lacking)
-    assert support.missing(case, replace(DEVICE, subgroup=Subgroup(32, ("compute",), left))) == needs
+    assert family.missing(case, replace(DEVICE, subgroup=Subgroup(32, ("compute",), left))) == needs
 
 
 @pytest.mark.parametrize("feature", ["shaderSubgroupRotate", "shaderSubgroupRotateClustered"])
 def test_a_feature_that_is_not_declared(feature) -> None:
     case = cases_by_name()["rotate_clustered.compute.subgroupClusteredRotate.int.all.exact.by2_c4"]
-    assert support.missing(case, replace(DEVICE, features=DEVICE.features - {feature})) == [feature]
+    assert family.missing(case, replace(DEVICE, features=DEVICE.features - {feature})) == [feature]
 
 
 def test_partitions_need_either_extension() -> None:
     case = cases_by_name()["partitioned.compute.subgroupPartitionNV.int.all.exact"]
     neither = replace(DEVICE, extensions={})
-    (need,) = support.missing(case, neither)
+    (need,) = family.missing(case, neither)
     assert need == "VK_NV_shader_subgroup_partitioned or shaderSubgroupPartitioned"
     promoted = replace(neither, features=DEVICE.features | {"shaderSubgroupPartitioned"})
-    assert support.missing(case, promoted) == []
+    assert family.missing(case, promoted) == []
 
 
 def test_a_cluster_larger_than_the_subgroup_is_never_rotated() -> None:
     case = cases_by_name()["rotate_clustered.compute.subgroupClusteredRotate.int.all.exact.by1_c64"]
-    (need,) = support.missing(case, DEVICE)
+    (need,) = family.missing(case, DEVICE)
     assert need.startswith("a subgroup size of at least 64 ")
 
 

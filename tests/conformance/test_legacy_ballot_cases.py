@@ -8,11 +8,11 @@ import pytest
 from suite_runs import matching, results_of
 
 from vkgroup.conformance import Status
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.older_ballots import OLDER
 from vkgroup.conformance.spellings import legacy_ballot as example
-from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
+from vkgroup.conformance.spellings.legacy_ballot import LEGACY_BALLOT
+from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.drivers import CachedDriver
 from vkgroup.spirv import Module, grammar
@@ -20,7 +20,7 @@ from vkgroup.spirv.editor import Editor, Words
 
 
 def test_every_operation_has_cases_in_both_forms_and_stages() -> None:
-    cases = LegacyBallotFamily().cases()
+    cases = list(LEGACY_BALLOT.cases())
     assert len({case.name for case in cases}) == len(cases)
     for stage in ("compute", "fragment"):
         for name in OLDER:
@@ -29,7 +29,7 @@ def test_every_operation_has_cases_in_both_forms_and_stages() -> None:
 
 
 def test_what_a_device_lacks_is_named() -> None:
-    family, capabilities = LegacyBallotFamily(), capabilities_of(128)
+    family, capabilities = LEGACY_BALLOT, capabilities_of(128)
     wide = Case("legacy_ballot", "compute", "ballotARB", "bool", "all", "", form="declared")
     assert family.missing(wide, capabilities) == [
         "a subgroup size of at most 64 (uint64_t has a bit for each invocation)"

@@ -18,9 +18,9 @@ from test_support import EVERYTHING
 import vkgroup
 from vkgroup.compiler import TargetEnvironment, compile_source, validate
 from vkgroup.conformance import Result, Status, cases_by_name, support
-from vkgroup.conformance.cases import STAGES
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.program import build
+from vkgroup.conformance.subgroup.cases import STAGES
+from vkgroup.conformance.subgroup.shader import build
 from vkgroup.device import Subgroup
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS

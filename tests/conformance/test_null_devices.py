@@ -18,11 +18,9 @@ from replay import SIZE, outcomes_of_others
 from suite_runs import matching
 
 from vkgroup.conformance import all_cases, family_of, plan
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.reconvergence import ReconvergenceFamily
 from vkgroup.conformance.spellings.legacy_ballot import EXAMPLE
-from vkgroup.conformance.subgroup import SubgroupFamily
+from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.record.record import Status
 
@@ -136,8 +134,8 @@ def check_other_results(batches: Iterable[tuple[int, Batch]]) -> int:
     passed: list[tuple[str, str]] = []
     for size, batch in batches:
         family = family_of(batch.cases[0])
-        part = family if isinstance(family, SubgroupFamily) else family.parts[""]  # type: ignore[attr-defined]
-        program = part.program(executor_of("zeros", size), batch.cases)
+        assert family.program is not None
+        program = family.program(executor_of("zeros", size), batch.cases)
         rows = zip(batch.cases, other_results.judged(program), strict=True)
         for case, (_, other, own, status) in rows:
             assert own in (Status.PASS, Status.UNDEFINED), case.name
@@ -169,7 +167,7 @@ def replayed(every: int) -> list[list[Batch]]:
     ):
         families.setdefault(batch.family, []).append(batch)
     # Programs of reconvergence are large, and all are of one kind.
-    families[ReconvergenceFamily.name] = families[ReconvergenceFamily.name][::8]
+    families["reconvergence"] = families["reconvergence"][::8]
     return [batches[:: min(every, len(batches) // 2) or 1] for batches in families.values()]
 
 

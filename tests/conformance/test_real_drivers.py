@@ -10,8 +10,9 @@ from fnmatch import fnmatch
 import pytest
 
 import vkgroup.conformance as conformance
-from vkgroup.conformance import Status, support
-from vkgroup.conformance.cases import subgroup_cases
+from vkgroup.conformance import Status
+from vkgroup.conformance.subgroup import family
+from vkgroup.conformance.subgroup.cases import subgroup_cases
 from vkgroup.workers.opening import open_device
 from vkgroup.workers.opening import select as select_device
 
@@ -30,7 +31,7 @@ def test_a_sample_is_right_but_for_what_is_known(driver) -> None:
     device = select_device(driver)
     with open_device(device) as opened:
         capabilities = opened.capabilities
-    supported = [case for case in subgroup_cases() if not support.missing(case, capabilities)]
+    supported = [case for case in subgroup_cases() if not family.missing(case, capabilities)]
     sample = supported[:: len(supported) // SAMPLES[driver]]
     found = conformance.run(device, cases=sample, jobs=2, seed=17)
     unknown = [
@@ -44,7 +45,7 @@ def test_a_sample_is_right_but_for_what_is_known(driver) -> None:
 
 def test_without_ballots_uniform_control_flow_is_judged(monkeypatch) -> None:
     """SwiftShader, taken for a device without ballots: activity is found from who executed."""
-    monkeypatch.setattr(support, "has_ballot", lambda capabilities: False)
+    monkeypatch.setattr(family, "has_ballot", lambda capabilities: False)
     cases = [c for c in subgroup_cases() if c.pattern in ("all", "partial") and c.type == "int"]
     cases = [case for case in cases if case.category in ("arithmetic", "vote") and not case.subgroup_size]
     found = conformance.run(select_device("swiftshader"), cases=cases, isolate=False)

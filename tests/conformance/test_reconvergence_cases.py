@@ -16,11 +16,11 @@ import vkgroup
 import vkgroup.conformance.reconvergence.family as reconvergence_run
 from vkgroup.conformance import Status, cases_by_name, select
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.reconvergence import TERMINATED_FRAGMENTS, ReconvergenceFamily
 from vkgroup.conformance.reconvergence.comparison import expect
 from vkgroup.conformance.reconvergence.comparison import judge as judge_log
-from vkgroup.conformance.reconvergence.family import KINDS, all_cases
+from vkgroup.conformance.reconvergence.family import KINDS, RECONVERGENCE, all_cases
 from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
+from vkgroup.conformance.reconvergence.termination_family import TERMINATED_FRAGMENTS
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import (
     Elect,
@@ -414,7 +414,7 @@ def test_missing_features_are_named() -> None:
         bare = device.capabilities
     subgroup = replace(bare.subgroup, supported_operations=frozenset({"basic"}))
     bare = replace(bare, features=frozenset(), subgroup=subgroup)
-    family, leaving = ReconvergenceFamily(), TERMINATED_FRAGMENTS
+    family, leaving = RECONVERGENCE, TERMINATED_FRAGMENTS
     ballot = "VK_SUBGROUP_FEATURE_BALLOT_BIT"
     for name, needs in (
         ("maximal.compute.nesting2.0.0", ["shaderMaximalReconvergence", ballot]),

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.families import all_cases
 from vkgroup.conformance.rules import BARRIERS_IN_BRANCHES, rule_of, rule_of_case
+from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Result, Status
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS

@@ -13,9 +13,10 @@ from test_support import EVERYTHING
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, cases_by_name, support
 from vkgroup.conformance.arrays import POISON
-from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.stages import FRAMEBUFFER, stage_of
 from vkgroup.conformance.stages.interfaces import INTERFACES
+from vkgroup.conformance.subgroup import family
+from vkgroup.conformance.subgroup.cases import subgroup_cases
 from vkgroup.device import Subgroup, query
 from vkgroup.spec.stages import STAGE_BITS
 from vkgroup.workers.opening import open_device
@@ -81,7 +82,7 @@ class TestSupport:
     )
 
     def missing(self, name, capabilities=DEVICE):
-        return support.missing(cases_by_name()[name], capabilities)
+        return family.missing(cases_by_name()[name], capabilities)
 
     @pytest.mark.parametrize("stage", support.STAGE_FEATURES)
     def test_each_feature_is_named(self, stage) -> None:
@@ -106,7 +107,7 @@ def sample(driver, *, where, most):
     """Return at most so many cases that a driver declares."""
     with open_device(select_device(driver)) as opened:
         capabilities = opened.capabilities
-    cases = [case for case in subgroup_cases() if where(case) and not support.missing(case, capabilities)]
+    cases = [case for case in subgroup_cases() if where(case) and not family.missing(case, capabilities)]
     return cases[:: max(1, len(cases) // most)]
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from vkgroup.conformance import cases_by_name, support
+from vkgroup.conformance import cases_by_name
+from vkgroup.conformance.subgroup import family
 from vkgroup.device import Capabilities, SizeControl, Subgroup
 
 CATEGORIES = (
@@ -40,7 +41,7 @@ EVERYTHING = Capabilities(
 
 
 def missing(name, capabilities):
-    return " ".join(support.missing(cases_by_name()[name], capabilities))
+    return " ".join(family.missing(cases_by_name()[name], capabilities))
 
 
 @pytest.mark.parametrize(

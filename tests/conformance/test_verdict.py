@@ -8,8 +8,8 @@ from simulated_device import SimulatedDevice
 
 from vkgroup.conformance import Status, cases_by_name
 from vkgroup.conformance.arrays import POISON
-from vkgroup.conformance.cases import subgroup_cases
-from vkgroup.conformance.verdict import verdict_on
+from vkgroup.conformance.subgroup.cases import subgroup_cases
+from vkgroup.conformance.subgroup.expectation import verdict_on
 
 
 def imagine(*names, size=8):

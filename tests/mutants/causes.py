@@ -22,8 +22,8 @@ from vkgroup.base.errors import VkgroupError
 from vkgroup.compiler import validate
 from vkgroup.conformance.diagnosis import diagnose
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.subgroup import SubgroupFamily, observed
-from vkgroup.conformance.verdict import verdict_on
+from vkgroup.conformance.subgroup.expectation import verdict_on
+from vkgroup.conformance.subgroup.family import GLSL, observed
 from vkgroup.device import DeviceInfo
 from vkgroup.record.record import Status
 from vkgroup.workers.opening import open_device, select
@@ -78,7 +78,7 @@ class Diagnosed:
 def diagnosed(executor: Executor, group: Group) -> Iterator[Diagnosed]:
     """Yield the mutants of a case that the suite catches, with their diagnoses."""
     case = group.cases[0].case
-    program = SubgroupFamily().program(executor, [case])
+    program = GLSL.program(executor, [case])
     (entry,) = program.entries
     module = executor.compile(program.source, stage=program.stage.name)
     try:

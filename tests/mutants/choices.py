@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from mutants.mutant import Mutant
 from mutants.site import opcode_of
-from vkgroup.conformance import operands, support
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS
-from vkgroup.conformance.case import Case
-from vkgroup.conformance.program import result_type
+from vkgroup.conformance.subgroup import family, operands
+from vkgroup.conformance.subgroup.cases import Case
+from vkgroup.conformance.subgroup.shader import result_type
 from vkgroup.device import Capabilities
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
@@ -46,7 +46,7 @@ def mutants_of(case: Case, capabilities: Capabilities) -> list[Mutant]:
 
 
 def _choices(case: Case, capabilities: Capabilities) -> Iterator[Choice]:
-    size = support.subgroup_size(case, capabilities)
+    size = family.subgroup_size(case, capabilities)
     if case.operation in BARRIERS:
         yield from _of_barrier(case)
         return
@@ -119,7 +119,7 @@ def _opcodes(case: Case, operation: Operation, capabilities: Capabilities, size:
         fits = _signature(other) == _signature(operation) and case.glsl_type in other.types
         if not fits or {operation.name, other.name} in _SAME or _same_here(case, other, size):
             continue
-        if support.missing(_in_place(case, other), capabilities):
+        if family.missing(_in_place(case, other), capabilities):
             continue
         names[other.opcodes[kind]] = None
         if other.operator in ("Min", "Max") and kind in ("int", "uint"):

@@ -8,9 +8,8 @@ from zlib import crc32
 
 from mutants.choices import mutants_of
 from mutants.mutant import Group, Mutant
-from vkgroup.conformance import support
-from vkgroup.conformance.case import Case
-from vkgroup.conformance.cases import subgroup_cases
+from vkgroup.conformance.subgroup import family
+from vkgroup.conformance.subgroup.cases import Case, subgroup_cases
 from vkgroup.device import Capabilities
 from vkgroup.programs.glsl_types import is_long
 
@@ -42,7 +41,7 @@ def generate(
     """
     chosen: list[list[Mutant]] = []
     for members in _by_operation(stages).values():
-        usable = (case for case in _shuffled(members, seed) if not support.missing(case, capabilities))
+        usable = (case for case in _shuffled(members, seed) if not family.missing(case, capabilities))
         chosen += [_shuffled(mutants_of(case, capabilities), seed) for case in _distinct(usable, cases)]
     return [Group(mutants) for mutants in _thinned(chosen, limit) if mutants]
 

@@ -15,9 +15,9 @@ from vkgroup.compiler import validate
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.instances import Instances
-from vkgroup.conformance.program import BatchEntry, BatchProgram
-from vkgroup.conformance.subgroup import SubgroupFamily, observed
-from vkgroup.conformance.verdict import expected_of, verdict_on
+from vkgroup.conformance.subgroup.expectation import expected_of, verdict_on
+from vkgroup.conformance.subgroup.family import GLSL, observed
+from vkgroup.conformance.subgroup.shader import BatchEntry, BatchProgram
 from vkgroup.record.record import Result, Status
 from vkgroup.spirv import Module
 
@@ -53,7 +53,7 @@ def judge_group(executor: Executor, group: Group) -> list[Result]:
         The device is unusable; none of the mutants has a result.
     """
     case = group.cases[0].case
-    program = SubgroupFamily().program(executor, [case])
+    program = GLSL.program(executor, [case])
     (entry,) = program.entries
     module = executor.compile(program.source, stage=program.stage.name)
     try:

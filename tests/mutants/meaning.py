@@ -9,8 +9,8 @@ from mutants.mutant import Mutant
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.instances import Instances
-from vkgroup.conformance.program import BatchEntry
-from vkgroup.conformance.verdict import expected_of, others_of
+from vkgroup.conformance.subgroup.expectation import expected_of, others_of
+from vkgroup.conformance.subgroup.shader import BatchEntry
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.lanes import Lanes
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS

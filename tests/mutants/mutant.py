@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.plan import risk
+from vkgroup.conformance.subgroup.cases import Case
 
 
 @dataclass(frozen=True, slots=True)

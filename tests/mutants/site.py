@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vkgroup.conformance.case import Case
+from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES
 from vkgroup.spirv import Module

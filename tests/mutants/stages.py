@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vkgroup.conformance.cases import STAGES
+from vkgroup.conformance.subgroup.cases import STAGES
 from vkgroup.device import Capabilities
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.data import RECIPES, RecipeParameters, recipe_name
+from vkgroup.conformance.subgroup.data import RECIPES, RecipeParameters, recipe_name
 from vkgroup.programs.glsl_types import to_planes
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.reference.registry import reference_of

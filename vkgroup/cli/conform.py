@@ -157,6 +157,12 @@ def execute(arguments: argparse.Namespace) -> int:
         from vkgroup.cli import reproduction
 
         return reproduction.execute(arguments)
+    if arguments.show is not None:
+        # Only --show needs the null device.
+        from vkgroup.conformance.show import named, show
+
+        sys.stdout.write(show(named(arguments.show), arguments.seed))
+        return 0
     check_files(arguments)
     if arguments.resume and arguments.out is None:
         raise InvalidInput("--resume needs the folder of the run to resume: --out DIR")

@@ -19,9 +19,10 @@ _choices: dict[str | None, Future[DeviceInfo]] = {}
 
 
 def begin(arguments: argparse.Namespace) -> None:
-    """Begin the work for a run on one device; nothing for other runs, lists and reproductions."""
+    """Begin the work for a run on one device; nothing for other runs and other uses of the command."""
     choice: str | None = arguments.device
-    if arguments.list or arguments.repro is not None or arguments.cluster is not None:
+    others = arguments.show, arguments.repro, arguments.cluster
+    if arguments.list or any(option is not None for option in others):
         return
     spare.keep("vkgroup.conformance.run")
     if choice is not None and ("," in choice or choice.strip().lower() == "all"):

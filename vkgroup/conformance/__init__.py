@@ -1,15 +1,13 @@
 """Conformance tests of drivers: cases as data, one program for a batch of cases, one verdict for each lane.
 
 The suite consists of `families`. Each lists its cases and has functions that plan and run them (`family`).
-The largest is `subgroup`: `cases` lists its cases, `program` writes a batch's GLSL, `instances` computes
-which invocations were active together, `verdict` compares each lane with `vkgroup.reference`. All families
-use `comparison`, and most use `recording`. `plan` makes batches, `run` executes them on an
-`execute.Executor`, and `vkgroup.workers` isolates crashes of a driver.
+The largest is `subgroup`, in a folder of six modules. All families use `comparison`, and most use
+`recording`. `plan` makes batches, `run` executes them on an `execute.Executor`, and `vkgroup.workers`
+isolates crashes of a driver. `show` describes a case without a device.
 """
 
 from __future__ import annotations
 
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.families import (
     all_cases,
     all_families,
@@ -22,6 +20,7 @@ from vkgroup.conformance.families import (
 )
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.run import run
+from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.record.record import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.record.run import Run
 

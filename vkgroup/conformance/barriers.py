@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vkgroup.conformance.arrays import Words
+from vkgroup.conformance.arrays import Flags, Indices, Words
 from vkgroup.conformance.stages import GROUP_CELLS, BatchStage
 
 ROUNDS = 3
@@ -199,3 +199,54 @@ def reset(barrier: Barrier, memory: str, k: int) -> str:
         return ""
     steps = "uint i = gl_LocalInvocationIndex; i < GROUP_CELLS; i += WORKGROUP_INVOCATIONS"
     return f"for ({steps}) cells_{k}[i] = 0u;"
+
+
+def _next_active(active: Flags) -> Indices:
+    """Return for each lane the next active one above it, else the lowest active one: (rows, size)."""
+    size = active.shape[1]
+    lane = np.where(active, np.arange(size), size)
+    above = np.minimum.accumulate(lane[:, ::-1], axis=1)[:, ::-1]
+    above = np.concatenate([above[:, 1:], np.full((len(active), 1), size)], axis=1)
+    return np.asarray(np.where(above < size, above, lane.min(axis=1, keepdims=True)) % size)
+
+
+def expected(
+    barrier: Barrier,
+    got: Words,
+    slot: Indices,
+    group: Indices,
+    subgroup: Indices,
+    active: Flags,
+    recorded: Flags,
+) -> tuple[Words, Flags]:
+    """Return whether a lane must have seen the flag, and the cell that it then must read, in each round.
+
+    A lane that did not see a message's flag has no defined result.
+
+    Parameters
+    ----------
+    got : the records, (rows, size, 2 × `ROUNDS`).
+    slot, group, subgroup : of each row, (rows,).
+    active, recorded : lanes that executed the barrier, and those with a record, (rows, size).
+
+    Returns
+    -------
+    The legal values and which are defined, shaped like `got`.
+    """
+    size = active.shape[1]
+    following = _next_active(active)
+    cell = subgroup[:, None] * size + following
+    workgroup = np.broadcast_to(group[:, None], cell.shape).astype(np.uint32)
+    # Stores of helper invocations have no effect, so no lane has to read them.
+    written = np.take_along_axis(recorded, following, axis=1)
+    exchange = barrier.kind == "exchange"
+    value = np.zeros(got.shape, np.uint32)
+    defined = np.zeros(got.shape, np.bool_)
+    for number in range(ROUNDS):
+        round_ = (slot * ROUNDS + number)[:, None].astype(np.uint32)
+        value[..., 2 * number + 1] = value_of(cell.astype(np.uint32), round_, workgroup)
+        flag = got[..., 2 * number]
+        value[..., 2 * number] = 1 if exchange else np.minimum(flag, 1)
+        defined[..., 2 * number] = recorded & ((flag != 0) | exchange)
+        defined[..., 2 * number + 1] = (flag == 1) & written & recorded
+    return value, defined

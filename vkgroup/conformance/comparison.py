@@ -45,7 +45,7 @@ class Verdict:
     detail: str = ""
     #: Evidence of a failure, as JSON data; see `vkgroup.conformance.evidence`.
     evidence: dict[str, Any] | None = field(default=None, compare=False)
-    #: All lanes of a subgroup operation, a `vkgroup.conformance.verdict.JudgedLanes`; otherwise None.
+    #: All lanes of a subgroup operation (`vkgroup.conformance.subgroup.expectation.JudgedLanes`), else None.
     lanes: Any = field(default=None, compare=False, repr=False)
     #: `vkgroup.conformance.instances.MaskFault` or `LayoutFault`, if active masks or numbers are wrong; else
     #: None.

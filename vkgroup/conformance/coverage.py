@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from vkgroup.base.reading import read_text
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.caselist import listed, matches
 from vkgroup.conformance.families import all_cases, cases_by_name, family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.khronos import PREFIX, map_name
+from vkgroup.conformance.subgroup.cases import Case
 
 _SHOWN_PATTERNS = 4
 
@@ -71,7 +71,7 @@ def additions(cases: Sequence[AnyCase]) -> str:
     sizes = {case.subgroup_size for case in own} - {0}
     if len(sizes) > 1:
         parts.append(f"{len(sizes)} required sizes")
-    others = sorted({family_of(case).name for case in cases} - {"subgroup"})
+    others = sorted({family_of(case).name.partition(".")[0] for case in cases} - {"subgroup"})
     parts += [f"family `{name}`" for name in others]
     return "; ".join(parts)
 

@@ -2,49 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, lru_cache
 from importlib import import_module
 from re import compile as compile_pattern
+from typing import Any, NamedTuple
 
 from vkgroup.base.garbage_collection import paused
-from vkgroup.conformance.cases import subgroup_names
 from vkgroup.conformance.family import AnyCase, Family
-from vkgroup.conformance.globs import Globs
+from vkgroup.conformance.globs import Globs, MayBegin
+from vkgroup.conformance.subgroup.cases import subgroup_cases, subgroup_names
 from vkgroup.spec.categories import Category
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(NamedTuple):
     """A family before its module is imported: commands with few cases need few families."""
 
     name: str
     location: str  # module in this package and name in it
-    categories: tuple[str, ...]
+    beginnings: tuple[str, ...]  # beginnings of the names of its cases
+
+    def may_match(self, may_begin: MayBegin) -> bool:
+        """Return whether the name of a case may be wanted."""
+        return any(may_begin(f"{beginning}.") for beginning in self.beginnings)
 
 
-def _entry(name: str, location: str, *categories: str) -> _Entry:
-    return _Entry(name, location, categories or (name,))
+def _entry(name: str, location: str, *beginnings: str) -> _Entry:
+    return _Entry(name, location, beginnings or (name,))
 
+
+_LEAVING = (
+    "reconvergence.maximal.fragment",
+    "reconvergence.subgroup_uniform.discard",
+    "reconvergence.terminate_invocation",
+)
 
 _ENTRIES = (
-    _entry("subgroup", "subgroup:SUBGROUP", *(category.value for category in Category)),
+    _entry("subgroup", "subgroup.family:SUBGROUP", *(category.value for category in Category)),
     _entry("fragment", "fragment.family:FRAGMENT"),
     _entry("thread_group", "thread_group.family:THREAD_GROUP"),
     _entry("legacy_ballot", "spellings.legacy_ballot:LEGACY_BALLOT"),
-    _entry("compute_model", "compute_model.family:COMPUTE_MODEL"),
+    _entry("compute_model.builtins", "compute_model.builtins:BUILTINS_TOPIC"),
+    _entry("compute_model.constants", "compute_model.builtins:CONSTANTS_TOPIC"),
+    _entry("compute_model.shared", "compute_model.shared_memory:SHARED_TOPIC"),
+    _entry("compute_model.coherence", "compute_model.coherence:COHERENCE_TOPIC"),
+    _entry("compute_model.litmus", "compute_model.litmus:LITMUS_TOPIC"),
+    _entry("compute_model.atomics", "compute_model.atomics:ATOMICS_TOPIC"),
+    _entry("compute_model.counters", "compute_model.counters:COUNTERS_TOPIC"),
+    _entry("compute_model.dispatches", "compute_model.dispatches:DISPATCHES_TOPIC"),
     _entry("hlsl", "spellings.hlsl:HLSL"),
     _entry("reconvergence", "reconvergence.family:RECONVERGENCE"),
-    _entry("leaving", "reconvergence.termination_family:TERMINATED_FRAGMENTS", "reconvergence"),
+    _entry("leaving", "reconvergence.termination_family:TERMINATED_FRAGMENTS", *_LEAVING),
     _entry("cooperative_matrix", "cooperative_matrix.family:COOPERATIVE_MATRIX"),
     _entry("sm_builtins", "sm_builtins:SM_BUILTINS"),
     _entry("shader_clock", "shader_clock:SHADER_CLOCK"),
+    _entry("size_control.properties", "size_control.family:SIZE_PROPERTIES"),
     _entry("size_control", "size_control.family:SIZE_CONTROL", "size_control", "multiple_dispatches"),
     _entry("descriptor_indexing", "descriptor_indexing.family:DESCRIPTOR_INDEXING"),
-    _entry("quad_control", "quad_control.family:QUAD_CONTROL"),
+    _entry("quad_control", "quad_control.family:QUAD_VOTES"),
+    _entry("quad_control.scene", "quad_control.family:FULL_QUADS"),
+    _entry("quad_control.derivative_group", "quad_control.derivatives:DERIVATIVE_GROUPS"),
 )
 """Every family, in the order in which their cases are listed."""
+
+_BY_BEGINNING = {beginning: entry.name for entry in _ENTRIES for beginning in entry.beginnings}
+"""Names of the families by the beginnings of their cases; the longest that fits counts."""
+
+CATEGORIES = tuple(dict.fromkeys(beginning.partition(".")[0] for beginning in _BY_BEGINNING))
+"""The first parts of all names."""
+
+_DIVIDED = frozenset(name.partition(".")[0] for name in _BY_BEGINNING if "." in name)
+"""The categories that several families share."""
 
 _DOT = compile_pattern(r"\.")
 
@@ -53,48 +81,39 @@ _DEPTH = 4
 
 
 @cache
-def family_named(name: str) -> Family:
+def family_named(name: str) -> Family[Any]:
     """Return the family with this name; KeyError if there is none."""
     entry = {entry.name: entry for entry in _ENTRIES}[name]
     module, _, attribute = entry.location.partition(":")
-    family: Family = getattr(import_module(f"vkgroup.conformance.{module}"), attribute)
+    family: Family[Any] = getattr(import_module(f"vkgroup.conformance.{module}"), attribute)
     return family
 
 
-def all_families() -> tuple[Family, ...]:
+def all_families() -> tuple[Family[Any], ...]:
     """Return every family, in the order in which their cases are listed."""
     return tuple(family_named(entry.name) for entry in _ENTRIES)
 
 
 @cache
-def _cases_of(family: Family) -> tuple[AnyCase, ...]:
+def _cases_of(name: str) -> tuple[AnyCase, ...]:
     """Return the cases of a family; they are created once."""
-    return tuple(family.cases())
+    return tuple(family_named(name).cases())
 
 
-@cache
-def _family_of_kind(kind: type, category: str) -> Family:
-    """Return the family of a class and a category of cases.
-
-    The cases are listed only if several families share the category.
-    """
-    families = [family_named(entry.name) for entry in _ENTRIES if category in entry.categories]
-    if len(families) > 1:
-        families = [family for family in families if any(type(case) is kind for case in _cases_of(family))]
-    if not families:
-        raise KeyError(category)
-    return families[0]
-
-
-def family_of(case: AnyCase) -> Family:
+def family_of(case: AnyCase) -> Family[Any]:
     """Return the family that a case belongs to; KeyError if there is none."""
-    return _family_of_kind(type(case), case.category)
+    beginning = case.category
+    if beginning in _DIVIDED:
+        parts = case.name.split(".")
+        beginnings = (".".join(parts[:count]) for count in (3, 2, 1))
+        beginning = next(name for name in beginnings if name in _BY_BEGINNING)
+    return family_named(_BY_BEGINNING[beginning])
 
 
 @cache
 def all_cases() -> tuple[AnyCase, ...]:
     """Return every case of the suite, in the order of the families; needs no device."""
-    return tuple(case for family in all_families() for case in _cases_of(family))
+    return tuple(case for entry in _ENTRIES for case in _cases_of(entry.name))
 
 
 @cache
@@ -109,60 +128,41 @@ def cases_named(names: Collection[str]) -> dict[str, AnyCase]:
     wanted = frozenset(names)
     beginnings = {name[: dot.end()] for name in wanted for dot in _DOT.finditer(name)}
     with paused():
-        return {
-            case.name: case
-            for entry in _ENTRIES
-            if any(f"{category}." in beginnings for category in entry.categories)
-            for case in _cases_beginning(entry, beginnings)
-            if case.name in wanted
-        }
+        return {case.name: case for case in _matching(beginnings.__contains__, wanted.__contains__)}
 
 
 def case_named(name: str) -> AnyCase | None:
     """Return the case with this name; None if there is none."""
-    beginning = ".".join(name.split(".")[:_DEPTH])
-    return _named_alike(beginning).get(name)
+    return _named_alike(".".join(name.split(".")[:_DEPTH])).get(name)
 
 
 @lru_cache(1000)
 def _named_alike(beginning: str) -> dict[str, AnyCase]:
     """Return the cases whose names have the same first parts, by name."""
-    parts = beginning.split(".")
-    beginnings = {f"{'.'.join(parts[:count])}." for count in range(1, len(parts) + 1)}
-    return {
-        case.name: case
-        for entry in _ENTRIES
-        if parts[0] in entry.categories
-        for case in _cases_beginning(entry, beginnings)
-        if case.name == beginning or case.name.startswith(f"{beginning}.")
-    }
+    whole = f"{beginning}."
+    beginnings = {whole[: dot.end()] for dot in _DOT.finditer(whole)}
+
+    alike = _matching(beginnings.__contains__, lambda name: f"{name}.".startswith(whole))
+    return {case.name: case for case in alike}
 
 
-def _cases_beginning(entry: _Entry, beginnings: Collection[str]) -> Iterable[AnyCase]:
-    """Return the cases of a family whose names may have these beginnings; most families list all cases."""
-    family = family_named(entry.name)
-    return family.cases(beginnings.__contains__) if entry.name == "subgroup" else _cases_of(family)
-
-
-def _matching(globs: Globs) -> Iterator[AnyCase]:
-    """Yield the cases whose names match, in the order of the suite."""
+def _matching(may_begin: MayBegin, match: Callable[[str], bool]) -> Iterator[AnyCase]:
+    """Yield the cases whose names match, in the order of the suite; `may_begin` leaves out parts of it."""
     for entry in _ENTRIES:
-        if any(globs.may_begin(f"{category}.") for category in entry.categories):
-            cases = family_named(entry.name).cases(globs.may_begin)
-            yield from (case for case in cases if globs.match(case.name))
+        if entry.may_match(may_begin):
+            cases = subgroup_cases(may_begin) if entry.name == "subgroup" else _cases_of(entry.name)
+            yield from (case for case in cases if match(case.name))
 
 
 def select_names(filters: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield the names of the cases that `select` returns, in the same order, without making them first."""
     globs = Globs(filters)
     for entry in _ENTRIES:
-        if not any(globs.may_begin(f"{category}.") for category in entry.categories):
-            continue
-        if entry.name == "subgroup":
-            names = subgroup_names(globs.may_begin)
-        else:
-            names = (case.name for case in family_named(entry.name).cases(globs.may_begin))
-        yield from names if not filters else filter(globs.match, names)
+        if entry.may_match(globs.may_begin):
+            names: Iterable[str] = subgroup_names(globs.may_begin)
+            if entry.name != "subgroup":
+                names = (case.name for case in _cases_of(entry.name))
+            yield from names if not filters else filter(globs.match, names)
 
 
 @cache
@@ -174,5 +174,6 @@ def select(filters: tuple[str, ...] = ()) -> tuple[AnyCase, ...]:
     """
     if not filters:
         return all_cases()
+    globs = Globs(filters)
     with paused():
-        return tuple(_matching(Globs(filters)))
+        return tuple(_matching(globs.may_begin, globs.match))

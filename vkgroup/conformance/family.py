@@ -1,4 +1,4 @@
-"""Cases and families of cases: their interfaces, and families whose cases are tables of axes.
+"""Cases and families of cases: one form for all families of the suite.
 
 The suite consists of families (`vkgroup.conformance.families`). All other code (names, filters, workers,
 results, reports) uses only `AnyCase` and `Family`.
@@ -6,16 +6,15 @@ results, reports) uses only `AnyCase` and `Family`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.device import Capabilities
 
 Axes = TypeVar("Axes", bound=tuple[Any, ...])
+CaseT = TypeVar("CaseT", bound="AnyCase")
 
 
 class AnyCase(Protocol):
@@ -32,40 +31,6 @@ class AnyCase(Protocol):
     @property
     def sentence(self) -> str:
         """What the case tests, in one sentence."""
-
-
-class Family(Hashable, Protocol):
-    """A family: one kind of cases, with the functions that plan and execute them."""
-
-    @property
-    def name(self) -> str:
-        """The family's name, unique among the families; workers look the family up by it."""
-
-    @property
-    def categories(self) -> tuple[str, ...]:
-        """The categories of the family's cases."""
-
-    def cases(self, may_begin: MayBegin = any_name) -> Iterable[AnyCase]:
-        """Return every case of the family, in the order of the suite; needs no device.
-
-        Cases may be left out if `may_begin` is false for a beginning of their name.
-        """
-
-    def missing(self, case: Any, capabilities: Capabilities, /) -> list[str]:
-        """Return the requirements of a case that the device lacks, by Vulkan's names; empty if none."""
-
-    def batch_key(self, case: Any, /) -> Hashable:
-        """Return a key; only cases with equal keys can share a batch."""
-
-    def batch_size(self, case: Any, capabilities: Capabilities, /) -> int:
-        """Return the maximum number of cases in a batch with this case on a device."""
-
-    def judge(self, executor: Executor, cases: list[Any], /) -> list[Verdict]:
-        """Execute the cases of a batch and return their verdicts, in the same order.
-
-        After a `VkgroupError` other than a lost device, the batch is split; a single case fails.
-        Every module is passed through `Executor.transform_module` before it is used on the device.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,64 +52,70 @@ class TableCase(Generic[Axes]):
         return ".".join(filter(None, parts))
 
 
-@dataclass(frozen=True, eq=False)
-class TableFamily(Generic[Axes]):
-    """A family whose cases are a table of axes, with functions that plan and execute them (see `Family`)."""
+Values = Iterable[Any] | Callable[..., Iterable[Any]]
 
-    name: str
-    table: Callable[[], Iterable[TableCase[Axes]]]  # yields every case
-    missing: Callable[[TableCase[Axes], Capabilities], list[str]]
-    judge: Callable[[Executor, list[TableCase[Axes]]], list[Verdict]]
-    batch_key: Callable[[TableCase[Axes]], Hashable] = lambda case: case
-    batch: int = 32  # maximum number of cases in a batch
+
+def table(
+    category: str, axes: Callable[..., Axes], sentence: Callable[[Axes], str], **values: Values
+) -> Callable[[], Iterator[TableCase[Axes]]]:
+    """Return a function that yields a case for each combination of the axes' values, the last axis fastest.
+
+    Parameters
+    ----------
+    category : of all cases.
+    axes : the NamedTuple of the axes, which gives their order in the name.
+    sentence : axes → what the case tests.
+    values : of each axis by name, in the order of the combinations. A function of the values of the axes
+        before returns those that are combined with these.
+    """
+
+    def rows(chosen: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if len(chosen) == len(values):
+            yield chosen
+            return
+        name = list(values)[len(chosen)]
+        own = values[name]
+        for value in own(*chosen.values()) if callable(own) else own:
+            yield from rows(chosen | {name: value})
+
+    def cases() -> Iterator[TableCase[Axes]]:
+        for row in rows({}):
+            combined = axes(**row)
+            yield TableCase(category, combined, sentence(combined))
+
+    return cases
+
+
+def _alone(case: Any) -> Hashable:
+    """Return the batch key of a case that shares no batch: the case."""
+    key: Hashable = case
+    return key
+
+
+@dataclass(frozen=True, eq=False)
+class Family(Generic[CaseT]):
+    """A family: a table of cases, their requirements, and their shaders with the expected results."""
+
+    name: str  # unique among the families; workers look the family up by it
+    cases: Callable[[], Iterable[CaseT]]  # yields every case, in the order of the suite; needs no device
+    #: (case, capabilities) → the requirements that the device lacks, by Vulkan's names; empty if none.
+    missing: Callable[[CaseT, Capabilities], list[str]]
+    #: (executor, cases of a batch) → their verdicts, in the same order. It makes and runs the shaders, and
+    #: compares the results with the expected ones. After a `VkgroupError` other than a lost device, the batch
+    #: is split; a single case fails. Every module is passed through `Executor.transform_module` before the
+    #: device gets it. Families with a `program` also take a part of the cases' stage.
+    judge: Callable[..., list[Verdict]]
+    #: case → a key; only cases with equal keys can share a batch.
+    batch_key: Callable[[CaseT], Hashable] = _alone
+    #: Maximum number of cases in a batch, or (case, capabilities) → that of a batch with this case.
+    batch: int | Callable[[CaseT, Capabilities], int] = 32
     llvm_batch: int = 0  # the maximum on lavapipe, whose compiler is slow for large shaders; 0: `batch`
-    category: str = ""  # category of all cases; by default the family's name
+    #: (executor, cases of a batch) → its `vkgroup.conformance.subgroup.shader.Program`; None in families
+    #: without one.
+    program: Callable[..., Any] | None = None
 
-    @property
-    def categories(self) -> tuple[str, ...]:
-        """The category."""
-        return (self.category or self.name,)
-
-    def cases(self, may_begin: MayBegin = any_name) -> tuple[TableCase[Axes], ...]:
-        """Return every case, in the order of the suite."""
-        return tuple(self.table())
-
-    def batch_size(self, case: TableCase[Axes], capabilities: Capabilities) -> int:
-        """Return the maximum number of cases in a batch."""
-        llvm = capabilities.driver_name == "llvmpipe"
-        return self.llvm_batch if llvm and self.llvm_batch else self.batch
-
-
-@dataclass(frozen=True, eq=False)
-class JointFamily:
-    """Several families under one name."""
-
-    name: str
-    parts: Mapping[str, Family]  # by the first value of the cases' axes; "" is the part for all other cases
-    categories: tuple[str, ...]
-
-    def cases(self, may_begin: MayBegin = any_name) -> tuple[AnyCase, ...]:
-        """Return every case, part by part."""
-        return tuple(case for part in self.parts.values() for case in part.cases(may_begin))
-
-    def _part(self, case: AnyCase) -> Family:
-        """Return the part that a case belongs to."""
-        first = case.axes[0] if isinstance(case, TableCase) else ""
-        return self.parts[first if first in self.parts else ""]
-
-    def missing(self, case: AnyCase, capabilities: Capabilities) -> list[str]:
-        """Return the requirements of a case that the device lacks."""
-        return self._part(case).missing(case, capabilities)
-
-    def batch_key(self, case: AnyCase) -> Hashable:
-        """Return the name of the part, and the part's batch key."""
-        part = self._part(case)
-        return part.name, part.batch_key(case)
-
-    def batch_size(self, case: AnyCase, capabilities: Capabilities) -> int:
-        """Return the maximum number of cases in a batch."""
-        return self._part(case).batch_size(case, capabilities)
-
-    def judge(self, executor: Executor, cases: list[Any]) -> list[Verdict]:
-        """Execute the cases of a batch, all of one part, and return their verdicts."""
-        return self._part(cases[0]).judge(executor, cases)
+    def batch_size(self, case: CaseT, capabilities: Capabilities) -> int:
+        """Return the maximum number of cases in a batch with this case on a device."""
+        if self.llvm_batch and capabilities.driver_name == "llvmpipe":
+            return self.llvm_batch
+        return self.batch if isinstance(self.batch, int) else self.batch(case, capabilities)

@@ -8,7 +8,7 @@ of subgroupBallot are set for active invocations only).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,29 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import POISON, Flags, Indices, Words
 from vkgroup.conformance.evidence import Fault
-from vkgroup.conformance.program import SLOT_PLANES, BatchProgram
+from vkgroup.conformance.patterns import Pattern
 from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.conformance.stages import Recorded
+from vkgroup.conformance.stages import BatchStage, Recorded
+
+SLOT_PLANES = 5
+"""Planes of one slot in the outputs: whether it was executed, and the active mask's four words."""
+
+
+class RecordedPlanes(Protocol):
+    """The parts of a `vkgroup.conformance.subgroup.shader.BatchProgram` that tell where its records are."""
+
+    stage: BatchStage
+    pattern: Pattern
+    subgroup_size: int
+    output_words: int
+
+    @property
+    def invocations(self) -> int:
+        """Words of a plane of the outputs."""
+
+    @property
+    def slots_at(self) -> int:
+        """The first word of the record of slots in the outputs."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +51,7 @@ class MaskFault:
     unseen: Words  # lanes that may be active without a report
     subgroups: Indices  # (rows, 2): group and subgroup of each row
     invocations: Indices  # (invocations, 3): group, subgroup and lane of each invocation
-    program: BatchProgram | None = None  # the batch
+    program: RecordedPlanes | None = None  # the batch
 
 
 @dataclass(frozen=True)
@@ -52,7 +72,7 @@ class Instances:
     slot: Indices
     group: Indices
     subgroup: Indices
-    number: Indices  # (rows,) the argument of `Stage.places` for its subgroup
+    number: Indices  # (rows,) the argument of `BatchStage.places` for its subgroup
     subgroups: tuple[Indices, ...]  # for each group, the numbers of its subgroups, ascending
     member: Indices  # (rows, size) invocation index of each lane; 0 where the lane left no record
     place: Indices  # (rows, size) where each lane's values lie in the data
@@ -79,7 +99,7 @@ def unpack(mask: Words, size: int) -> Flags:
     return bits[:, :size].astype(np.bool_)
 
 
-def read(program: BatchProgram, outputs: Words, ballot: bool) -> Instances:
+def read(program: RecordedPlanes, outputs: Words, ballot: bool) -> Instances:
     """Return the dynamic instances in a batch's outputs, (program.output_words,).
 
     Without `ballot`, the shader recorded no active masks. Then all executing invocations of a subgroup count
@@ -165,7 +185,7 @@ def lane_faults(lane: NDArray[Any], sizes: NDArray[Any], size: int) -> list[str]
 
 
 def _mask_fault(
-    program: BatchProgram, rows: Indices, number: Indices, mask: Words, reported: Words, unseen: Words
+    program: RecordedPlanes, rows: Indices, number: Indices, mask: Words, reported: Words, unseen: Words
 ) -> Fault | None:
     """Check that each active mask names exactly the invocations that reported it.
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from vkgroup.conformance.arrays import Indices, Words
 from vkgroup.conformance.barriers import BARRIERS
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.shapes import SHAPES, WORKGROUPS
 from vkgroup.conformance.stages.base import BatchStage, PipelineRest, Recorded, WorkgroupStage
 from vkgroup.conformance.stages.interfaces import TicketStage, vertices
 from vkgroup.conformance.stages.pixels import HEIGHT, WIDTH, TriangleStage
+from vkgroup.conformance.subgroup.cases import Case
 
 _WHOLE_VERTICES = TicketStage("vertex", vertices(512, 4))
 
@@ -168,7 +168,7 @@ def _fitting(local_size: tuple[int, int, int], group: int, first: int, count: in
 def wrong_subgroups(lanes: Any) -> list[tuple[int, int]]:
     """Return the subgroups with wrong lanes, as `parts_of` takes them, with the fewest active lanes first.
 
-    `lanes` is a `vkgroup.conformance.verdict.JudgedLanes` of a compute shader.
+    `lanes` is a `vkgroup.conformance.subgroup.expectation.JudgedLanes` of a compute shader.
     """
     instances, wrong = lanes.instances, lanes.wrong.any(axis=(1, 2))
     places = lanes.program.stage.group_places

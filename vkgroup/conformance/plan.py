@@ -15,9 +15,9 @@ from typing import Any
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance.barriers import BARRIERS, SEEN_TO_HANG
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.families import family_of
 from vkgroup.conformance.family import AnyCase
+from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.device import Capabilities
 
 SEEN = 2

@@ -25,7 +25,7 @@ from vkgroup.conformance import recording
 from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.comparison import Verdict, verdict_of
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.family import Family, TableCase, table
 from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, STAGES
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Status
@@ -109,15 +109,20 @@ class ClockAxes(NamedTuple):
 ClockCase = TableCase[ClockAxes]
 
 
-def _cases() -> Iterator[ClockCase]:
-    for stage in STAGES:
-        for clock in CLOCKS.values():
-            for test, (sentence, _) in _TESTS.items():
-                # Only the device's clock is shared by the subgroups of a workgroup (compute shaders only).
-                if test == "workgroup" and (stage != "compute" or not clock.device):
-                    continue
-                text = f"{clock.name} {sentence}, in {stage} shaders."
-                yield TableCase("shader_clock", ClockAxes(stage, clock.name, test), text)
+def _tests_of(stage: str, clock: str) -> Iterator[str]:
+    """Yield the tests of a clock; only the device's is shared by the subgroups of a workgroup."""
+    shared = stage == "compute" and CLOCKS[clock].device
+    return (test for test in _TESTS if test != "workgroup" or shared)
+
+
+_CASES = table(
+    "shader_clock",
+    ClockAxes,
+    lambda axes: f"{axes.clock} {_TESTS[axes.test][0]}, in {axes.stage} shaders.",
+    stage=STAGES,
+    clock=CLOCKS,
+    test=_tests_of,
+)
 
 
 def _missing(case: ClockCase, capabilities: Capabilities) -> list[str]:
@@ -273,5 +278,5 @@ def _compared(
     return verdict_of(wrong, description, defined=words.shape[1], note=note)
 
 
-SHADER_CLOCK = TableFamily("shader_clock", _cases, _missing, _verdicts, _batch_key)
+SHADER_CLOCK = Family("shader_clock", _CASES, _missing, _verdicts, _batch_key)
 """clockARB, clock2x32ARB, clockRealtimeEXT and clockRealtime2x32EXT."""

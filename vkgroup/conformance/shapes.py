@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 WORKGROUPS = 4
-"""Number of workgroups in a dispatch; each has data of a different kind (see `vkgroup.conformance.data`)."""
+"""Number of workgroups in a dispatch; each has data of a different kind."""
 
 
 @dataclass(frozen=True)

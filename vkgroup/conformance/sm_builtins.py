@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ from vkgroup.conformance import recording
 from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.comparison import Verdict, verdict_of
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.family import Family, TableCase, table
 from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, STAGES
 from vkgroup.device import Capabilities, SmBuiltins
 from vkgroup.record.record import Status
@@ -61,12 +60,14 @@ class SmAxes(NamedTuple):
 SmCase = TableCase[SmAxes]
 
 
-def _cases() -> Iterator[SmCase]:
-    for stage in STAGES:
-        for test in TESTS.values():
-            for variable in test.variables if stage in test.stages else ():
-                sentence = f"{test.sentence.format(variable)}, in {stage} shaders."
-                yield TableCase("sm_builtins", SmAxes(stage, variable, test.name), sentence)
+_CASES = table(
+    "sm_builtins",
+    SmAxes,
+    lambda axes: f"{TESTS[axes.test].sentence.format(axes.variable)}, in {axes.stage} shaders.",
+    stage=STAGES,
+    test=TESTS,
+    variable=lambda stage, test: TESTS[test].variables if stage in TESTS[test].stages else (),
+)
 
 
 def _missing(case: SmCase, capabilities: Capabilities) -> list[str]:
@@ -145,5 +146,5 @@ def _told(case: SmCase, words: Words) -> Verdict:
     return Verdict(Status.UNDEFINED, 0, len(sm), text)
 
 
-SM_BUILTINS = TableFamily("sm_builtins", _cases, _missing, _verdicts, lambda case: case.axes.stage)
+SM_BUILTINS = Family("sm_builtins", _CASES, _missing, _verdicts, lambda case: case.axes.stage)
 """gl_WarpsPerSMNV, gl_SMCountNV, gl_WarpIDNV and gl_SMIDNV."""

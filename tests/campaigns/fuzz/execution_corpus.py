@@ -21,8 +21,8 @@ from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.preparation import prepare
 from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
 from vkgroup.compiler.optimizer import inline
-from vkgroup.conformance.cases import subgroup_cases
-from vkgroup.conformance.program import build
+from vkgroup.conformance.subgroup.cases import subgroup_cases
+from vkgroup.conformance.subgroup.shader import build
 from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.programs.expressions import of_device
 from vkgroup.programs.generator import generate

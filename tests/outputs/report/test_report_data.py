@@ -140,7 +140,7 @@ def test_evidence_of_another_form_is_not_drawn(change: dict[str, object]) -> Non
 
 
 def test_axes_are_those_of_the_cases() -> None:
-    from vkgroup.conformance.case import Case
+    from vkgroup.conformance.subgroup.cases import Case
 
     wrong = [
         case.name

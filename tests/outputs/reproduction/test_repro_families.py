@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ import vkgroup
 from vkgroup import Instance, Triangles
 from vkgroup.conformance import Status
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.families import family_named
+from vkgroup.conformance.families import case_named
 from vkgroup.drivers import CachedDriver
 from vkgroup.outputs.reproduction import steps
 from vkgroup.outputs.reproduction.cases import expected_by_reference
@@ -33,13 +32,9 @@ CASES = {
 """Draws, indirect dispatches, arrays of samplers, sequences of dispatches, random programs."""
 
 
-def case_of(family: str, name: str) -> Any:
-    return next((case for case in family_named(family).cases() if case.name == name), None)
-
-
 @pytest.mark.parametrize("family", CASES)
 def test_a_case_is_repeated_from_its_files(family: str, tmp_path: Path) -> None:
-    case = case_of(family, CASES[family])
+    case = case_named(CASES[family])
     assert case is not None
     with vkgroup.open("reference", subgroup_size=8) as device:
         executor = Executor(device, seed=3)
@@ -59,7 +54,7 @@ def test_a_case_is_repeated_from_its_files(family: str, tmp_path: Path) -> None:
 
 
 def test_the_reference_gives_expected_values_where_lanes_have_none(tmp_path: Path) -> None:
-    case = case_of("descriptor_indexing", "descriptor_indexing.compute.storage_buffer.read.first")
+    case = case_named("descriptor_indexing.compute.storage_buffer.read.first")
     with vkgroup.open("reference", subgroup_size=8) as device:
         record(Executor(device, seed=0), RecordJob(case, tmp_path))
     data = json.loads((tmp_path / "repro.json").read_text())

@@ -71,6 +71,8 @@ _CONFORM = Command(
                nargs=2),
         flag("--no-repro", "make no folder that repeats the smallest case of a new cause"),
         flag("--list", "list the cases; needs no device"),
+        Option("--show", "CASE",
+               "print what a case tests: requirements, rule, expected results, inputs, shaders; no device"),
         flag("--allow-hangs",
              "also run cases that are known to hang the device, and go on with cases like one that hung"),
         flag("--known",

@@ -24,7 +24,7 @@ from vkgroup.conformance.compute_model.work import (
     local_size,
 )
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableFamily
+from vkgroup.conformance.family import Family
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
 from vkgroup.record.record import Status
@@ -185,7 +185,9 @@ def expected_records(shape: DispatchShape) -> Words:
     return np.concatenate(parts, axis=1).astype(np.uint32)
 
 
-BUILTINS_TOPIC = TableFamily("builtins", _variable_cases, _variables_missing, _judge_variables, _batch_key)
+BUILTINS_TOPIC = Family(
+    "compute_model.builtins", _variable_cases, _variables_missing, _judge_variables, _batch_key
+)
 
 # --- constants ----------------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ from vkgroup.conformance.compute_model.litmus_shader import (
 from vkgroup.conformance.compute_model.litmus_table import LITMUS, Litmus, Outcome
 from vkgroup.conformance.compute_model.work import ModelCase, Words, dispatch, model_case, pipeline_of
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableFamily
+from vkgroup.conformance.family import Family
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Pipeline
 from vkgroup.record.record import Status
@@ -265,7 +265,7 @@ def _histogram(outcome: Outcome) -> str:
     return label + " = " + ", ".join(f"({', '.join(map(str, row))}) {count}×" for count, row in shown)
 
 
-LITMUS_TOPIC = TableFamily("litmus", _cases, _missing, _judge, _batch_key)
+LITMUS_TOPIC = Family("compute_model.litmus", _cases, _missing, _judge, _batch_key)
 
 
 def _shown(outcome: Outcome, wrong: NDArray[np.bool_]) -> dict[str, Any]:

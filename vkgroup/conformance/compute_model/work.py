@@ -18,7 +18,7 @@ from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import Flags
 from vkgroup.conformance.comparison import Description, Expected, JudgedValues, Verdict, verdict_of
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.family import Family, TableCase
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.dispatch import Pipeline
@@ -38,7 +38,7 @@ class ModelAxes(NamedTuple):
 
 
 ModelCase = TableCase[ModelAxes]
-Topic = TableFamily[ModelAxes]
+Topic = Family[ModelCase]
 
 
 def model_case(topic: str, test: str, variant: tuple[str, ...], sentence: str) -> ModelCase:
@@ -57,7 +57,7 @@ def topic(
     def judge(executor: Executor, batch: list[ModelCase]) -> list[Verdict]:
         return [judges[case.axes.test](executor, *case.axes.variant) for case in batch]
 
-    return TableFamily(name, cases, missing, judge)
+    return Family(f"compute_model.{name}", cases, missing, judge)
 
 
 def compiled(executor: Executor, source: str, stage: str = "compute") -> Module:

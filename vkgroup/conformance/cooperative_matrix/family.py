@@ -26,7 +26,7 @@ from vkgroup.conformance.cooperative_matrix.products import PRODUCT_TOPIC
 from vkgroup.conformance.cooperative_matrix.program import SUBGROUPS, WORKGROUPS, Builder, Outputs, Topic
 from vkgroup.conformance.cooperative_matrix.transfers import LOAD_TOPIC, STORE_TOPIC
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableFamily
+from vkgroup.conformance.family import Family
 from vkgroup.device import Capabilities, CooperativeMatrix
 from vkgroup.record.record import Status
 from vkgroup.spirv import Module, grammar
@@ -207,7 +207,7 @@ def _type(editor: Editor, words: Words) -> Iterable[Words]:
     return [editor.instruction("OpTypeFloat", words[1], _HALF, 0)]
 
 
-COOPERATIVE_MATRIX = TableFamily(
+COOPERATIVE_MATRIX = Family(
     "cooperative_matrix",
     _cases,
     _missing,

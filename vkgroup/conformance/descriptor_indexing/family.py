@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +27,7 @@ from vkgroup.conformance.descriptor_indexing.kinds import (
 )
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.family import Family, TableCase, table
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Status
@@ -58,21 +57,23 @@ class DescriptorAxes(NamedTuple):
 DescriptorCase = TableCase[DescriptorAxes]
 
 
-def _cases() -> Iterator[DescriptorCase]:
-    for kind in KINDS.values():
-        for stage in kind.stages:
-            for access in kind.accesses:
-                for way in WAYS:
-                    axes = DescriptorAxes(stage, kind.name, access, way)
-                    yield TableCase("descriptor_indexing", axes, _sentence(axes))
-
-
 def _sentence(axes: DescriptorAxes) -> str:
     return (
         f"An array of {axes.kind.replace('_', ' ')} descriptors is indexed by {WAYS[axes.way].sentence}, "
         f"and {SENTENCES[axes.access]}, in a {axes.stage} shader: Vulkan 1.4, Descriptor Set Interface; "
         "VUID-RuntimeSpirv-subgroupSize-10149."
     )
+
+
+_CASES = table(
+    "descriptor_indexing",
+    DescriptorAxes,
+    _sentence,
+    kind=KINDS,
+    stage=lambda kind: KINDS[kind].stages,
+    access=lambda kind, stage: KINDS[kind].accesses,
+    way=WAYS,
+)
 
 
 def _missing(case: DescriptorCase, capabilities: Capabilities) -> list[str]:
@@ -330,5 +331,5 @@ def _choice_fault(way: Way, chosen: Words, wanted: Words, count: int) -> Fault |
     return Fault(words, evidence.of_values("numbers of descriptors", rows, wrong, _AXES, _FOUND))
 
 
-DESCRIPTOR_INDEXING = TableFamily("descriptor_indexing", _cases, _missing, _verdicts, batch=1)
+DESCRIPTOR_INDEXING = Family("descriptor_indexing", _CASES, _missing, _verdicts, batch=1)
 """Arrays of every kind of descriptor, indexed by values that are uniform in a subgroup."""

@@ -31,7 +31,7 @@ from vkgroup.conformance.diagnosis.masks import diagnose_layout, diagnose_masks
 from vkgroup.conformance.diagnosis.observation import CaseObservation
 from vkgroup.conformance.diagnosis.values import diagnose_values
 from vkgroup.conformance.instances import LayoutFault, MaskFault
-from vkgroup.conformance.verdict import JudgedLanes, show
+from vkgroup.conformance.subgroup.expectation import JudgedLanes, show
 
 MOST = 8
 """Hypotheses that are listed at most."""

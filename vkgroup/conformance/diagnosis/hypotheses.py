@@ -22,7 +22,7 @@ from vkgroup.conformance.barriers import BARRIERS, ROUNDS
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.diagnosis import nan_order
 from vkgroup.conformance.diagnosis.observation import CaseObservation, required
-from vkgroup.conformance.operands import choices
+from vkgroup.conformance.subgroup.operands import choices
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.groups import OPERATORS, identity
 from vkgroup.reference.semantics.lanes import first_active

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.arrays import POISON, Array, Flags
 from vkgroup.conformance.comparison import Expected, legal
-from vkgroup.conformance.verdict import JudgedLanes, others_of
+from vkgroup.conformance.subgroup.expectation import JudgedLanes, others_of
 from vkgroup.reference import precision
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.lanes import Lanes

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.family import Family, TableCase, table
 from vkgroup.conformance.fragment.derivatives import F
 from vkgroup.conformance.fragment.drawn import FragmentProbe, stored, verdicts
 from vkgroup.conformance.fragment.probes import PROBES, SELF, G, V
@@ -61,11 +61,13 @@ class FragmentAxes(NamedTuple):
 FragmentCase = TableCase[FragmentAxes]
 
 
-def _cases() -> Iterator[FragmentCase]:
-    for name, probe in PROBES.items():
-        for scene in probe.scenes:
-            sentence = f"In {SCENES[scene].sentence}, {probe.sentence}."
-            yield TableCase("fragment", FragmentAxes(name, scene), sentence)
+_CASES = table(
+    "fragment",
+    FragmentAxes,
+    lambda axes: f"In {SCENES[axes.scene].sentence}, {PROBES[axes.probe].sentence}.",
+    probe=PROBES,
+    scene=lambda probe: PROBES[probe].scenes,
+)
 
 
 def _missing(case: FragmentCase, capabilities: Capabilities) -> list[str]:
@@ -128,5 +130,5 @@ def _verdicts(executor: Executor, cases: list[FragmentCase]) -> list[Verdict]:
     return verdicts(executor, executor.compile(source_of(scene, probes), stage="fragment"), scene, probes)
 
 
-FRAGMENT = TableFamily("fragment", _cases, _missing, _verdicts, _batch_key)
+FRAGMENT = Family("fragment", _CASES, _missing, _verdicts, _batch_key)
 """Properties that only fragment shaders have."""

@@ -16,7 +16,7 @@ from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import Flags, Indices, poisoned
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, compare
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.family import Family, TableCase, table
 from vkgroup.conformance.fragment.derivatives import DERIVATIVES, F, derivatives_of, f_of
 from vkgroup.conformance.intrinsics import EXTENSION
 from vkgroup.conformance.quad_control.values import LEVELS, SIDE, derivative_group, derivatives, image_levels
@@ -190,16 +190,21 @@ class DerivativeAxes(NamedTuple):
 DerivativeCase = TableCase[DerivativeAxes]
 
 
-def _cases() -> Iterator[DerivativeCase]:
-    for group, shapes in GROUPS.items():
-        for shape in shapes:
-            x, y, z = shape
-            for name, probe in PROBES.items():
-                axes = DerivativeAxes("derivative_group", group, name, f"{x}x{y}x{z}")
-                sentence = (
-                    f"In workgroups of {x} x {y} x {z} with derivative groups ({group}), {probe.sentence}."
-                )
-                yield TableCase("quad_control", axes, sentence)
+def _sentence(axes: DerivativeAxes) -> str:
+    x, y, z = axes.shape
+    where = f"workgroups of {x} x {y} x {z} with derivative groups ({axes.group})"
+    return f"In {where}, {PROBES[axes.probe].sentence}."
+
+
+_CASES = table(
+    "quad_control",
+    DerivativeAxes,
+    _sentence,
+    kind=("derivative_group",),
+    group=GROUPS,
+    size=lambda kind, group: ("x".join(map(str, shape)) for shape in GROUPS[group]),
+    probe=PROBES,
+)
 
 
 def _missing(case: DerivativeCase, capabilities: Capabilities) -> list[str]:
@@ -289,9 +294,9 @@ def _verdict(probe: DerivativeProbe, layout: QuadLayout, got: NDArray[np.float32
     return compare(got, expected, Description("invocations", line, shown))
 
 
-DERIVATIVE_GROUPS = TableFamily(
-    "derivative_group",
-    _cases,
+DERIVATIVE_GROUPS = Family(
+    "quad_control.derivative_group",
+    _CASES,
     _missing,
     _verdicts,
     lambda case: (case.axes.group, case.axes.shape),

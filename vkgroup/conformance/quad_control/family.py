@@ -13,21 +13,18 @@ from typing import NamedTuple
 
 from vkgroup.base.sampler import Sampler
 from vkgroup.conformance import support
-from vkgroup.conformance.case import Case
-from vkgroup.conformance.cases import REQUIRED_SIZES, STAGES
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import JointFamily, TableCase, TableFamily
+from vkgroup.conformance.family import Family, TableCase, table
 from vkgroup.conformance.fragment.drawn import FragmentProbe, stored, verdicts
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, TriangleScene
-from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.conformance.intrinsics import EXTENSION
 from vkgroup.conformance.patterns import LEAVES, patterns_of
-from vkgroup.conformance.program import Spelling
-from vkgroup.conformance.quad_control.derivatives import DERIVATIVE_GROUPS
 from vkgroup.conformance.quad_control.scene_tests import TESTS
 from vkgroup.conformance.quad_control.values import image_levels, maximal_reconvergence, quad_modes, votes
-from vkgroup.conformance.subgroup import SubgroupFamily
+from vkgroup.conformance.subgroup.cases import REQUIRED_SIZES, STAGES, Case
+from vkgroup.conformance.subgroup.family import LLVM_BATCH, Language, missing
+from vkgroup.conformance.subgroup.shader import Spelling
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.spec.categories import Category
@@ -78,11 +75,14 @@ class SceneAxes(NamedTuple):
 SceneCase = TableCase[SceneAxes]
 
 
-def _cases() -> Iterator[SceneCase]:
-    for name, test in TESTS.items():
-        for scene in test.scenes:
-            sentence = f"In {SCENES[scene].sentence}, {test.sentence}."
-            yield TableCase("quad_control", SceneAxes("scene", name, scene), sentence)
+_CASES = table(
+    "quad_control",
+    SceneAxes,
+    lambda axes: f"In {SCENES[axes.scene].sentence}, {TESTS[axes.test].sentence}.",
+    kind=("scene",),
+    test=TESTS,
+    scene=lambda kind, test: TESTS[test].scenes,
+)
 
 
 def _missing(case: SceneCase, capabilities: Capabilities) -> list[str]:
@@ -135,7 +135,7 @@ def _verdicts(executor: Executor, cases: list[SceneCase]) -> list[Verdict]:
         return verdicts(executor, module, scene, tests, {1: (image, Sampler())})
 
 
-FULL_QUADS = TableFamily("scene", _cases, _missing, _verdicts, _batch_key, batch=len(TESTS))
+FULL_QUADS = Family("quad_control.scene", _CASES, _missing, _verdicts, _batch_key, batch=len(TESTS))
 """Tests of full quads on the scenes of the fragment cases."""
 
 
@@ -143,62 +143,58 @@ _CORE = {"subgroupQuadAll": "subgroupClusteredAnd", "subgroupQuadAny": "subgroup
 _SPELLED = {"subgroupClusteredAnd": "quadAll", "subgroupClusteredOr": "quadAny"}
 
 
-class _Votes(SubgroupFamily):
-    """Votes of quads, with the programs of subgroup operations."""
-
-    name = "quad_control"
-    categories = ("quad_control",)
-    special_floats = False
-
-    def cases(self, may_begin: MayBegin = any_name) -> tuple[Case, ...]:
-        """Return every vote in the core's stages and patterns; at required sizes if all lanes take part."""
-        cases = []
-        for stage in STAGES:
-            sizes = [size for size in REQUIRED_SIZES if size >= QUAD_SIZE and stage in QUAD_STAGES]
-            for operation in _CORE:
-                for pattern in patterns_of(stage):
-                    case = Case("quad_control", stage, operation, "", pattern, "")
-                    cases.append(case)
-                    if pattern == "all":
-                        cases += [replace(case, subgroup_size=size) for size in sizes]
-        return tuple(cases)
-
-    def core(self, case: Case) -> Case:
-        """Return the case of KHR_shader_subgroup that has the same result."""
-        return replace(
-            case,
-            category="clustered",
-            operation=_CORE[case.operation],
-            type="bool",
-            data="exact",
-            operand=f"c{QUAD_SIZE}",
-        )
-
-    def missing(self, case: Case, capabilities: Capabilities) -> list[str]:
-        """Return the requirements of a case that the device lacks."""
-        needs = [need for need in support.missing(self.core(case), capabilities) if "CLUSTERED" not in need]
-        wanted = ["shaderQuadControl", *(["shaderMaximalReconvergence"] if case.stage == "fragment" else [])]
-        needs += [feature for feature in wanted if feature not in capabilities.features]
-        return needs + support.lacking_quads(case.stage, capabilities)
-
-    def batch_key(self, case: Case) -> Hashable:
-        """Return the properties that determine control flow and pipeline."""
-        return case.stage, case.pattern, case.subgroup_size
-
-    def spelling(self, cases: list[Case]) -> Spelling:
-        """Return the calls of SPV_KHR_quad_control, declared by their instructions."""
-        fragment = cases[0].stage == "fragment"
-        declared = [votes(), *([maximal_reconvergence()] if fragment else [])]
-
-        def call(core: Case, arguments: Sequence[str]) -> str:
-            return f"{_SPELLED[core.operation]}({arguments[0]})"
-
-        return Spelling(call, (EXTENSION,), "\n".join(declared))
+def _vote_cases() -> Iterator[Case]:
+    """Yield every vote in the core's stages and patterns; at required sizes if all lanes take part."""
+    for stage in STAGES:
+        sizes = [size for size in REQUIRED_SIZES if size >= QUAD_SIZE and stage in QUAD_STAGES]
+        for operation in _CORE:
+            for pattern in patterns_of(stage):
+                case = Case("quad_control", stage, operation, "", pattern, "")
+                yield case
+                if pattern == "all":
+                    yield from (replace(case, subgroup_size=size) for size in sizes)
 
 
-QUAD_CONTROL = JointFamily(
+def _core_case(case: Case) -> Case:
+    """Return the case of KHR_shader_subgroup that has the same result."""
+    return replace(
+        case,
+        category="clustered",
+        operation=_CORE[case.operation],
+        type="bool",
+        data="exact",
+        operand=f"c{QUAD_SIZE}",
+    )
+
+
+def _votes_missing(case: Case, capabilities: Capabilities) -> list[str]:
+    """Return the requirements of a case that the device lacks."""
+    needs = [need for need in missing(_core_case(case), capabilities) if "CLUSTERED" not in need]
+    wanted = ["shaderQuadControl", *(["shaderMaximalReconvergence"] if case.stage == "fragment" else [])]
+    needs += [feature for feature in wanted if feature not in capabilities.features]
+    return needs + support.lacking_quads(case.stage, capabilities)
+
+
+def _spelling(cases: list[Case]) -> Spelling:
+    """Return the calls of SPV_KHR_quad_control, declared by their instructions."""
+    fragment = cases[0].stage == "fragment"
+    declared = [votes(), *([maximal_reconvergence()] if fragment else [])]
+
+    def call(core: Case, arguments: Sequence[str]) -> str:
+        return f"{_SPELLED[core.operation]}({arguments[0]})"
+
+    return Spelling(call, (EXTENSION,), "\n".join(declared))
+
+
+_LANGUAGE = Language(_core_case, _spelling)
+
+QUAD_VOTES = Family(
     "quad_control",
-    {"": _Votes(), "scene": FULL_QUADS, "derivative_group": DERIVATIVE_GROUPS},
-    ("quad_control",),
+    _vote_cases,
+    _votes_missing,
+    _LANGUAGE.judge,
+    lambda case: (case.stage, case.pattern, case.subgroup_size),
+    llvm_batch=LLVM_BATCH,
+    program=_LANGUAGE.program,
 )
-"""VK_KHR_shader_quad_control and VK_KHR_compute_shader_derivatives."""
+"""Votes of quads, with the programs of subgroup operations."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import product
 from zlib import crc32
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.globs import MayBegin, any_name
+from vkgroup.conformance.family import Family
 from vkgroup.conformance.reconvergence.comparison import expect, judge, layout_of
 from vkgroup.conformance.reconvergence.constructs import CONSTRUCTS, build
 from vkgroup.conformance.reconvergence.shader import CONSTANTS, HEADS, inputs_of, render, words_of
@@ -188,49 +187,27 @@ FEATURES = {
 """Feature of each guarantee; the weakest needs none."""
 
 
-@cache
-def _cases() -> tuple[ReconvergenceCase, ...]:
-    return tuple(all_cases())
+def _missing(case: ReconvergenceCase, capabilities: Capabilities) -> list[str]:
+    """Return the requirements that the device lacks."""
+    needs = lacking_stages(("compute",), capabilities)
+    feature = FEATURES.get(case.promise)
+    if feature is not None and feature not in capabilities.features:
+        needs.append(feature)
+    needs += lacking_operations(("basic", "ballot") if case.ballots else ("basic",), capabilities)
+    x, y, z = case.local_size
+    if x * y * z > int(capabilities.limits["maxComputeWorkGroupInvocations"]):
+        needs.append(f"maxComputeWorkGroupInvocations of at least {x * y * z}")
+    if case.full_subgroups and not capabilities.size_control.compute_full_subgroups:
+        needs.append("computeFullSubgroups")
+    return needs
 
 
-class ReconvergenceFamily:
-    """Random programs and single constructs, compared with a simulation of the specifications' rules."""
-
-    name = "reconvergence"
-    categories = ("reconvergence",)
-
-    def cases(self, may_begin: MayBegin = any_name) -> Iterable[ReconvergenceCase]:
-        """Return every case."""
-        return _cases()
-
-    def missing(self, case: ReconvergenceCase, capabilities: Capabilities) -> list[str]:
-        """Return the requirements that the device lacks."""
-        needs = lacking_stages(("compute",), capabilities)
-        feature = FEATURES.get(case.promise)
-        if feature is not None and feature not in capabilities.features:
-            needs.append(feature)
-        needs += lacking_operations(("basic", "ballot") if case.ballots else ("basic",), capabilities)
-        x, y, z = case.local_size
-        if x * y * z > int(capabilities.limits["maxComputeWorkGroupInvocations"]):
-            needs.append(f"maxComputeWorkGroupInvocations of at least {x * y * z}")
-        if case.full_subgroups and not capabilities.size_control.compute_full_subgroups:
-            needs.append("computeFullSubgroups")
-        return needs
-
-    def batch_key(self, case: ReconvergenceCase) -> Hashable:
-        """Return the batch key; kinds are separate, so that a crash in one does not affect the others."""
-        return case.promise, case.elect
-
-    def batch_size(self, case: ReconvergenceCase, capabilities: Capabilities) -> int:
-        """Return the batch size, which is the same for all cases."""
-        return BATCH
-
-    def judge(self, executor: Executor, cases: list[ReconvergenceCase]) -> list[Verdict]:
-        """Run and compare one program after the other; return the verdicts."""
-        return [
-            run(executor, case.program(executor.seed), case.name, full_subgroups=case.full_subgroups)
-            for case in cases
-        ]
+def _judge(executor: Executor, cases: list[ReconvergenceCase]) -> list[Verdict]:
+    """Run and compare one program after the other; return the verdicts."""
+    return [
+        run(executor, case.program(executor.seed), case.name, full_subgroups=case.full_subgroups)
+        for case in cases
+    ]
 
 
 def run(executor: Executor, program: RandomProgram, title: str, *, full_subgroups: bool = False) -> Verdict:
@@ -295,4 +272,13 @@ def _dispatch(
     return heads, buffers[2].read(np.uint32, log_words)
 
 
-RECONVERGENCE = ReconvergenceFamily()
+# Kinds of programs are separate, so that a crash in one does not affect the others.
+RECONVERGENCE = Family(
+    "reconvergence",
+    all_cases,
+    _missing,
+    _judge,
+    lambda case: (case.promise, case.elect),
+    BATCH,
+)
+"""Random programs and single constructs, compared with a simulation of the specifications' rules."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.family import TableCase
+from vkgroup.conformance.family import TableCase, table
 from vkgroup.conformance.fragment.scenes import GRID, SCENES, TriangleScene
 from vkgroup.programs.glsl import MODES
 from vkgroup.programs.nodes import Promise
@@ -178,15 +178,15 @@ def _sentence(axes: TerminationAxes) -> str:
     )
 
 
-def all_cases() -> Iterator[TerminationCase]:
-    """Yield every test with every scene, with full quads and without."""
-    for name, test in TESTS.items():
-        for scene in _SCENES:
-            for full_quads in ("", "full_quads"):
-                # Votes in quads belong to the same extension as full quads.
-                if full_quads or test.probe != "quad_any":
-                    axes = TerminationAxes(name, scene, full_quads)
-                    yield TableCase("reconvergence", axes, _sentence(axes))
+# Votes in quads belong to the same extension as full quads.
+CASES = table(
+    "reconvergence",
+    TerminationAxes,
+    _sentence,
+    test=TESTS,
+    scene_name=_SCENES,
+    full_quads=lambda test, scene: ("full_quads",) if TESTS[test].probe == "quad_any" else ("", "full_quads"),
+)
 
 
 # Shader

@@ -14,11 +14,12 @@ from vkgroup.conformance.arrays import Flags, poisoned
 from vkgroup.conformance.comparison import Description, Index, Verdict
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableFamily
+from vkgroup.conformance.family import Family
 from vkgroup.conformance.fragment.scenes import GRID
 from vkgroup.conformance.instances import hex_of, pack, unpack
 from vkgroup.conformance.reconvergence.family import FEATURES
 from vkgroup.conformance.reconvergence.termination import (
+    CASES,
     COUNT,
     PLANES,
     SELECTIONS,
@@ -27,7 +28,6 @@ from vkgroup.conformance.reconvergence.termination import (
     VERBS,
     TerminationCase,
     TerminationTest,
-    all_cases,
     source_of,
 )
 from vkgroup.conformance.recording import Recorder
@@ -84,14 +84,13 @@ def _judge_one(executor: Executor, case: TerminationCase) -> Verdict:
     return _Record(TESTS[case.axes.test], planes, color, scene.covered[0], size).verdict()
 
 
-TERMINATED_FRAGMENTS = TableFamily(
+TERMINATED_FRAGMENTS = Family(
     "leaving",
-    all_cases,
+    CASES,
     _missing,
     _judge,
     lambda case: TESTS[case.axes.test].verb,
     batch=8,
-    category="reconvergence",
 )
 """Fragments that are demoted, terminated or discarded, and the masks of the remaining ones."""
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from vkgroup.conformance import support
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import JointFamily, TableCase, TableFamily
+from vkgroup.conformance.family import Family, TableCase, table
 from vkgroup.conformance.size_control.case import SIZES, SizeAxes, SizeCase
 from vkgroup.conformance.size_control.records import verdict_of_sizes
 from vkgroup.conformance.size_control.stages import STAGES, verdict_of_dispatches
@@ -73,10 +73,13 @@ class PropertyAxes(NamedTuple):
 PropertyCase = TableCase[PropertyAxes]
 
 
-def _property_cases() -> Iterator[PropertyCase]:
-    for name, rule in PROPERTIES.items():
-        sentence = f"What the device declares: {rule.sentence}."
-        yield TableCase("size_control", PropertyAxes("properties", name), sentence)
+_PROPERTY_CASES = table(
+    "size_control",
+    PropertyAxes,
+    lambda axes: f"What the device declares: {PROPERTIES[axes.rule].sentence}.",
+    kind=("properties",),
+    rule=PROPERTIES,
+)
 
 
 def _missing_properties(case: PropertyCase, capabilities: Capabilities) -> list[str]:
@@ -98,13 +101,14 @@ def verdict_on_property(rule: str, capabilities: Capabilities) -> Verdict:
     return Verdict(Status.PASS if PROPERTIES[rule].holds(capabilities) else Status.FAIL, 1, 0, detail)
 
 
-_PROPERTIES = TableFamily(
-    "properties",
-    _property_cases,
+SIZE_PROPERTIES = Family(
+    "size_control.properties",
+    _PROPERTY_CASES,
     _missing_properties,
     lambda executor, cases: [verdict_on_property(case.axes.rule, executor.capabilities) for case in cases],
     lambda case: "",
 )
+"""Rules for the declared properties."""
 
 
 # --- sizes in pipelines -----------------------------------------------------------------------------------
@@ -167,9 +171,5 @@ def _verdicts(executor: Executor, cases: list[SizeCase]) -> list[Verdict]:
     return verdicts
 
 
-SIZE_CONTROL = JointFamily(
-    "size_control",
-    {"properties": _PROPERTIES, "": TableFamily("sizes", _cases, _missing, _verdicts)},
-    ("size_control", _SEVERAL),
-)
-"""Varying, required and full subgroups in every stage, and the declared properties."""
+SIZE_CONTROL = Family("size_control", _cases, _missing, _verdicts)
+"""Varying, required and full subgroups in every stage."""

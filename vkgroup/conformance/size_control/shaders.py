@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from vkgroup.conformance.cases import STAGES
 from vkgroup.conformance.stages import RAY_INTERFACES
+from vkgroup.conformance.subgroup.cases import STAGES
 from vkgroup.spec.stages import WORKGROUP_STAGES
 
 SIDE = 32

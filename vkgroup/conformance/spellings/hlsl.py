@@ -11,9 +11,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import cache
 
 from vkgroup.conformance import support
-from vkgroup.conformance.case import Case
-from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.globs import MayBegin, any_name
+from vkgroup.conformance.family import Family
 from vkgroup.conformance.hlsl_intrinsics import (
     GLSL_OF,
     INTRINSICS,
@@ -21,14 +19,14 @@ from vkgroup.conformance.hlsl_intrinsics import (
     intrinsic_of,
     row_numbers,
 )
-from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import Pattern, patterns_of
-from vkgroup.conformance.program import BatchProgram, Spelling
 from vkgroup.conformance.stages import BatchStage, WorkgroupStage
-from vkgroup.conformance.subgroup import SubgroupFamily
+from vkgroup.conformance.subgroup.cases import Case
+from vkgroup.conformance.subgroup.family import Language, missing
+from vkgroup.conformance.subgroup.operands import choices
+from vkgroup.conformance.subgroup.shader import Spelling
 from vkgroup.device import Capabilities
 from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
-from vkgroup.spirv import Module
 
 _TYPES = "\n".join(
     f"#define {prefix}vec{count} {scalar}{count}"
@@ -129,62 +127,44 @@ _NOT_HLSL = ("switch", "demote", "terminate")
 _ROUNDING = ("float", "double")
 
 
-class HlslFamily(SubgroupFamily):
-    """The wave and quad intrinsics of Shader Model 6.0."""
+def core_case(case: Case) -> Case:
+    """Return the case of KHR_shader_subgroup that has the same result."""
+    row = intrinsic_of(case.operation, case.type, case.operand)
+    built_in = BUILTIN_VARIABLES.get(row.core) or OPERATIONS[row.core]
+    operand = case.operand if case.operand in choices(row.core) else ""
+    type_ = GLSL_OF[row.compared or case.type]
+    return Case(built_in.category.value, case.stage, row.core, type_, case.pattern, case.data, operand)
 
-    name = "hlsl"
-    categories = ("hlsl",)
-    batch, llvm_batch = 24, 8
-    special_floats = False
 
-    def cases(self, may_begin: MayBegin = any_name) -> tuple[Case, ...]:
-        """Return every case, stage by stage."""
-        return tuple(case for stage in STAGES for row in INTRINSICS for case in _cases(stage, row))
+def _missing(case: Case, capabilities: Capabilities) -> list[str]:
+    """Return the requirements of a case that the device lacks.
 
-    def core(self, case: Case) -> Case:
-        """Return the case of KHR_shader_subgroup that has the same result."""
-        row = intrinsic_of(case.operation, case.type, case.operand)
-        built_in = BUILTIN_VARIABLES.get(row.core) or OPERATIONS[row.core]
-        operand = case.operand if case.operand in choices(row.core) else ""
-        type_ = GLSL_OF[row.compared or case.type]
-        return Case(built_in.category.value, case.stage, row.core, type_, case.pattern, case.data, operand)
+    These are the requirements of the core's case, votes to exclude helper lanes, and ballots to record the
+    active lanes.
+    """
+    wanted = ["ballot", *(["vote"] if case.stage == "fragment" else [])]
+    needs = missing(core_case(case), capabilities)
+    needs = [need for need in needs if need != "subgroupBroadcastDynamicId"]
+    return list(dict.fromkeys(needs + support.lacking_operations(wanted, capabilities)))
 
-    def missing(self, case: Case, capabilities: Capabilities) -> list[str]:
-        """Return the requirements of a case that the device lacks.
 
-        These are the requirements of the core's case, votes to exclude helper lanes, and ballots to record
-        the active lanes.
-        """
-        wanted = ["ballot", *(["vote"] if case.stage == "fragment" else [])]
-        needs = support.missing(self.core(case), capabilities)
-        needs = [need for need in needs if need != "subgroupBroadcastDynamicId"]
-        needs += [
-            f"VK_SUBGROUP_FEATURE_{name.upper()}_BIT"
-            for name in wanted
-            if name not in capabilities.subgroup.supported_operations
-        ]
-        return list(dict.fromkeys(needs))
+def _batch_key(case: Case) -> Hashable:
+    """Return the batch key; a core case occurs once in a program, so that its calls can be identified."""
+    return case.stage, case.pattern, bucket(row_numbers()[case.operation, case.type, case.operand])
 
-    def batch_key(self, case: Case) -> Hashable:
-        """Return the batch key; a core case occurs once in a program, so that its calls can be identified."""
-        return case.stage, case.pattern, bucket(row_numbers()[case.operation, case.type, case.operand])
 
-    def spelling(self, cases: list[Case]) -> Spelling:
-        """Return the HLSL spelling of a batch's operations."""
-        rows = {
-            self.core(case): (intrinsic_of(case.operation, case.type, case.operand).call, case.type)
-            for case in cases
-        }
+def _spelling(cases: list[Case]) -> Spelling:
+    """Return the HLSL spelling of a batch's operations."""
+    rows = {
+        core_case(case): (intrinsic_of(case.operation, case.type, case.operand).call, case.type)
+        for case in cases
+    }
 
-        def call(core: Case, arguments: Sequence[str]) -> str:
-            text, type_ = rows[core]
-            return text.format(*arguments, type=type_)
+    def call(core: Case, arguments: Sequence[str]) -> str:
+        text, type_ = rows[core]
+        return text.format(*arguments, type=type_)
 
-        return Spelling(call)
-
-    def compiled(self, executor: Executor, program: BatchProgram, case: Case) -> Module:
-        """Return the module of a program, translated to HLSL."""
-        return executor.compile(hlsl_of(program.source, program.stage), stage=case.stage, dialect="hlsl")
+    return Spelling(call)
 
 
 def _patterns(stage: str, row: HlslIntrinsic) -> Iterator[Pattern]:
@@ -200,7 +180,14 @@ def _patterns(stage: str, row: HlslIntrinsic) -> Iterator[Pattern]:
             yield pattern
 
 
-def _cases(stage: str, row: HlslIntrinsic) -> Iterator[Case]:
+def _cases() -> Iterator[Case]:
+    """Yield every case, stage by stage."""
+    for stage in STAGES:
+        for row in INTRINSICS:
+            yield from _cases_of(stage, row)
+
+
+def _cases_of(stage: str, row: HlslIntrinsic) -> Iterator[Case]:
     for type_ in row.types:
         for data in row.data:
             if data == "rounding" and type_.rstrip("234") not in _ROUNDING:
@@ -226,4 +213,21 @@ def _seen(row: HlslIntrinsic) -> set[str]:
     return {row.compared or type_ for type_ in row.types}
 
 
-HLSL = HlslFamily()
+_LANGUAGE = Language(
+    core_case,
+    _spelling,
+    lambda program: hlsl_of(program.source, program.stage),
+    lambda executor, case: {"dialect": "hlsl"},
+)
+
+HLSL = Family(
+    "hlsl",
+    _cases,
+    _missing,
+    _LANGUAGE.judge,
+    _batch_key,
+    batch=24,
+    llvm_batch=8,
+    program=_LANGUAGE.program,
+)
+"""The wave and quad intrinsics of Shader Model 6.0."""

@@ -20,24 +20,22 @@ from numpy.typing import NDArray
 from vkgroup.compiler import TargetEnvironment
 from vkgroup.conformance import evidence, support
 from vkgroup.conformance.arrays import Flags
-from vkgroup.conformance.case import Case
-from vkgroup.conformance.cases import REQUIRED_SIZES, STAGES
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.globs import MayBegin, any_name
+from vkgroup.conformance.family import Family
 from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.intrinsics import instruction
 from vkgroup.conformance.older_ballots import BALLOT, EXAMPLE, FORMS, OLDER, VOTE, Older
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.program import BatchProgram, Spelling
 from vkgroup.conformance.stages import BatchStage
-from vkgroup.conformance.subgroup import SubgroupFamily
+from vkgroup.conformance.subgroup.cases import REQUIRED_SIZES, STAGES, Case
+from vkgroup.conformance.subgroup.family import Language, missing
+from vkgroup.conformance.subgroup.shader import Spelling
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Status
 from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
 from vkgroup.spec.stages import WORKGROUP_STAGES
-from vkgroup.spirv import Module
 
 _OLDEST = ("compute", "fragment")
 """The stages with modules of SPIR-V 1.3, which has no mesh shaders."""
@@ -47,94 +45,88 @@ _EXTENSIONS = {BALLOT: "VK_EXT_shader_subgroup_ballot", VOTE: "VK_EXT_shader_sub
 _WIDEST = 64
 
 
-class LegacyBallotFamily(SubgroupFamily):
-    """SPV_KHR_shader_ballot, SPV_KHR_subgroup_vote, GL_ARB_shader_ballot and GL_ARB_shader_group_vote."""
-
-    name = "legacy_ballot"
-    categories = ("legacy_ballot",)
-    batch, llvm_batch = 24, 12
-    special_floats = False
-
-    def cases(self, may_begin: MayBegin = any_name) -> tuple[Case, ...]:
-        """Return every case, stage by stage."""
-        cases = [
-            case for stage in STAGES for older in OLDER.values() for case in _operation_cases(stage, older)
-        ]
-        forms = ("declared", "lowered")
-        cases += [Case("legacy_ballot", "compute", EXAMPLE, "", "", "", form=form) for form in forms]
-        return tuple(cases)
-
-    def core(self, case: Case) -> Case:
-        """Return the case of KHR_shader_subgroup that has the same result."""
-        core = OLDER[case.operation].core
-        category = (BUILTIN_VARIABLES.get(core) or OPERATIONS[core]).category.value
-        return replace(case, category=category, operation=core, data="exact", form="")
-
-    def missing(self, case: Case, capabilities: Capabilities) -> list[str]:
-        """Return the requirements of a case that the device lacks.
-
-        Lowered modules have the requirements of the core's instructions. Others need the extension, and that
-        of ballots to record active invocations.
-        """
-        if case.operation == EXAMPLE:
-            return _missing_of(OLDER["OpSubgroupBallotKHR"], case, capabilities)
-        core = self.core(case)
-        needs = support.missing(core, capabilities)
-        if case.form == "declared":
-            own = f"VK_SUBGROUP_FEATURE_{core.category.upper()}_BIT"
-            not_needed = ("VK_SUBGROUP_FEATURE_BALLOT_BIT", own, "subgroupBroadcastDynamicId")
-            needs = [need for need in needs if not need.startswith(not_needed)]
-            needs += _missing_of(OLDER["OpSubgroupBallotKHR"], case, capabilities)
-        if case.form == "lowered_1_3":
-            needs = [need for need in needs if need != "subgroupBroadcastDynamicId"]
-            if "shuffle" not in capabilities.subgroup.supported_operations:
-                needs.append("VK_SUBGROUP_FEATURE_SHUFFLE_BIT")
-        return list(dict.fromkeys(needs + _missing_of(OLDER[case.operation], case, capabilities)))
-
-    def batch_key(self, case: Case) -> Hashable:
-        """Return the batch key: the program's properties and the form of the module."""
-        if case.operation == EXAMPLE:
-            return case
-        older = OLDER[case.operation]
-        alone = older.name if older.alone else ""
-        return case.stage, case.pattern, case.subgroup_size, case.form, older.glsl, older.wide, alone
-
-    def spelling(self, cases: list[Case]) -> Spelling:
-        """Return the older spelling of the operations of a batch, all of one source.
-
-        The active mask is also an older ballot. In a block that a switch reaches from several cases, the
-        core's ballot may have a different result, because the specifications do not define which invocations
-        are together there. On the H200 the two ballots differ.
-        """
-        ballot = OLDER["OpSubgroupBallotKHR"]
-        rows = {OLDER[case.operation].core: OLDER[case.operation] for case in cases}
-
-        def call(core: Case, arguments: Sequence[str]) -> str:
-            return rows[core.operation].call.format(*arguments)
-
-        declared = dict.fromkeys(row.declaration for row in (ballot, *rows.values()) if row.declaration)
-        extensions = {"GL_EXT_spirv_intrinsics", *(row.glsl for row in rows.values() if row.glsl)}
-        if any(row.wide for row in rows.values()):
-            extensions.add("GL_ARB_gpu_shader_int64")
-        return Spelling(call, tuple(extensions), "\n".join(declared), ballot.call.format("true"))
-
-    def compiled(self, executor: Executor, program: BatchProgram, case: Case) -> Module:
-        """Return the module of a program, lowered if the case's form requires it."""
-        return _compiled(executor, program.source, case)
-
-    def judge(self, executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> list[Verdict]:
-        """Execute a batch by the rules of the core's cases, or of the document's example."""
-        if cases[0].operation != EXAMPLE:
-            return super().judge(executor, cases, stage)
-        module = _compiled(executor, SOURCE, cases[0])
-        results = executor.device.run(module, WORKGROUPS, {0: blank()})
-        return [verdict_on(results[0], executor.capabilities.subgroup.size)] * len(cases)
+def _cases() -> Iterator[Case]:
+    """Yield every case, stage by stage, then the example."""
+    for stage in STAGES:
+        for older in OLDER.values():
+            yield from _operation_cases(stage, older)
+    for form in ("declared", "lowered"):
+        yield Case("legacy_ballot", "compute", EXAMPLE, "", "", "", form=form)
 
 
-def _compiled(executor: Executor, source: str, case: Case) -> Module:
-    """Return the module of a source in a case's form."""
+def core_case(case: Case) -> Case:
+    """Return the case of KHR_shader_subgroup that has the same result."""
+    core = OLDER[case.operation].core
+    category = (BUILTIN_VARIABLES.get(core) or OPERATIONS[core]).category.value
+    return replace(case, category=category, operation=core, data="exact", form="")
+
+
+def _missing(case: Case, capabilities: Capabilities) -> list[str]:
+    """Return the requirements of a case that the device lacks.
+
+    Lowered modules have the requirements of the core's instructions. Others need the extension, and that of
+    ballots to record active invocations.
+    """
+    if case.operation == EXAMPLE:
+        return _missing_of(OLDER["OpSubgroupBallotKHR"], case, capabilities)
+    core = core_case(case)
+    needs = missing(core, capabilities)
+    if case.form == "declared":
+        own = f"VK_SUBGROUP_FEATURE_{core.category.upper()}_BIT"
+        not_needed = ("VK_SUBGROUP_FEATURE_BALLOT_BIT", own, "subgroupBroadcastDynamicId")
+        needs = [need for need in needs if not need.startswith(not_needed)]
+        needs += _missing_of(OLDER["OpSubgroupBallotKHR"], case, capabilities)
+    if case.form == "lowered_1_3":
+        needs = [need for need in needs if need != "subgroupBroadcastDynamicId"]
+        needs += support.lacking_operations(("shuffle",), capabilities)
+    return list(dict.fromkeys(needs + _missing_of(OLDER[case.operation], case, capabilities)))
+
+
+def _batch_key(case: Case) -> Hashable:
+    """Return the batch key: the program's properties and the form of the module."""
+    if case.operation == EXAMPLE:
+        return case
+    older = OLDER[case.operation]
+    alone = older.name if older.alone else ""
+    return case.stage, case.pattern, case.subgroup_size, case.form, older.glsl, older.wide, alone
+
+
+def _spelling(cases: list[Case]) -> Spelling:
+    """Return the older spelling of the operations of a batch, all of one source.
+
+    The active mask is also an older ballot. In a block that a switch reaches from several cases, the core's
+    ballot may have a different result, because the specifications do not define which invocations are
+    together there. On the H200 the two ballots differ.
+    """
+    ballot = OLDER["OpSubgroupBallotKHR"]
+    rows = {OLDER[case.operation].core: OLDER[case.operation] for case in cases}
+
+    def call(core: Case, arguments: Sequence[str]) -> str:
+        return rows[core.operation].call.format(*arguments)
+
+    declared = dict.fromkeys(row.declaration for row in (ballot, *rows.values()) if row.declaration)
+    extensions = {"GL_EXT_spirv_intrinsics", *(row.glsl for row in rows.values() if row.glsl)}
+    if any(row.wide for row in rows.values()):
+        extensions.add("GL_ARB_gpu_shader_int64")
+    return Spelling(call, tuple(extensions), "\n".join(declared), ballot.call.format("true"))
+
+
+def _options(executor: Executor, case: Case) -> dict[str, Any]:
+    """Return the options of the compilation of a case's form."""
     target = TargetEnvironment.VULKAN_1_1 if case.form == "lowered_1_3" else executor.target
-    return executor.compile(source, stage=case.stage, target=target, lower_legacy=case.form != "declared")
+    return {"target": target, "lower_legacy": case.form != "declared"}
+
+
+_LANGUAGE = Language(core_case, _spelling, options=_options)
+
+
+def _judge(executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> list[Verdict]:
+    """Execute a batch by the rules of the core's cases, or of the document's example."""
+    if cases[0].operation != EXAMPLE:
+        return _LANGUAGE.judge(executor, cases, stage)
+    module = executor.compile(SOURCE, stage="compute", **_options(executor, cases[0]))
+    results = executor.device.run(module, WORKGROUPS, {0: blank()})
+    return [verdict_on(results[0], executor.capabilities.subgroup.size)] * len(cases)
 
 
 def _missing_of(older: Older, case: Case, capabilities: Capabilities) -> list[str]:
@@ -293,4 +285,14 @@ def _judged(name: str, ballots: Flags, there: Flags, lane: NDArray[Any]) -> tupl
     return "", np.zeros(len(lane), np.bool_)
 
 
-LEGACY_BALLOT = LegacyBallotFamily()
+LEGACY_BALLOT = Family(
+    "legacy_ballot",
+    _cases,
+    _missing,
+    _judge,
+    _batch_key,
+    batch=24,
+    llvm_batch=12,
+    program=_LANGUAGE.program,
+)
+"""SPV_KHR_shader_ballot, SPV_KHR_subgroup_vote, GL_ARB_shader_ballot and GL_ARB_shader_group_vote."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.family import TableCase
+from vkgroup.conformance.family import TableCase, table
 from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
 
 Executes = Callable[[Any], Any]
@@ -174,28 +174,34 @@ def _sentence(axes: ThreadGroupAxes) -> str:
     return f"{subject}, in a {axes.stage} shader{where}, is executed {FLOWS[axes.flow].sentence}."
 
 
-def all_cases() -> Iterator[ThreadGroupCase]:
-    """Yield every case: stage by stage, each operation in each flow."""
-    for stage in STAGES:
-        for operation in THREAD_GROUP_OPERATIONS.values():
-            if stage not in operation.stages:
-                continue
-            swizzles = operation.result is None
-            for type_ in (kind.name for kind in operation.types) if swizzles else ("",):
-                for operands in ("one", "two") if swizzles else ("",):
-                    yield from _placed(stage, operation.name, type_, operands)
-        for observation in OBSERVATIONS.values():
-            if stage in observation.stages:
-                yield from _placed(stage, observation.name, "", "")
+def _operations(stage: str) -> Iterator[str]:
+    yield from (row.name for row in THREAD_GROUP_OPERATIONS.values() if stage in row.stages)
+    yield from (row.name for row in OBSERVATIONS.values() if stage in row.stages)
 
 
-def _placed(stage: str, operation: str, type_: str, operands: str) -> Iterator[ThreadGroupCase]:
-    """Yield a case for each flow and coverage in which it can be observed."""
+def _is_swizzle(operation: str) -> bool:
+    return operation in THREAD_GROUP_OPERATIONS and THREAD_GROUP_OPERATIONS[operation].result is None
+
+
+def _flows(stage: str, operation: str, type_: str, operands: str) -> Iterator[str]:
+    """Yield the flows of a stage in which an operation can be observed."""
     only_uniform = operation in OBSERVATIONS and OBSERVATIONS[operation].uniform
     for flow in FLOWS.values():
         elsewhere = (flow.fragment and stage != "fragment") or (flow.partial and stage != "compute")
-        if elsewhere or (only_uniform and not flow.uniform):
-            continue
-        for coverage in COVERAGES if stage == "fragment" else ("",):
-            axes = ThreadGroupAxes(stage, operation, type_, operands, flow.name, coverage)
-            yield TableCase("thread_group", axes, _sentence(axes))
+        if not elsewhere and (flow.uniform or not only_uniform):
+            yield flow.name
+
+
+CASES = table(
+    "thread_group",
+    ThreadGroupAxes,
+    _sentence,
+    stage=STAGES,
+    operation=_operations,
+    type=lambda stage, operation: (
+        (kind.name for kind in THREAD_GROUP_OPERATIONS[operation].types) if _is_swizzle(operation) else ("",)
+    ),
+    operands=lambda stage, operation, type_: ("one", "two") if _is_swizzle(operation) else ("",),
+    flow=_flows,
+    coverage=lambda stage, *others: COVERAGES if stage == "fragment" else ("",),
+)

@@ -16,14 +16,14 @@ from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import Flags, Words
 from vkgroup.conformance.comparison import Description, Expected, Verdict, legal, verdict_of
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableFamily
+from vkgroup.conformance.family import Family
 from vkgroup.conformance.support import lacking_operations, lacking_stages, lacking_stores
 from vkgroup.conformance.thread_group.cases import (
+    CASES,
     OBSERVATIONS,
     RELATIONS,
     ThreadGroupAxes,
     ThreadGroupCase,
-    all_cases,
 )
 from vkgroup.conformance.thread_group.program import (
     WIDTH,
@@ -284,5 +284,5 @@ def _verdicts(executor: Executor, cases: list[ThreadGroupCase]) -> list[Verdict]
     return [_verdict(entry, program, slots, executor.capabilities) for entry in program.entries]
 
 
-THREAD_GROUP = TableFamily("thread_group", all_cases, _missing, _verdicts, _batch_key, llvm_batch=16)
+THREAD_GROUP = Family("thread_group", CASES, _missing, _verdicts, _batch_key, llvm_batch=16)
 """Variables and functions of NV_shader_thread_group in GL sources, against the reference model."""

@@ -19,7 +19,6 @@ from vkgroup.base.errors import (
     is_device_error,
 )
 from vkgroup.base.files import Unwritable
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of
@@ -28,7 +27,7 @@ from vkgroup.conformance.parts import wrong_subgroups
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.run import compile_batch, diagnosed_result, result_of_error
 from vkgroup.conformance.stages import BatchStage
-from vkgroup.conformance.subgroup import SubgroupFamily
+from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.device import Capabilities
 from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction import lanes, steps
@@ -136,7 +135,7 @@ def case_record(case: AnyCase, capabilities: Capabilities, seed: int) -> dict[st
     return {
         "kind": "case",
         "case": case.name,
-        "family": family_of(case).name,
+        "family": family_of(case).name.partition(".")[0],
         "sentence": case.sentence,
         "seed": seed,
         "device": folders.device_record(capabilities),
@@ -220,8 +219,6 @@ def _judged(executor: Executor, case: AnyCase, stage: BatchStage | None = None) 
         return Verdict(compiled.status, 0, 0, compiled.detail)
     try:
         if stage is not None:
-            assert isinstance(family, SubgroupFamily)
-            assert isinstance(case, Case)
             return family.judge(executor, [case], stage)[0]
         return family.judge(executor, [case])[0]
     except (DeviceLost, DispatchTimeout, Unwritable):

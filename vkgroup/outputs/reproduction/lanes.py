@@ -11,8 +11,8 @@ import numpy.typing as npt
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.comparison import Expected, legal
 from vkgroup.conformance.instances import MaskFault
-from vkgroup.conformance.program import result_type
-from vkgroup.conformance.verdict import JudgedLanes
+from vkgroup.conformance.subgroup.expectation import JudgedLanes
+from vkgroup.conformance.subgroup.shader import result_type
 from vkgroup.outputs.reproduction.values import Array, Files, Json, load
 from vkgroup.programs.glsl_types import from_planes
 from vkgroup.reference.registry import specification_of

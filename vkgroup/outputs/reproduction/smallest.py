@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.base.errors import NoDevice
-from vkgroup.conformance import support
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.families import family_of, select
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.older_ballots import EXAMPLE
@@ -23,7 +21,8 @@ from vkgroup.conformance.parts import parts_of
 from vkgroup.conformance.plan import risk
 from vkgroup.conformance.run import Setup
 from vkgroup.conformance.stages import BatchStage
-from vkgroup.conformance.subgroup import SubgroupFamily
+from vkgroup.conformance.subgroup.cases import Case
+from vkgroup.conformance.subgroup.family import subgroup_size
 from vkgroup.device import Capabilities
 from vkgroup.outputs.reproduction.jobs import CaseTrial, Smallest, Tried, answer
 from vkgroup.record.causes import Cause
@@ -169,11 +168,10 @@ class SmallestCaseSearch:
 
     def _part(self, case: Case, tried: Tried) -> BatchStage | None:
         """Return the part of the stage with the fewest invocations that fails; None if none does."""
-        family = family_of(case)
-        if not isinstance(family, SubgroupFamily) or case.operation == EXAMPLE:
+        if family_of(case).program is None or case.operation == EXAMPLE:
             return None
         wrong = tried.wrong or [(0, 0)]  # crashes and wrong masks have no wrong lanes
-        for stage in parts_of(case, support.subgroup_size(case, self._capabilities), wrong):
+        for stage in parts_of(case, subgroup_size(case, self._capabilities), wrong):
             found = self._run(CaseTrial(case, stage))
             if found is not None and self._fails(found.result):
                 return stage

@@ -1,4 +1,4 @@
-"""Verdicts on cases of subgroup operations, lane by lane."""
+"""Expectation: the legal values of each lane, by the reference functions, and the verdict on a record."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vkgroup.conformance import barriers, evidence
 from vkgroup.conformance.arrays import Array, Flags, Words
-from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Barrier
+from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.comparison import Description, Expected, Verdict, legal, verdict_of
 from vkgroup.conformance.instances import Instances, hex_of
-from vkgroup.conformance.program import BatchEntry, BatchProgram, result_type
+from vkgroup.conformance.subgroup.shader import BatchEntry, BatchProgram, result_type
 from vkgroup.programs.glsl_types import from_planes
 from vkgroup.record.record import Status
 from vkgroup.reference import precision
@@ -48,7 +47,7 @@ class JudgedLanes:
         (row, lane), instances = index, self.instances
         mask = hex_of(instances.mask[row])
         text = f"{self.where(row)} lane {lane} slot {instances.slot[row]} active {mask}:"
-        for name, texts in self._inputs(row).items():
+        for name, texts in self.inputs(row).items():
             text += f" {name} {texts[lane]}"
         return f"{text} expected {self.expected.text(index, show)} got {show(self.got[index])}"
 
@@ -59,7 +58,7 @@ class JudgedLanes:
         lanes = np.arange(instances.size)
         defined = np.all(self.expected.defined[row], axis=-1)
         rows: dict[str, list[str | None]] = {
-            **self._inputs(row),
+            **self.inputs(row),
             "expected": [
                 self.expected.text((row, lane), show) if defined[lane] else None for lane in lanes.tolist()
             ],
@@ -76,7 +75,7 @@ class JudgedLanes:
             slot=int(instances.slot[row]),
         )
 
-    def _inputs(self, row: int) -> dict[str, list[str | None]]:
+    def inputs(self, row: int) -> dict[str, list[str | None]]:
         """Return the input and the operand of each lane of an instance, by name; absent ones are left out."""
         entry, instances = self.entry, self.instances
         rows: dict[str, list[str | None]] = {}
@@ -93,7 +92,7 @@ def verdict_on(entry: BatchEntry, program: BatchProgram, instances: Instances, o
     if instances.faults:
         shown, masks = instances.shown, instances.mask_fault or instances.layout_fault
         return Verdict(Status.FAIL, 0, 0, "; ".join(instances.faults), shown, masks=masks)
-    got, sound = _results(entry, program, instances, outputs)
+    got, sound = results_of(entry, program, instances, outputs)
     expected = expected_of(entry, instances, got)
     recorded = instances.recorded[..., None]
     judged = expected.defined & recorded
@@ -115,7 +114,7 @@ def verdict_on(entry: BatchEntry, program: BatchProgram, instances: Instances, o
     )
 
 
-def _results(
+def results_of(
     entry: BatchEntry, program: BatchProgram, instances: Instances, outputs: Words
 ) -> tuple[Array, Flags]:
     """Return each lane's record, (rows, size, components), and whether it is a valid value of its type."""
@@ -140,7 +139,11 @@ def expected_of(entry: BatchEntry, instances: Instances, got: Array) -> Expected
     if entry.case.operation in BUILTIN_VARIABLES:
         return _expected_variable(entry, instances)
     if entry.case.operation in BARRIERS:
-        return _expected_barrier(BARRIERS[entry.case.operation], instances, got)
+        where = instances.slot, instances.group, instances.subgroup
+        barrier_value, seen = barriers.expected(
+            BARRIERS[entry.case.operation], got, *where, instances.active, instances.recorded
+        )
+        return Expected(barrier_value, barrier_value, seen, bits=True)
     operation = SUBGROUP_OPERATIONS[entry.case.operation]
     case, active = entry.case, instances.active
     value = entry.feed.values[instances.place] if entry.feed is not None else None
@@ -208,37 +211,6 @@ def _expected_variable(entry: BatchEntry, instances: Instances) -> Expected:
         return Expected(value, value, defined, bits=True)
     lanes: Lanes = reference_of(name)(instances.active)
     return Expected(lanes.value, lanes.value, lanes.defined, bits=True)
-
-
-def _next_active(active: Flags) -> NDArray[np.int64]:
-    """Return for each lane the next active one above it, else the lowest active one: (rows, size)."""
-    size = active.shape[1]
-    lane = np.where(active, np.arange(size), size)
-    above = np.minimum.accumulate(lane[:, ::-1], axis=1)[:, ::-1]
-    above = np.concatenate([above[:, 1:], np.full((len(active), 1), size)], axis=1)
-    return np.asarray(np.where(above < size, above, lane.min(axis=1, keepdims=True)) % size)
-
-
-def _expected_barrier(barrier: Barrier, instances: Instances, got: Array) -> Expected:
-    """Return whether a lane must have seen the flag, and the cell that it then must read, in each round.
-
-    A lane that did not see a message's flag has no defined result.
-    """
-    following = _next_active(instances.active)
-    cell = instances.subgroup[:, None] * instances.size + following
-    group = np.broadcast_to(instances.group[:, None], cell.shape).astype(np.uint32)
-    # Stores of helper invocations have no effect, so no lane has to read them.
-    written = np.take_along_axis(instances.recorded, following, axis=1)
-    value = np.zeros(got.shape, np.uint32)
-    defined = np.zeros(got.shape, np.bool_)
-    for number in range(ROUNDS):
-        round_ = (instances.slot * ROUNDS + number)[:, None].astype(np.uint32)
-        value[..., 2 * number + 1] = barriers.value_of(cell.astype(np.uint32), round_, group)
-        flag = got[..., 2 * number]
-        value[..., 2 * number] = 1 if barrier.kind == "exchange" else np.minimum(flag, 1)
-        defined[..., 2 * number] = instances.recorded & ((flag != 0) | (barrier.kind == "exchange"))
-        defined[..., 2 * number + 1] = (flag == 1) & written & instances.recorded
-    return Expected(value, value, defined, bits=True)
 
 
 def show(value: Array) -> str:

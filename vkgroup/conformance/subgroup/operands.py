@@ -1,4 +1,4 @@
-"""Choices for the other operands of an operation: ids, masks, deltas, indices, cluster sizes, partitions.
+"""Operands after the value: choices of ids, masks, deltas, indices, cluster sizes and partitions.
 
 A choice is a GLSL expression and its NumPy equivalent. Constants that depend on the subgroup size
 are written as literals once the size is known, because the specification requires constant
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import Flags, Indices
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.limits import SUBGROUP_SIZES
@@ -50,7 +51,7 @@ class OperandChoice:
     #: (lane (rows, size), word (rows, size)) → a number for each lane, the same for lanes of the same subset
     #: of a partition; the NumPy equivalent of `expression`, a ballot. None for other operands.
     labels: Labels | None = None
-    narrow: bool = False  # combined with few patterns only; see `vkgroup.conformance.cases`
+    narrow: bool = False  # combined with few patterns only; see `vkgroup.conformance.subgroup.cases`
 
     @property
     def dynamic(self) -> bool:
@@ -324,3 +325,35 @@ def represents(operation: str, operand: str) -> bool:
     """Return whether a choice is a representative of an operation's choices; true if there is no operand."""
     row = SUBGROUP_OPERATIONS.get(operation)
     return not operand or row is None or operand in REPRESENTATIVES[family_of(row)]
+
+
+@dataclass(frozen=True)
+class CaseArgument:
+    """The operand of a case in its program."""
+
+    operand: OperandChoice  # the choice
+    glsl: tuple[str, ...]  # the arguments in GLSL
+    table: Lanes | None = None  # the words that it reads, one for each place; None if it reads none
+
+    def of_lanes(self, place: Indices, active: Flags) -> Lanes:
+        """Return the operand of each lane, (rows, size); for a partition its ballot, (rows, size, 4)."""
+        operand, (rows, size) = self.operand, active.shape
+        lane = np.broadcast_to(np.arange(size, dtype=np.uint32), active.shape)
+        word: Lanes = lane if self.table is None else self.table[place]
+        if operand.labels is not None:
+            return _ballots(operand.labels(lane, word))
+        if operand.literal is not None:
+            return np.full(active.shape, operand.literal(size), np.uint32)
+        if operand.lanes is not None:
+            return operand.lanes(lane, size)
+        if operand.leader:
+            return np.broadcast_to(word[np.arange(rows), active.argmax(axis=1)][:, None], active.shape)
+        return word
+
+
+def _ballots(labels: NDArray[np.integer[Any]]) -> Lanes:
+    """Return the ballot of the lanes that share a lane's label: (rows, size) → (rows, size, 4)."""
+    rows, size = labels.shape
+    bits = np.zeros((rows, size, 128), np.bool_)
+    bits[:, :, :size] = labels[:, :, None] == labels[:, None, :]
+    return np.packbits(bits, axis=2, bitorder="little").view(np.uint32)

@@ -1,31 +1,110 @@
-"""The cases of subgroup operations as data: axes combined, filtered and named.
+"""The cases of subgroup operations: their axes, combined and filtered, with names and sentences.
 
-A case's name is ``category.stage.operation.type.pattern.data[.operand][.shape][.sizeN]``; shape 1-D and
-the default subgroup size are left out.
+A case's name is ``category.stage.operation.type.pattern.data[.operand][.shape][.sizeN]``; shape 1-D and the
+default subgroup size are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from operator import attrgetter
+from typing import NamedTuple
 
 from vkgroup.base.garbage_collection import paused
 from vkgroup.conformance.barriers import BARRIERS, Barrier
-from vkgroup.conformance.case import Case
 from vkgroup.conformance.globs import MayBegin, any_name
-from vkgroup.conformance.operands import choices, represents
 from vkgroup.conformance.patterns import PATTERNS, patterns_of
 from vkgroup.conformance.shapes import SHAPES
+from vkgroup.conformance.spelled_sentences import SENTENCES
 from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES
+from vkgroup.conformance.subgroup.operands import choices, represents
 from vkgroup.spec import stages
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
 from vkgroup.spec.operations import BUILTIN_VARIABLES, BuiltinVariable, OperandKind, Operation
 from vkgroup.spec.stages import WORKGROUP_STAGES
-from vkgroup.spec.types import LONG_TYPES, GlslType
+from vkgroup.spec.types import LONG_TYPES, GlslType, type_named
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case: operation, data and active invocations. An axis that does not apply is ""."""
+
+    #: Of `vkgroup.reference`, or ``"hlsl"``, ``"legacy_ballot"`` or ``"quad_control"`` for operations that
+    #: are spelled differently; see `vkgroup.conformance.spellings`.
+    category: str
+    #: `stage`, `operation`, `type`, `pattern`, `data`, `operand`: keys of the tables of this package and of
+    #: `vkgroup.reference`, or of the spelling.
+    stage: str
+    operation: str
+    type: str
+    pattern: str
+    data: str
+    operand: str = ""
+    #: For workgroups, a key of `SHAPES`; for other stages "1d", or `FRAMEBUFFER` if the shader writes to
+    #: no buffer.
+    shape: str = "1d"
+    subgroup_size: int = 0  # the subgroup size that the pipeline requires, or 0 for the default
+    form: str = ""  # for ``"legacy_ballot"``, a key of `FORMS`
+
+    @property
+    def name(self) -> str:
+        """The case's name, unique in the suite."""
+        parts = [self.category, self.stage, self.operation, self.type, self.pattern, self.data]
+        parts += [self.operand, self.form]
+        if self.shape != "1d":
+            parts.append(self.shape)
+        if self.subgroup_size:
+            parts.append(f"size{self.subgroup_size}")
+        return ".".join(filter(None, parts))
+
+    @property
+    def is_spelled(self) -> bool:
+        """Whether the operation is spelled differently than in KHR_shader_subgroup."""
+        return self.category in SENTENCES
+
+    @property
+    def glsl_type(self) -> GlslType:
+        """The type of the operation's value."""
+        return type_named(self.type)
+
+    @property
+    def preserved_width(self) -> int:
+        """Width of the floats whose special values the module must preserve (execution mode); 0 if none.
+
+        Arithmetic on NaN, infinities and signed zeros is compared only with this mode; moves do not need it.
+        """
+        operation, scalar = SUBGROUP_OPERATIONS.get(self.operation), self.glsl_type.scalar
+        arithmetic = operation is not None and operation.operator is not None
+        return scalar.bits if self.data == "special" and scalar.kind == "float" and arithmetic else 0
+
+    @property
+    def sentence(self) -> str:
+        """What the case tests, in one sentence."""
+        executed = f"executed {patterns_of(self.stage)[self.pattern].sentence}" if self.pattern else ""
+        where = f"{self.stage.replace('_', ' ')} shader"
+        if self.is_spelled:
+            return SENTENCES[self.category](self, _phrase, executed, where)
+        text = f"{self.operation} of {self.type} on {self.data} data"
+        if self.operation in BARRIERS:
+            text = f"{self.operation} {BARRIERS[self.operation].sentence} ({self.operand} memory)"
+        elif self.operand:
+            text += f" with {_phrase(self.operation, self.operand)}"
+        where += "s, whose results go to the framebuffer" if self.shape == FRAMEBUFFER else "s"
+        if self.shape != FRAMEBUFFER and self.stage == "compute":
+            where = f"{self.shape.upper()} workgroups"
+        size = f" at a required subgroup size of {self.subgroup_size}" if self.subgroup_size else ""
+        return f"{text}, {executed} in {where}{size}."
+
+
+def _phrase(operation: str, operand: str) -> str:
+    """Return the phrase for a choice of an operation's operand; "" for none."""
+    choice = choices(operation).get(operand)
+    return choice.sentence if choice else ""
+
 
 REQUIRED_SIZES = SUBGROUP_SIZES
 """Subgroup sizes that a pipeline may require."""
@@ -47,31 +126,6 @@ class Axes:
     least_size: int = 1  # the smallest subgroup size that is required
     #: The types used in the patterns other than `_MAIN_PATTERNS`; empty for all types.
     types: tuple[str, ...] = ()
-
-
-class _Tails:
-    """The axes behind the type, and their part of the name, of the cases of some types."""
-
-    def __init__(self, cases: Iterable[Case]) -> None:
-        self.axes = tuple(
-            (case.pattern, case.data, case.operand, case.shape, case.subgroup_size) for case in cases
-        )
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The ends of the names, in the order of `axes`."""
-        return tuple(Case("", "", "", "", *axes).name for axes in self.axes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """All cases of an operation on a type in a stage."""
-
-    category: str
-    stage: str
-    operation: str
-    type: str
-    tails: _Tails
 
 
 _MAIN_PATTERNS = ("all", "data_mask")
@@ -159,6 +213,35 @@ def _in_stage(operation: Operation | BuiltinVariable, stage: str) -> bool:
     return operation.stages is None or stage in operation.stages
 
 
+class _Tail(NamedTuple):
+    """The axes behind the type; a part of the fields of `Case`, in the same order."""
+
+    pattern: str
+    data: str = "exact"
+    operand: str = ""
+    shape: str = "1d"
+    subgroup_size: int = 0
+
+
+_Tails = tuple[_Tail, ...]
+
+
+class _Block(NamedTuple):
+    """All cases of an operation on a type in a stage."""
+
+    category: str
+    stage: str
+    operation: str
+    type: str
+    tails: _Tails
+
+
+@cache
+def _name_of(tail: _Tail) -> str:
+    """Return the end of the names with these axes; far fewer tails than cases exist."""
+    return Case("", "", "", "", *tail).name
+
+
 @cache
 def _operation_tails(
     name: str, stage: str, data_sets: tuple[str, ...], all_patterns: bool, scalar: bool
@@ -166,18 +249,65 @@ def _operation_tails(
     """Return the tails of the cases of an operation on a type; many types have the same tails."""
     operation = SUBGROUP_OPERATIONS[name]
     category = operation.category.value
-    cases: list[Case] = []
-    for data in data_sets:
-        for pattern in patterns_of(stage):
-            if not all_patterns and pattern not in _MAIN_PATTERNS:
-                continue
-            if not _has_data(operation, stage, data, pattern):
-                continue
-            for operand in choices(name) or ("",):
-                if _combined(category, stage, name, scalar, pattern, data, operand):
-                    case = Case(category, stage, name, "", pattern, data, operand)
-                    cases += [case, *_variations(case)]
-    return _Tails(cases)
+    return tuple(
+        tail
+        for data in data_sets
+        for pattern in (patterns_of(stage) if all_patterns else _MAIN_PATTERNS)
+        if _has_data(operation, stage, data, pattern)
+        for operand in choices(name) or ("",)
+        if _combined(category, stage, name, scalar, pattern, data, operand)
+        for tail in _varied(category, stage, name, _Tail(pattern, data, operand))
+    )
+
+
+@cache
+def _long_tails(name: str, stage: str) -> _Tails:
+    """Return the tails of the cases of vectors of eight components, with representative choices only."""
+    # Helper invocations vote, too.
+    helpers = stage == "fragment" and SUBGROUP_OPERATIONS[name].category is Category.VOTE
+    tails: list[_Tail] = []
+    for operand in choices(name) or ("",):
+        if represents(name, operand):
+            tail = _Tail("all", operand=operand)
+            patterns = (*_MAIN_PATTERNS, *(("partial",) if helpers else ()))
+            tails += (tail._replace(pattern=pattern) for pattern in patterns)
+            if _AXES[stage].sized:
+                tails += _sizes(stage, tail, REQUIRED_SIZES if name in _BROADCASTS else _LONG_SIZES)
+            if stage in FRAMEBUFFER_STAGES:
+                tails.append(tail._replace(shape=FRAMEBUFFER))
+    return tuple(tails)
+
+
+def _varied(category: str, stage: str, operation: str, tail: _Tail) -> Iterator[_Tail]:
+    """Yield a tail, then its variants: other shapes, required subgroup sizes, output to the framebuffer.
+
+    Only one operand and exact data have variants.
+    """
+    yield tail
+    axes = _AXES[stage]
+    if tail.data != "exact" or not represents(operation, tail.operand):
+        return
+    partitioned = category == Category.PARTITIONED.value
+    if tail.pattern in axes.sized and not (partitioned and tail.pattern != "all"):
+        yield from (tail._replace(shape=shape) for shape in axes.shapes if not partitioned)
+        yield from _sizes(stage, tail)
+    if stage in FRAMEBUFFER_STAGES and tail.pattern in _MAIN_PATTERNS:
+        yield tail._replace(shape=FRAMEBUFFER)
+
+
+def _sizes(stage: str, tail: _Tail, sizes: tuple[int, ...] = REQUIRED_SIZES) -> Iterator[_Tail]:
+    """Yield the tail again at each required subgroup size."""
+    return (tail._replace(subgroup_size=size) for size in sizes if size >= _AXES[stage].least_size)
+
+
+def _barrier_tails(barrier: Barrier, stage: str) -> Iterator[_Tail]:
+    for memory in barrier.memories:
+        if memory != "shared" or stage in WORKGROUP_STAGES:
+            for pattern in patterns_of(stage):
+                tail = _Tail(pattern, operand=memory)
+                yield tail
+                if pattern in _AXES[stage].sized:
+                    yield from _sizes(stage, tail)
 
 
 def _operation_blocks(operation: Operation, stage: str, may_begin: MayBegin) -> Iterator[_Block]:
@@ -196,82 +326,16 @@ def _operation_blocks(operation: Operation, stage: str, may_begin: MayBegin) -> 
             yield _Block(category, stage, name, type_.name, _long_tails(name, stage))
 
 
-@cache
-def _long_tails(name: str, stage: str) -> _Tails:
-    """Return the tails of the cases of vectors of eight components, with representative choices only."""
-    operation = SUBGROUP_OPERATIONS[name]
-    cases: list[Case] = []
-    for operand in choices(operation.name) or ("",):
-        case = Case(operation.category.value, stage, operation.name, "", "all", "exact", operand)
-        if not represents(case.operation, case.operand):
-            continue
-        # Helper invocations vote, too.
-        helpers = ("partial",) if stage == "fragment" and operation.category is Category.VOTE else ()
-        cases += (_variant(case, pattern=pattern) for pattern in (*_MAIN_PATTERNS, *helpers))
-        if _AXES[stage].sized:
-            sizes = REQUIRED_SIZES if operation.name in _BROADCASTS else _LONG_SIZES
-            least = _AXES[stage].least_size
-            cases += (_variant(case, size=size) for size in sizes if size >= least)
-        if stage in FRAMEBUFFER_STAGES:
-            cases.append(_variant(case, shape=FRAMEBUFFER))
-    return _Tails(cases)
-
-
-def _variations(case: Case) -> Iterator[Case]:
-    """Yield variants of the case: other shapes, required subgroup sizes, and output to the framebuffer.
-
-    Only for one operand and exact data.
-    """
-    axes = _AXES[case.stage]
-    if case.data != "exact" or not represents(case.operation, case.operand):
-        return
-    partitioned = case.category == Category.PARTITIONED.value
-    if case.pattern in axes.sized and not (partitioned and case.pattern != "all"):
-        yield from (_variant(case, shape=shape) for shape in axes.shapes if not partitioned)
-        yield from _sizes(case)
-    if case.stage in FRAMEBUFFER_STAGES and case.pattern in _MAIN_PATTERNS:
-        yield _variant(case, shape=FRAMEBUFFER)
-
-
-def _variant(case: Case, *, pattern: str = "", shape: str = "1d", size: int = 0) -> Case:
-    """Return a case with another pattern, shape or required size; faster than `dataclasses.replace`."""
-    axes = (case.category, case.stage, case.operation, case.type, pattern or case.pattern)
-    return Case(*axes, case.data, case.operand, shape, size)
-
-
-def _sizes(case: Case) -> Iterator[Case]:
-    """Yield the case again at each required subgroup size."""
-    for size in REQUIRED_SIZES:
-        if size >= _AXES[case.stage].least_size:
-            yield _variant(case, size=size)
-
-
-def _barrier_cases(barrier: Barrier, stage: str) -> Iterator[Case]:
-    for memory in barrier.memories:
-        if memory == "shared" and stage not in WORKGROUP_STAGES:
-            continue
-        for pattern in patterns_of(stage):
-            case = Case("basic", stage, barrier.name, "uint", pattern, "exact", memory)
-            yield case
-            if pattern in _AXES[stage].sized:
-                yield from _sizes(case)
-
-
-def _variable_cases(variable: BuiltinVariable, stage: str) -> Iterator[Case]:
-    for pattern in patterns_of(stage):
-        case = Case(variable.category.value, stage, variable.name, variable.type.name, pattern, "exact")
-        yield case
-        yield from _variations(case)
-
-
 def _stage_blocks(stage: str, may_begin: MayBegin) -> Iterator[_Block]:
     for variable in BUILTIN_VARIABLES.values():
-        category, type_ = variable.category.value, variable.type.name
-        if _in_stage(variable, stage) and may_begin(f"{category}.{stage}.{variable.name}.{type_}."):
-            yield _Block(category, stage, variable.name, type_, _Tails(_variable_cases(variable, stage)))
+        category, name, type_ = variable.category.value, variable.name, variable.type.name
+        if _in_stage(variable, stage) and may_begin(f"{category}.{stage}.{name}.{type_}."):
+            patterns = patterns_of(stage)
+            tails = (tail for one in patterns for tail in _varied(category, stage, name, _Tail(one)))
+            yield _Block(category, stage, name, type_, tuple(tails))
     for barrier in BARRIERS.values():
         if may_begin(f"basic.{stage}.{barrier.name}.uint."):
-            yield _Block("basic", stage, barrier.name, "uint", _Tails(_barrier_cases(barrier, stage)))
+            yield _Block("basic", stage, barrier.name, "uint", tuple(_barrier_tails(barrier, stage)))
     for operation in SUBGROUP_OPERATIONS.values():
         if operation.name in BARRIERS or not _in_stage(operation, stage):
             continue
@@ -298,12 +362,12 @@ def subgroup_cases(may_begin: MayBegin = any_name) -> tuple[Case, ...]:
         return tuple(
             Case(block.category, block.stage, block.operation, block.type, *tail)
             for block in _blocks(may_begin)
-            for tail in block.tails.axes
+            for tail in block.tails
         )
 
 
 def subgroup_names(may_begin: MayBegin = any_name) -> Iterator[str]:
     """Yield the names of `subgroup_cases`, without the cases."""
-    for block in _blocks(may_begin):
-        prefix = f"{block.category}.{block.stage}.{block.operation}.{block.type}."
-        yield from [prefix + name for name in block.tails.names]
+    for *axes, tails in _blocks(may_begin):
+        prefix = ".".join(axes)
+        yield from [f"{prefix}.{_name_of(tail)}" for tail in tails]

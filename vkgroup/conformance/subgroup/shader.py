@@ -1,0 +1,391 @@
+"""The program of a batch of cases: the GLSL, its input words, and the position of each result.
+
+All cases of a batch share stage, pattern, shape and subgroup size. Each reads separate data and writes
+separate results, so one dispatch executes them all.
+
+Buffers
+-------
+binding 0, inputs : words. The mask of the pattern ``data_mask``, then the operand tables, then the data
+    sets: planes of 2 × PLACES words, first the values, then the decoys.
+binding 1, outputs : planes of INVOCATIONS words. Lane, subgroup, subgroup size and the other records of
+    the stage; for each slot, whether it was executed and the four words of the active mask; the results of
+    each case.
+binding 2 … : memory of the barrier cases.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from vkgroup.conformance import barriers
+from vkgroup.conformance.arrays import Array, Words
+from vkgroup.conformance.barriers import BARRIERS, ROUNDS, BarrierMemory
+from vkgroup.conformance.instances import SLOT_PLANES
+from vkgroup.conformance.intrinsics import (
+    EXTENSION,
+    float_modes,
+    function_of,
+    intrinsic_of,
+    long_vector_declarations,
+)
+from vkgroup.conformance.patterns import Pattern, patterns_of
+from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.stages import BatchStage, stage_of
+from vkgroup.conformance.subgroup import data
+from vkgroup.conformance.subgroup.cases import Case
+from vkgroup.conformance.subgroup.operands import PARTITION_FUNCTIONS, CaseArgument, OperandChoice, choices
+from vkgroup.programs.glsl_types import is_long, planes, putter, reader, to_planes, writer
+from vkgroup.spec.categories import Category
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import BUILTIN_VARIABLES, Operation
+from vkgroup.spec.types import TYPES, GlslType, type_named
+
+
+def result_type(case: Case) -> GlslType:
+    """Return the type of the values that a case records."""
+    if case.operation in BUILTIN_VARIABLES:
+        return BUILTIN_VARIABLES[case.operation].type
+    if case.operation in BARRIERS:
+        return TYPES["uint"]
+    return SUBGROUP_OPERATIONS[case.operation].result_type(case.glsl_type) or case.glsl_type
+
+
+@dataclass(frozen=True)
+class Feed:
+    """The data that a case reads: (places, components) in the type's dtype."""
+
+    values: Array
+    decoys: Array
+
+
+@dataclass(frozen=True)
+class BatchEntry:
+    """One case of a batch."""
+
+    case: Case
+    at: int  # first word of its results in the outputs
+    planes: int  # planes of one slot of its results
+    feed: Feed | None = None  # its data; None if it reads none
+    argument: CaseArgument | None = None  # its other operands; None if it has none
+
+
+@dataclass
+class BatchProgram:
+    """GLSL, inputs, specialization constants and the plan of the outputs of one batch."""
+
+    stage: BatchStage
+    pattern: Pattern
+    subgroup_size: int
+    source: str
+    inputs: Words
+    output_words: int
+    entries: list[BatchEntry]
+    memories: dict[int, BarrierMemory]
+    specialization: dict[int | str, int]
+
+    @property
+    def invocations(self) -> int:
+        """Words of a plane of the outputs."""
+        return self.stage.invocations
+
+    @property
+    def slots_at(self) -> int:
+        """The first word of the record of slots in the outputs."""
+        return self.stage.record_planes * self.invocations
+
+    @property
+    def planes(self) -> int:
+        """All planes of the outputs."""
+        return self.output_words // self.invocations
+
+
+def _call(case: Case, arguments: Sequence[str]) -> str:
+    """Return the expression of a case in the words of the extensions."""
+    if case.operation in BUILTIN_VARIABLES:
+        return case.operation
+    intrinsic = intrinsic_of(case.operation)
+    if intrinsic is not None and not is_long(case.glsl_type):
+        return intrinsic.call(case.operation, arguments)
+    return f"{function_of(SUBGROUP_OPERATIONS[case.operation], case.glsl_type)}({', '.join(arguments)})"
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """The GLSL spelling of a program's operations: that of KHR_shader_subgroup or a different one."""
+
+    #: Case and arguments in GLSL → an expression of the operation's result.
+    call: Callable[[Case, Sequence[str]], str] = _call
+    extensions: tuple[str, ...] = ()  # GLSL extensions that it needs
+    declarations: str = ""  # GLSL outside of `main` that it needs
+    ballot: str = "subgroupBallot(true)"  # an expression of the active mask, a uvec4
+
+
+class _Builder:
+    """Collects the parts of a batch's program."""
+
+    def __init__(
+        self,
+        first: Case,
+        size: int,
+        seed: int,
+        denormals: frozenset[int],
+        spelling: Spelling,
+        part: BatchStage | None,
+    ) -> None:
+        self.size, self.seed, self.denormals, self.spelling = size, seed, denormals, spelling
+        self.pattern = patterns_of(first.stage)[first.pattern]
+        self.stage = part or stage_of(first.stage, first.shape, self.pattern.partial)
+        self.inputs: list[Words] = []
+        record = self.stage.record_planes + SLOT_PLANES * self.pattern.slots
+        self.output_words = record * self.stage.invocations
+        self.entries: list[BatchEntry] = []
+        self.memories: dict[int, BarrierMemory] = {}
+        self.specialization: dict[int | str, int] = {}
+        self.feeds: dict[tuple[str, str], tuple[str, Feed]] = {}  # by recipe and type, with their variables
+        self.tables: dict[str, tuple[int, Words]] = {}  # operand tables by key, with their first input word
+        self.types: dict[str, GlslType] = {}  # the types that are read or written
+        # GLSL outside of `main`, at its beginning, and at each mark ``@OBSERVE``.
+        self.constants: list[str] = []
+        self.intrinsics: dict[str, None] = {}
+        self.cells: list[str] = []
+        self.resets: list[str] = []
+        self.loads: list[str] = []
+        self.partitions: dict[str, str] = {}
+        self.observations: list[str] = []
+        self.mask_base = self._append(
+            self._generator("mask").integers(0, 2, self.stage.own_numbers, np.uint32)
+        )
+
+    def _generator(self, key: str) -> np.random.Generator:
+        return np.random.default_rng([self.seed, crc32(key.encode()), self.size, self.stage.table_seed])
+
+    def _append(self, words: Words) -> int:
+        """Add words to the inputs; return the index of the first one."""
+        at = sum(part.size for part in self.inputs)
+        self.inputs.append(self.stage.used_inputs(words.ravel()))
+        return at
+
+    def _entry(self, case: Case, planes_: int, *inputs: Any) -> str:
+        """Add the entry of a case; return the GLSL of the index of its first word in the outputs."""
+        plane = self.output_words // self.stage.invocations
+        self.entries.append(BatchEntry(case, self.output_words, planes_, *inputs))
+        self.output_words += planes_ * self.pattern.slots * self.stage.invocations
+        return f"({plane}u + slot * {planes_}u) * INVOCATIONS + index"
+
+    def add(self, case: Case) -> None:
+        """Add a case to the batch."""
+        if case.operation in BARRIERS:
+            self._add_barrier(case)
+            return
+        type_ = self.types[result_type(case).name] = result_type(case)
+        operation = SUBGROUP_OPERATIONS.get(case.operation)  # None for variables
+        feed, glsl = None, list[str]()
+        if operation is not None and operation.operands:
+            variable, feed = self._feed(case, operation)
+            glsl.append(variable)
+        argument = self._argument(case)
+        glsl += argument.glsl if argument is not None else ()
+        intrinsic = intrinsic_of(case.operation)
+        if intrinsic is not None and not is_long(case.glsl_type):
+            operands = [case.type, *["uint"] * (len(glsl) - 1)]
+            self.intrinsics[intrinsic.declaration(case.operation, type_.name, operands)] = None
+        at = self._entry(case, planes(type_), feed, argument)
+        self.observations.append(f"{putter(type_)}({at}, {self.spelling.call(case, glsl)});")
+
+    def _feed(self, case: Case, operation: Operation) -> tuple[str, Feed]:
+        """Return the GLSL variable that holds a case's value, and its data."""
+        type_, kind = case.glsl_type, operation.operands[0].kind.value
+        recipe = data.recipe_name(case.operation, operation.operator, kind, case.data)
+        key = recipe, type_.name
+        if key not in self.feeds:
+            request = data.RecipeParameters(
+                type_, self.stage.group_places, type_.scalar.bits in self.denormals
+            )
+            values, decoys = data.make(recipe, request, self.seed)
+            at = self._append(to_planes(np.concatenate([values, decoys]), type_))
+            variable = f"value_{len(self.feeds)}"
+            self.types[type_.name] = type_
+            self.loads.append(f"{type_.name} {variable} = get_{type_.name}({at}u + row);")
+            self.feeds[key] = variable, Feed(values, decoys)
+        return self.feeds[key]
+
+    def _argument(self, case: Case) -> CaseArgument | None:
+        """Return a case's argument; None if its operation has no operand after the value."""
+        if not case.operand:
+            return None
+        operand = choices(case.operation)[case.operand]
+        kind = Category.PARTITIONED.value if operand.labels is not None else case.operation
+        word, table = self._table(operand, kind)
+        glsl = [self._operand(operand, word)]
+        if operand.cluster and case.category != Category.CLUSTERED.value:
+            glsl.append(f"{operand.cluster}u")
+        return CaseArgument(operand, tuple(glsl), table)
+
+    def _operand(self, operand: OperandChoice, word: str) -> str:
+        """Return the GLSL of an operand; `word` reads its table."""
+        if operand.labels is not None:
+            # All cases of the program share the variable with a partition.
+            if not self.partitions:
+                self.constants.append(PARTITION_FUNCTIONS)
+            name = f"partition_{operand.name}"
+            self.partitions[name] = f"uvec4 {name} = {str(operand.expression).format(word=word)};"
+            return name
+        if operand.literal is None:
+            return word if operand.expression is None else operand.expression
+        value = operand.literal(self.size)
+        if not operand.specialized:
+            return f"{value}u"
+        if value not in self.specialization.values():
+            # The default value of the constant is wrong.
+            number = len(self.specialization)
+            self.specialization[number] = value
+            constant = f"const uint SPECIALIZED_{value} = {value ^ 1}u;"
+            self.constants.append(f"layout(constant_id = {number}) {constant}")
+        return f"SPECIALIZED_{value}"
+
+    def _table(self, operand: OperandChoice, kind: str) -> tuple[str, Words | None]:
+        """Return the GLSL that reads an operand from its table, and the table, one word for each place."""
+        if operand.table is None:
+            return "", None
+        key, places = f"{kind}:{operand.name}", self.stage.group_places
+        if key not in self.tables:
+            count = WORKGROUPS if operand.uniform else WORKGROUPS * places
+            words = operand.table(self._generator(key), self.size, count)
+            self.tables[key] = self._append(words), words
+        at, words = self.tables[key]
+        if operand.uniform:
+            return f"inputs[{at}u + group]", np.repeat(words, places)
+        word = f"inputs[{at}u + place]"
+        return f"subgroupBroadcastFirst({word})" if operand.leader else word, words
+
+    def _add_barrier(self, case: Case) -> None:
+        barrier, k = BARRIERS[case.operation], len(self.entries)
+        binding = 2 + len(self.memories)
+        planes = barriers.planes(barrier, self.pattern.slots)
+        if case.operand != "shared":
+            self.memories[binding] = BarrierMemory(
+                case.operand, barriers.words(self.stage, self.size, planes)
+            )
+        self.cells.append(barriers.declarations(case.operand, k, binding, planes))
+        self.resets += filter(None, [barriers.reset(barrier, case.operand, k)])
+        code = barriers.body(barrier, case.operand, k, self._entry(case, 2 * ROUNDS))
+        self.observations.append(f"{{\n        {code}\n        }}")
+
+    def declarations(self) -> list[str]:
+        """Return the GLSL outside of `main`, after the constants of every program."""
+        cases = [entry.case for entry in self.entries]
+        long = [case for case in cases if is_long(case.glsl_type)]
+        lines = [self.stage.declarations, self.spelling.declarations, *self.constants, *self.intrinsics]
+        lines += long_vector_declarations(
+            (SUBGROUP_OPERATIONS[case.operation], case.glsl_type) for case in long
+        )
+        lines += [reader(type_named(name)) for name in sorted({name for _, name in self.feeds})]
+        lines += [writer(type_) for _, type_ in sorted(self.types.items())]
+        return lines + (barriers.constants(self.stage, self.size) + self.cells if self.cells else [])
+
+    def observe(self, slot: str, ballot: bool) -> str:
+        """Return the code of one mark ``@OBSERVE(slot)``."""
+        first = self.stage.record_planes
+        at = f"{first}u * INVOCATIONS + slot * {SLOT_PLANES}u * INVOCATIONS + index"
+        lines = [f"uint slot = {slot};", f"uint at = {at};", "outputs[at] = 1u;"]
+        if ballot:
+            lines.append(f"uvec4 mask = {self.spelling.ballot};")
+            lines += [f"outputs[at + {word + 1}u * INVOCATIONS] = mask.{'xyzw'[word]};" for word in range(4)]
+        lines += [*self.partitions.values(), *self.observations]
+        return "{\n        " + "\n        ".join(lines) + "\n    }"
+
+
+def _extensions(cases: list[Case], pattern: Pattern, ballot: bool) -> set[str]:
+    """Return the GLSL extensions that a batch needs, except those of the spelling."""
+    names = {Category.BASIC.extension, pattern.leave.extension} - {""}
+    if ballot:
+        names.add(Category.BALLOT.extension)
+    for case in cases:
+        names.add(EXTENSION if intrinsic_of(case.operation) else Category(case.category).extension)
+        names.update([EXTENSION] if is_long(case.glsl_type) else [])
+        for scalar in {case.glsl_type.scalar, result_type(case).scalar}:
+            names.update(scalar.extensions + scalar.subgroup_extensions)
+    return names
+
+
+_TEMPLATE = """#version 460
+// {title}
+// binding 0: inputs (mask, operand tables, data); binding 1: outputs (lanes, active masks, results).
+{extensions}
+{modes}
+layout(std430, binding = 0) readonly buffer Inputs {{ uint inputs[]; }};
+{storage}
+const uint INVOCATIONS = {invocations}u;
+const uint PLACES = {places}u;
+const uint INPUT_STRIDE = 2u * PLACES;
+const uint MASK_BASE = {mask_base}u;
+{declarations}
+
+void main() {{
+    uint lane = gl_SubgroupInvocationID;
+    uint size = gl_SubgroupSize;
+    {start}
+    uint chosen_lane = (turn * 5u + group + 2u) % size;
+    outputs[index] = lane;
+    outputs[index + INVOCATIONS] = subgroup;
+    outputs[index + 2u * INVOCATIONS] = size;
+    {resets}
+
+    // Invocations that stay inactive feed decoys, which no result may show.
+    uint row = ({active}) ? place : place + PLACES;
+    {loads}
+
+    {code}
+    {finish}
+}}
+"""
+
+
+def build(
+    cases: list[Case],
+    *,
+    size: int,
+    seed: int,
+    ballot: bool = True,
+    denormals: frozenset[int] = frozenset(),
+    spelling: Spelling = Spelling(),
+    stage: BatchStage | None = None,
+) -> BatchProgram:
+    """Build the program of a batch of cases of one stage, pattern, shape and subgroup size.
+
+    Without `ballot`, no active masks are recorded. `denormals` holds the widths of floats for which the
+    device supports DenormPreserve. `stage` is a part of the cases' stage; None for the whole one.
+    """
+    builder = _Builder(cases[0], size, seed, denormals, spelling, stage)
+    for case in cases:
+        builder.add(case)
+    stage, pattern = builder.stage, builder.pattern
+    output_planes = builder.output_words // stage.invocations
+    extensions = sorted({*_extensions(cases, pattern, ballot), *spelling.extensions, *stage.extensions})
+    source = _TEMPLATE.format(
+        title=f"{len(cases)} conformance cases executed {pattern.sentence}.",
+        extensions="\n".join(f"#extension {name} : require" for name in extensions),
+        modes="\n".join(float_modes({case.preserved_width for case in cases} - {0}, denormals)),
+        declarations="\n".join(builder.declarations()),
+        storage=stage.storage(output_planes),
+        finish=stage.finish(output_planes),
+        invocations=stage.stride,
+        places=WORKGROUPS * stage.group_places,
+        start=stage.start,
+        mask_base=builder.mask_base,
+        resets="\n    ".join([*builder.resets, "barrier();"] if builder.resets else []),
+        active=pattern.active,
+        loads="\n    ".join(builder.loads),
+        code=re.sub(
+            r"@OBSERVE\((\w+)\)", lambda match: builder.observe(match[1], ballot), pattern.code
+        ),
+    )  # fmt: skip
+    inputs = np.concatenate(builder.inputs)
+    words, entries, constants = builder.output_words, builder.entries, builder.specialization
+    return BatchProgram(stage, pattern, size, source, inputs, words, entries, builder.memories, constants)
