@@ -28,7 +28,7 @@ LAYERS = {
     "bootstrap": 580,
     "device": 5_580,
     "dispatch": 10_780,
-    "record": 1_640,
+    "record": 1_635,
     "workers": 3_000,
     "programs": 3_050,
     "conformance": 20_490,
@@ -38,7 +38,7 @@ LAYERS = {
     "kernels": 6_820,
     "bench": 4_160,
     "gl": 1_570,
-    "outputs": 8_990,
+    "outputs": 8_295,
     "__init__": 180,
     "testing": 490,
     "cli": 6_420,
@@ -68,7 +68,6 @@ BY_STRING = {
     "vkgroup.compiler.isolated -> vkgroup.compiler.isolated_worker",
     "vkgroup.conformance.families -> vkgroup.conformance",
     "vkgroup.device.discovery -> vkgroup.device.inspect",
-    "vkgroup.outputs.report.plotter -> vkgroup.outputs.report.plotter",
     "vkgroup.workers.spare -> vkgroup.workers.worker",
 }
 
