@@ -38,7 +38,7 @@ LAYERS = {
     "kernels": 6_820,
     "bench": 4_160,
     "gl": 1_570,
-    "outputs": 8_295,
+    "outputs": 8_275,
     "__init__": 180,
     "testing": 490,
     "cli": 6_420,
