@@ -105,33 +105,26 @@ def _made(
     more: Json,
     stage: BatchStage | None = None,
 ) -> Result:
-    """Make the folder of a case or of a part of it, with additional data in its record; return the result."""
+    """Record a case or a part of it in its folder, with additional data in the record; return the result."""
     with folders.made(folder):
-        return _filled(setup, case, folder, capabilities, more, stage)
-
-
-def _filled(
-    setup: Setup, case: Any, folder: Path, capabilities: Capabilities, more: Json, stage: BatchStage | None
-) -> Result:
-    """Record the case in an empty folder and complete the folder."""
-    start = time.monotonic()
-    request = RecordJob(case, folder.resolve(), more, stage)
-    result = replace(_recorded(setup, request), seconds=time.monotonic() - start)
-    begun = (folder / folders.RECORD).is_file()
-    record = folders.read(folder) if begun else case_record(case, capabilities, setup.seed) | more
-    record |= {"result": result.to_json()}
-    if record["lanes"] is None and not setup.device.is_compile_only:
-        record["reference"] = expected_by_reference(folder, record)
-    record["digests"] = folders.digests(folder)
-    folders.write(folder, record)
-    record = folders.read(folder)
-    try:
-        write_program(folder, record, capabilities)
-    except NoProgram as reason:
-        record["no_program"] = str(reason)
+        start = time.monotonic()
+        request = RecordJob(case, folder.resolve(), more, stage)
+        result = replace(_recorded(setup, request), seconds=time.monotonic() - start)
+        begun = (folder / folders.RECORD).is_file()
+        record = folders.read(folder) if begun else case_record(case, capabilities, setup.seed) | more
+        record |= {"result": result.to_json()}
+        if record["lanes"] is None and not setup.device.is_compile_only:
+            record["reference"] = expected_by_reference(folder, record)
+        record["digests"] = folders.digests(folder)
         folders.write(folder, record)
-    readme.write_case(folder, record)
-    return result
+        record = folders.read(folder)
+        try:
+            write_program(folder, record, capabilities)
+        except NoProgram as reason:
+            record["no_program"] = str(reason)
+            folders.write(folder, record)
+        readme.write_case(folder, record)
+        return result
 
 
 def _make_smaller(setup: Setup, case: Any, result: Result, folder: Path, capabilities: Capabilities) -> None:

@@ -13,8 +13,7 @@ import numpy as np
 
 from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput, VkgroupError
-from vkgroup.base.files import writing
-from vkgroup.base.reading import printable, read_bytes
+from vkgroup.base.reading import read_bytes
 from vkgroup.check import CheckRequest, Guarantees, checking
 from vkgroup.check.fields import fields_of
 from vkgroup.check.report import Report
@@ -24,7 +23,7 @@ from vkgroup.compiler import compile_source
 from vkgroup.compiler.request import read
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.reproduction import folder as folders
-from vkgroup.outputs.reproduction.folder import DEVICE, README
+from vkgroup.outputs.reproduction.folder import DEVICE
 from vkgroup.outputs.reproduction.repeat import RepeatOutcome
 from vkgroup.outputs.reproduction.shaders import StepShaders, read_module, read_source
 from vkgroup.outputs.reproduction.values import Array, Files, Json, inside, load, name_of, slot_of
@@ -89,8 +88,7 @@ def write_readme(folder: Path, record: Json) -> None:
     if source:
         lines += [f"Mend `{source}`, and the same command checks the mended shader.", ""]
     lines += [*_files(record), f"Made by vkgroup {record['vkgroup']}, seed {record['seed']}."]
-    with writing(folder / README):
-        (folder / README).write_text(printable("\n".join(lines)) + "\n", encoding="utf-8")
+    folders.write_readme(folder, lines)
 
 
 def _files(record: Json) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from importlib.metadata import version
@@ -13,7 +13,7 @@ from typing import Any
 
 from vkgroup.base.errors import InvalidInput, describe
 from vkgroup.base.files import Unwritable, write_whole, writing
-from vkgroup.base.reading import read_bytes, read_text
+from vkgroup.base.reading import printable, read_bytes, read_text
 from vkgroup.device import Capabilities
 from vkgroup.outputs.reproduction import schema
 from vkgroup.outputs.reproduction.values import Json, inside, load
@@ -143,6 +143,12 @@ def verify(folder: Path, record: Json) -> None:
             raise InvalidInput(
                 f"{folder / file} is damaged: its content is not what was recorded. Make the folder again."
             )
+
+
+def write_readme(folder: Path, lines: Iterable[str]) -> None:
+    """Write the README."""
+    with writing(folder / README):
+        (folder / README).write_text(printable("\n".join(lines).rstrip()) + "\n", encoding="utf-8")
 
 
 def device_record(capabilities: Capabilities) -> Json:

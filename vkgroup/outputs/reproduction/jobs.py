@@ -41,7 +41,7 @@ from vkgroup.outputs.reproduction.shaders import (
     read_module,
     read_source,
 )
-from vkgroup.outputs.reproduction.steps import Output
+from vkgroup.outputs.reproduction.steps import RepeatedOutput
 from vkgroup.outputs.reproduction.values import Encoder, Files, Json, load
 from vkgroup.probe import Probe, probe
 from vkgroup.record.record import NoVerdict, Result, Status
@@ -274,7 +274,7 @@ def repeat(executor: Executor, request: Repeat) -> Repeated:
         return Repeated(tuple(outputs), failed=describe(error))
 
 
-def _compared(folder: Path, step: int, found: Output, expected: Json | None) -> Compared:
+def _compared(folder: Path, step: int, found: RepeatedOutput, expected: Json | None) -> Compared:
     """Compare an output with the recorded one and with that of the reference device."""
     wrong = None
     if expected is not None:

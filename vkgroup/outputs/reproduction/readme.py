@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from shlex import quote
 
-from vkgroup.base.files import writing
-from vkgroup.outputs.reproduction.folder import DEVICE, PROGRAM, README, RECIPE, SHRUNK
+from vkgroup.outputs.reproduction.folder import DEVICE, PROGRAM, RECIPE, SHRUNK, write_readme
 from vkgroup.outputs.reproduction.shaders import read_source
 from vkgroup.outputs.reproduction.values import Json
 
@@ -111,8 +110,7 @@ def write_case(folder: Path, record: Json) -> None:
         *_repeating(folder, record),
         *_files(record),
     ]
-    with writing(folder / README):
-        (folder / README).write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    write_readme(folder, lines)
 
 
 def _cause(record: Json) -> list[str]:

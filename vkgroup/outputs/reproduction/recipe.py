@@ -18,24 +18,24 @@ from vkgroup.dispatch import DrawState
 # --- values -------------------------------------------------------------------------------------------------
 
 
-class Kind(Struct, tag_field="kind", forbid_unknown_fields=True):
+class EncodedValue(Struct, tag_field="kind", forbid_unknown_fields=True):
     """A value that is no JSON."""
 
 
-class ArrayFile(Kind, tag="array"):
+class ArrayFile(EncodedValue, tag="array"):
     """An array."""
 
     file: str
 
 
-class BufferFile(Kind, tag="buffer"):
+class BufferFile(EncodedValue, tag="buffer"):
     """A buffer with its content."""
 
     number: int
     file: str
 
 
-class ImageFiles(Kind, tag="image"):
+class ImageFiles(EncodedValue, tag="image"):
     """An image with the content of its levels; no files for one of several samples."""
 
     number: int
@@ -46,19 +46,19 @@ class ImageFiles(Kind, tag="image"):
     sampled: bool
 
 
-class Bytes(Kind, tag="bytes"):
+class BytesValue(EncodedValue, tag="bytes"):
     """Bytes in hexadecimal digits."""
 
     digits: Annotated[str, Meta(pattern="^([0-9a-f]{2})*$")]
 
 
-class ModuleFile(Kind, tag="module"):
+class ModuleFile(EncodedValue, tag="module"):
     """A shader."""
 
     file: str
 
 
-class SamplerState(Kind, tag="sampler"):
+class SamplerState(EncodedValue, tag="sampler"):
     """A sampler."""
 
     state: dict[str, Any]
@@ -73,45 +73,45 @@ class SamplerState(Kind, tag="sampler"):
         return msgspec.convert(self.state, Sampler)
 
 
-class HitGroupModules(Kind, tag="hit_group"):
+class HitGroupModules(EncodedValue, tag="hit_group"):
     """The shaders of a hit group."""
 
     stages: dict[Literal["closest_hit", "any_hit", "intersection"], ModuleFile]
 
 
-class Pairs(Kind, tag="mapping"):
+class MappingValue(EncodedValue, tag="mapping"):
     """A mapping."""
 
     pairs: list[tuple[Value, Value]]
 
 
-class Parts(Kind, tag="tuple"):
+class TupleValue(EncodedValue, tag="tuple"):
     """A tuple."""
 
     parts: list[Value]
 
 
-class Listed(Kind, tag="list"):
+class ListValue(EncodedValue, tag="list"):
     """A list."""
 
     parts: list[Value]
 
 
-class Structure(Kind, tag="structure"):
+class StructureValue(EncodedValue, tag="structure"):
     """An acceleration structure."""
 
     parts: list[ScenePart]
 
 
-class InstancePart(Kind, tag="instance"):
+class InstancePart(EncodedValue, tag="instance"):
     """An instance of a bottom level."""
 
-    bottom: Structure
+    bottom: StructureValue
     transform: str
     numbers: tuple[int, int, int]  # custom index, mask, offset of the hit group
 
 
-class TrianglesPart(Kind, tag="triangles"):
+class TrianglesPart(EncodedValue, tag="triangles"):
     """Triangles: files of their vertices and indices, and their flags."""
 
     vertices: str
@@ -120,7 +120,7 @@ class TrianglesPart(Kind, tag="triangles"):
     no_duplicate_any_hit: bool
 
 
-class BoxesPart(Kind, tag="boxes"):
+class BoxesPart(EncodedValue, tag="boxes"):
     """Boxes: the file of their bounds, and their flags."""
 
     bounds: str
@@ -128,11 +128,11 @@ class BoxesPart(Kind, tag="boxes"):
     no_duplicate_any_hit: bool
 
 
-ScenePart = Structure | InstancePart | TrianglesPart | BoxesPart
+ScenePart = StructureValue | InstancePart | TrianglesPart | BoxesPart
 
 Value = (
-    bool | int | float | str | ArrayFile | BufferFile | ImageFiles | Bytes | ModuleFile | SamplerState
-    | HitGroupModules | Pairs | Parts | Listed | Structure | InstancePart | TrianglesPart | BoxesPart | None
+    bool | int | float | str | ArrayFile | BufferFile | ImageFiles | BytesValue | ModuleFile | SamplerState
+    | HitGroupModules | MappingValue | TupleValue | ListValue | ScenePart | None
 )  # fmt: skip
 
 
@@ -143,9 +143,9 @@ class PipelineArguments(Struct, forbid_unknown_fields=True):
     """A compute pipeline and its bindings."""
 
     module: ModuleFile
-    bindings: Pairs
+    bindings: MappingValue
     entry_point: str | None = None
-    specialization: Pairs | None = None
+    specialization: MappingValue | None = None
     subgroup_size: int | None = None
     full_subgroups: bool = False
     varying_subgroup_size: bool = False
@@ -154,7 +154,7 @@ class PipelineArguments(Struct, forbid_unknown_fields=True):
 class DispatchArguments(PipelineArguments):
     """A dispatch; either `groups` or `indirect`, a buffer with the numbers of workgroups at `offset`."""
 
-    groups: int | Parts | Listed | ArrayFile | None = None
+    groups: int | TupleValue | ListValue | ArrayFile | None = None
     indirect: BufferFile | None = None
     offset: int = 0
     repeat: int = 1
@@ -204,7 +204,7 @@ class SequenceArguments(Struct, forbid_unknown_fields=True):
             raise ValueError(f"{unknown[0]} is not the number of a pipeline in bounds")
 
 
-_Modules = ModuleFile | Parts | Listed
+_Modules = ModuleFile | TupleValue | ListValue
 
 
 class TraceArguments(Struct, forbid_unknown_fields=True):
@@ -212,12 +212,12 @@ class TraceArguments(Struct, forbid_unknown_fields=True):
 
     raygen: ModuleFile
     size: Value
-    bindings: Pairs
+    bindings: MappingValue
     miss: _Modules | None = None
-    hit_groups: HitGroupModules | Parts | Listed | None = None
+    hit_groups: HitGroupModules | TupleValue | ListValue | None = None
     callable: _Modules | None = None
     push: Value = None
-    specialization: Pairs | None = None
+    specialization: MappingValue | None = None
     subgroup_size: int | None = None
     varying_subgroup_size: bool = False
     max_recursion: int | None = None
@@ -237,9 +237,9 @@ _DRAWN = (
 
 class _Draw(Struct, forbid_unknown_fields=True):
     shader: ModuleFile
-    size: Parts | Listed
-    bindings: Pairs
-    tessellation: Parts | None = None
+    size: TupleValue | ListValue
+    bindings: MappingValue
+    tessellation: TupleValue | None = None
 
     def __post_init__(self) -> None:
         _require_modules("tessellation", self.tessellation)
@@ -259,12 +259,12 @@ DrawArguments = msgspec.defstruct(
 
 def _require_modules(name: str, value: Value) -> None:
     """Raise ValueError unless a value has only shaders: a text would be the name of a file outside."""
-    parts = value.parts if isinstance(value, Parts | Listed) else [] if value is None else [value]
+    parts = value.parts if isinstance(value, TupleValue | ListValue) else [] if value is None else [value]
     if not all(isinstance(part, ModuleFile | HitGroupModules) for part in parts):
         raise ValueError(f"{name}: Expected shaders")
 
 
-class Output(Struct):
+class RecordedOutput(Struct):
     """An output of a step: the number of its memory, or a key and a part of the results."""
 
     name: str
@@ -274,31 +274,31 @@ class Output(Struct):
     part: int = 0
 
 
-class Step(Struct, tag_field="call"):
+class RecordedStep(Struct, tag_field="call"):
     """A call of a device, and what it left."""
 
-    outputs: list[Output]
+    outputs: list[RecordedOutput]
 
 
-class DispatchStep(Step, tag="dispatch"):
+class DispatchStep(RecordedStep, tag="dispatch"):
     """A dispatch."""
 
     arguments: DispatchArguments
 
 
-class DrawStep(Step, tag="draw"):
+class DrawStep(RecordedStep, tag="draw"):
     """A draw."""
 
     arguments: DrawArguments  # type: ignore[valid-type]
 
 
-class TraceStep(Step, tag="trace"):
+class TraceStep(RecordedStep, tag="trace"):
     """A trace."""
 
     arguments: TraceArguments
 
 
-class SequenceStep(Step, tag="sequence"):
+class SequenceStep(RecordedStep, tag="sequence"):
     """A run of a sequence."""
 
     arguments: SequenceArguments

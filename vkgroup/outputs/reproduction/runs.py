@@ -7,12 +7,10 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from vkgroup.base.files import writing
-from vkgroup.base.reading import printable
 from vkgroup.dispatch import Device
 from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction import steps
-from vkgroup.outputs.reproduction.folder import DEVICE, README, RECORD
+from vkgroup.outputs.reproduction.folder import DEVICE, RECORD
 from vkgroup.outputs.reproduction.recorder import DeviceRecorder
 from vkgroup.outputs.reproduction.repeat import RepeatOutcome
 from vkgroup.outputs.reproduction.shaders import StepShaders
@@ -81,8 +79,7 @@ def _write_readme(folder: Path, record: Json) -> None:
         f"- `{DEVICE}`: what the device declares (`vkgroup probe --json`)",
         f"- `{RECORD}`: all of it for `vkgroup run`",
     ]
-    with writing(folder / README):
-        (folder / README).write_text(printable("\n".join(lines)) + "\n", encoding="utf-8")
+    folders.write_readme(folder, lines)
 
 
 def repeat_run(device: Device, folder: Path, record: Json, timeout: float) -> RepeatOutcome:

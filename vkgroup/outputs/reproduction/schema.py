@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.outputs.reproduction.recipe import AnyStep
-from vkgroup.record.record import Status
+from vkgroup.record.record import Result
 
 
 class _Device(Struct):
@@ -80,17 +80,6 @@ class _Masks(Struct):
     layout: _MaskLayout
 
 
-class _Result(Struct):
-    case: str
-    status: Status
-    seconds: float
-    defined: int
-    undefined: int
-    detail: str
-    evidence: dict[str, Any] | None = None
-    device: str = ""
-
-
 class _Expected(Struct):
     step: int
     name: str
@@ -123,7 +112,7 @@ class _Case(Struct):
     steps: list[AnyStep]
     lanes: _Lanes | None
     masks: _Masks | None = None
-    result: _Result | None = None
+    result: Result | None = None
     left_out: int = 0
     specification: str = ""
     reference: _Reference | None = None

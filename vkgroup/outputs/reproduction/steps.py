@@ -22,7 +22,7 @@ _CONTROL = ("entry_point", "specialization", "subgroup_size", "full_subgroups", 
 
 
 @dataclass(frozen=True)
-class Output:
+class RepeatedOutput:
     """One output of a step."""
 
     #: `name`, `file`: as in the folder.
@@ -46,7 +46,7 @@ class Output:
 
 def repeat(
     device: Device, folder: Path, step: Json, *, timeout: float, as_arrays: bool = False
-) -> list[Output]:
+) -> list[RepeatedOutput]:
     """Repeat a step, and return its outputs.
 
     `step`: in the form of `recipe.AnyStep`.
@@ -73,11 +73,11 @@ def repeat(
             if now is None:
                 continue
             known = None if defined is None else _look_up(defined, entry)
-            outputs.append(Output(entry.name, entry.file, load(folder, entry.file), now, known))
+            outputs.append(RepeatedOutput(entry.name, entry.file, load(folder, entry.file), now, known))
         return outputs
 
 
-def _now(entry: recipe.Output, decoder: Decoder, results: Mapping[Any, Any]) -> Array | None:
+def _now(entry: recipe.RecordedOutput, decoder: Decoder, results: Mapping[Any, Any]) -> Array | None:
     """Return the current content of an output; None if it cannot be read."""
     if entry.memory is not None:
         memory = decoder.memory.get(entry.memory)
@@ -88,7 +88,7 @@ def _now(entry: recipe.Output, decoder: Decoder, results: Mapping[Any, Any]) -> 
     return np.asarray(found[entry.part] if isinstance(found, list) else found)
 
 
-def _look_up(results: Mapping[Any, Any], entry: recipe.Output) -> Array | None:
+def _look_up(results: Mapping[Any, Any], entry: recipe.RecordedOutput) -> Array | None:
     """Return the array of a binding, found by its name or its number; None if there is none."""
     for key in (entry.name, *([int(entry.name)] if entry.name.isdecimal() else [])):
         try:

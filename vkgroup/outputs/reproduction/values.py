@@ -188,7 +188,7 @@ class Encoder:
         values = [
             (self._encode(key, names[key]), self._encode(part, names[key])) for key, part in pairs.items()
         ]
-        return msgspec.to_builtins(recipe.Pairs(values))
+        return msgspec.to_builtins(recipe.MappingValue(values))
 
     def _encode(self, value: Any, name: str) -> recipe.Value:
         match value:
@@ -197,7 +197,7 @@ class Encoder:
             case np.generic():
                 return value.item()  # type: ignore[no-any-return]
             case bytes() | bytearray():
-                return recipe.Bytes(value.hex())
+                return recipe.BytesValue(value.hex())
             case Module():
                 return recipe.ModuleFile(self._module(value))
             case HitGroup():
@@ -213,12 +213,12 @@ class Encoder:
                 return self._scene(value, name)
             case Mapping():
                 names = {key: f"{name}-{word(key)}" for key in value}
-                return recipe.Pairs([(self._encode(key, name), self._encode(part, names[key]))
+                return recipe.MappingValue([(self._encode(key, name), self._encode(part, names[key]))
                                      for key, part in value.items()])  # fmt: skip
             case tuple() | list():
                 parts = [self._encode(part, f"{name}-{n}" if len(value) > 1 else name)
                          for n, part in enumerate(value)]  # fmt: skip
-                return recipe.Parts(parts) if isinstance(value, tuple) else recipe.Listed(parts)
+                return recipe.TupleValue(parts) if isinstance(value, tuple) else recipe.ListValue(parts)
         return recipe.ArrayFile(self.files.save(name, np.asarray(value)))
 
     def _image(self, image: Image, name: str) -> recipe.ImageFiles:
@@ -233,10 +233,10 @@ class Encoder:
         if isinstance(value, AccelerationStructure):
             parts = self.scenes[id(value)][1]
             listed = parts if isinstance(parts, list | tuple) else [parts]
-            return recipe.Structure([self._scene(part, f"{name}-{n}") for n, part in enumerate(listed)])
+            return recipe.StructureValue([self._scene(part, f"{name}-{n}") for n, part in enumerate(listed)])
         if isinstance(value, Instance):
             bottom = self._scene(value.bottom, name)
-            assert isinstance(bottom, recipe.Structure)
+            assert isinstance(bottom, recipe.StructureValue)
             transform = self.files.save(f"{name}-transform", value.transform)
             return recipe.InstancePart(bottom, transform, (value.custom_index, value.mask, value.sbt_offset))
         flags = value.opaque, value.no_duplicate_any_hit
@@ -271,7 +271,7 @@ class Decoder:
                 return self._buffer(value)
             case recipe.ImageFiles():
                 return self._image(value)
-            case recipe.Bytes():
+            case recipe.BytesValue():
                 return bytes.fromhex(value.digits)
             case recipe.ModuleFile():
                 return self._module(value.file)
@@ -279,13 +279,15 @@ class Decoder:
                 return value.sampler()
             case recipe.HitGroupModules():
                 return HitGroup(**{stage: self.decode(part) for stage, part in value.stages.items()})
-            case recipe.Pairs():
+            case recipe.MappingValue():
                 return {self.decode(key): self.decode(part) for key, part in value.pairs}
-            case recipe.Parts():
+            case recipe.TupleValue():
                 return tuple(self.decode(part) for part in value.parts)
-            case recipe.Listed():
+            case recipe.ListValue():
                 return [self.decode(part) for part in value.parts]
-            case recipe.Structure() | recipe.InstancePart() | recipe.TrianglesPart() | recipe.BoxesPart():
+            case (
+                recipe.StructureValue() | recipe.InstancePart() | recipe.TrianglesPart() | recipe.BoxesPart()
+            ):
                 return self._scene(value)
         return value
 
@@ -321,7 +323,7 @@ class Decoder:
         return found
 
     def _scene(self, value: recipe.ScenePart) -> Any:
-        if isinstance(value, recipe.Structure):
+        if isinstance(value, recipe.StructureValue):
             parts = [self._scene(part) for part in value.parts]
             return self._stack.enter_context(self._device.acceleration_structure(parts))
         if isinstance(value, recipe.InstancePart):
