@@ -31,7 +31,7 @@ from vkgroup.outputs.history import HistoryRecording
 from vkgroup.record.journal import RESULTS
 from vkgroup.workers import multi_device
 from vkgroup.workers.cluster.offer import need_distributed
-from vkgroup.workers.multi_device import RunTarget
+from vkgroup.workers.multi_device import DeviceRun
 
 
 def execute_devices(expecting: Expecting, console: Console) -> int:
@@ -72,7 +72,7 @@ def _with_subgroups(devices: Sequence[DeviceInfo], console: Console) -> list[Dev
 class _DeviceRun:
     """One of several runs: devices, options and database."""
 
-    target: RunTarget
+    target: DeviceRun
     expecting: Expecting
     recording: HistoryRecording
 
@@ -83,7 +83,7 @@ class _DeviceRun:
         return folder
 
 
-def _judge_all(expecting: Expecting, targets: Sequence[RunTarget], console: Console, *, apart: bool) -> int:
+def _judge_all(expecting: Expecting, targets: Sequence[DeviceRun], console: Console, *, apart: bool) -> int:
     """Execute all runs at the same time, report them one after another, and return the worst exit code."""
     arguments = expecting.arguments
     root = arguments.out or default_folder(multi_device.ALL if apart else targets[0].name)
@@ -140,7 +140,7 @@ def _kept(root: Path) -> str:
 
 
 def _separate(
-    arguments: argparse.Namespace, target: RunTarget, root: Path, apart: bool, many: bool
+    arguments: argparse.Namespace, target: DeviceRun, root: Path, apart: bool, many: bool
 ) -> argparse.Namespace:
     """Return the arguments of one of several runs, with output files for this run only."""
     separate = copy.copy(arguments)
