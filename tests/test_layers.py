@@ -31,7 +31,7 @@ LAYERS = {
     "record": 1_640,
     "workers": 3_000,
     "programs": 3_050,
-    "conformance": 20_490,
+    "conformance": 20_860,
     "check": 7_320,
     "probe": 2_150,
     "cost": 730,
@@ -41,7 +41,7 @@ LAYERS = {
     "outputs": 8_990,
     "__init__": 180,
     "testing": 490,
-    "cli": 6_420,
+    "cli": 6_430,
     "__main__": 30,
 }
 
