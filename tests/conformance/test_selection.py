@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 import pytest
 
 from vkgroup.conformance import all_cases, all_families, case_named, cases_by_name, cases_named, select
-from vkgroup.conformance import cases as subgroup
 from vkgroup.conformance.families import select_names
 from vkgroup.conformance.globs import Globs
+from vkgroup.conformance.subgroup import cases as subgroup
 
 GLOBS = (
     "arithmetic.compute.subgroupAdd.float.all.exact",

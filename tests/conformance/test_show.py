@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import vkgroup
 from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance import all_families, case_named, cases_by_name
 from vkgroup.conformance.show import named, show
@@ -47,6 +48,8 @@ def test_cases_of_all_families_are_shown(part: int) -> None:
         text = show(case)
         sections = sections_of(text)
         assert text.splitlines()[:2] == [name, case.sentence]
+        (file,) = re.findall(r"^Family: \S+ \((\S+)\)$", text, re.MULTILINE)
+        assert (Path(vkgroup.__file__).parents[1] / file).is_file()
         assert [title for title in sections if title in TITLES] == TITLES, name
         for title in TITLES[:4]:
             assert sections[title].strip() != "none" or title == "Requirements", (name, title)

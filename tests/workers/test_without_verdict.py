@@ -35,8 +35,9 @@ from vkgroup.base.errors import (
 )
 from vkgroup.cli import conform_run
 from vkgroup.cli.main import main
-from vkgroup.conformance import Run, Status, run, subgroup
+from vkgroup.conformance import Run, Status, run
 from vkgroup.conformance.execute import Transform
+from vkgroup.conformance.subgroup import family
 from vkgroup.record.run import CasesWithoutVerdict
 from vkgroup.workers.opening import select
 from vkgroup.workers.scheduler import MOST_WITHOUT_VERDICT
@@ -113,14 +114,14 @@ def test_an_error_of_the_device_is_a_verdict(transform: Transform, status: str, 
 def test_an_exception_in_the_comparison_is_no_verdict(
     conform: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = subgroup.verdict_on
+    honest = family.verdict_on
 
     def planted(entry, *arguments, **options):
         if entry.case.name == GUILTY:
             raise IndexError("planted")
         return honest(entry, *arguments, **options)
 
-    monkeypatch.setattr(subgroup, "verdict_on", planted)
+    monkeypatch.setattr(family, "verdict_on", planted)
     code, err, folder = conform(None, isolate=False)
     assert code == 2
     assert f"{GUILTY}: IndexError: planted" in err

@@ -65,6 +65,8 @@ _ENTRIES = (
 )
 """Every family, in the order in which their cases are listed."""
 
+_LOCATIONS = {entry.name: entry.location for entry in _ENTRIES}
+
 _BY_BEGINNING = {beginning: entry.name for entry in _ENTRIES for beginning in entry.beginnings}
 """Names of the families by the beginnings of their cases; the longest that fits counts."""
 
@@ -83,10 +85,14 @@ _DEPTH = 4
 @cache
 def family_named(name: str) -> Family[Any]:
     """Return the family with this name; KeyError if there is none."""
-    entry = {entry.name: entry for entry in _ENTRIES}[name]
-    module, _, attribute = entry.location.partition(":")
+    module, _, attribute = _LOCATIONS[name].partition(":")
     family: Family[Any] = getattr(import_module(f"vkgroup.conformance.{module}"), attribute)
     return family
+
+
+def file_of(family: Family[Any]) -> str:
+    """Return the path of the file that defines a family: ``vkgroup/conformance/…``."""
+    return f"vkgroup/conformance/{_LOCATIONS[family.name].partition(':')[0].replace('.', '/')}.py"
 
 
 def all_families() -> tuple[Family[Any], ...]:

@@ -18,7 +18,7 @@ from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.evidence import text_of
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.families import CATEGORIES, case_named, family_of, select_names
+from vkgroup.conformance.families import CATEGORIES, case_named, family_of, file_of, select_names
 from vkgroup.conformance.family import AnyCase, Family, TableCase
 from vkgroup.conformance.instances import Instances, pack
 from vkgroup.conformance.null_device import NullDevice, NullWork, null_capabilities
@@ -157,7 +157,7 @@ def show(case: AnyCase, seed: int = 0) -> str:
     }
     for stage, language, source in recording.shaders:
         sections[f"Shader: {stage}, {language}"] = source.strip().split("\n")
-    lines = [case.name, case.sentence, f"Family: {family.name}"]
+    lines = [case.name, case.sentence, f"Family: {family.name} ({file_of(family)})"]
     for title, texts in sections.items():
         lines += [
             "",
