@@ -113,9 +113,9 @@ class DeviceRecorder(_Wrapper):
     def acceleration_structure(self, parts: Any) -> Any:
         """Build an acceleration structure, and keep its parts for the record."""
         listed = parts if isinstance(parts, list | tuple) or not hasattr(parts, "__iter__") else list(parts)
-        made = self._wrapped.acceleration_structure(listed)
-        self._encoder.scenes[id(made)] = made, listed
-        return made
+        structure = self._wrapped.acceleration_structure(listed)
+        self._encoder.scenes[id(structure)] = structure, listed
+        return structure
 
     # --- all steps ----------------------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ class DeviceRecorder(_Wrapper):
     def arguments(self, given: Mapping[str, Any]) -> Json:
         """Return arguments by name; files of bindings are named like the shader's variables."""
         values = {**given, **(given["state"].changes() if "state" in given else {})}
-        found = {
+        arguments = {
             name: self.encoded(value, name)
             for name, value in values.items()
             if name not in _NOT_RECORDED and value is not None
@@ -164,8 +164,8 @@ class DeviceRecorder(_Wrapper):
         if "bindings" in given:
             modules = list(modules_of(given))
             names = {key: self._file(name_of(key, modules)) for key in given["bindings"]}
-            found["bindings"] = self._encoder.encode_pairs(given["bindings"], names)
-        return found
+            arguments["bindings"] = self._encoder.encode_pairs(given["bindings"], names)
+        return arguments
 
     def encoded(self, value: Any, name: str) -> Json:
         """Return the JSON of an argument of the last step."""

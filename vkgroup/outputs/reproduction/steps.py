@@ -65,8 +65,8 @@ def repeat(
             case recipe.DrawStep():
                 results, defined = run.draw(decoder.arguments(typed.arguments))
             case recipe.TraceStep():
-                found = device.trace(**decoder.arguments(typed.arguments), timeout=timeout)
-                results, defined = found, found.ordered
+                traced = device.trace(**decoder.arguments(typed.arguments), timeout=timeout)
+                results, defined = traced, traced.ordered
         outputs = []
         for entry in typed.outputs:
             now = _now(entry, decoder, results)
@@ -98,7 +98,7 @@ def _look_up(results: Mapping[Any, Any], entry: recipe.RecordedOutput) -> Array 
     return None
 
 
-Found = tuple[Mapping[Any, Any], Mapping[Any, Any] | None]
+Results = tuple[Mapping[Any, Any], Mapping[Any, Any] | None]
 """Results by binding, and which elements are defined."""
 
 
@@ -111,12 +111,12 @@ class _Repetition:
     stack: ExitStack
     timeout: float
 
-    def draw(self, values: dict[str, Any]) -> Found:
+    def draw(self, values: dict[str, Any]) -> Results:
         """Execute a draw."""
         names = [field.name for field in fields(DrawState) if field.name in values]
         values["state"] = DrawState(**{name: values.pop(name) for name in names})
-        found = self.device.draw(**values, timeout=self.timeout)
-        return found, found.ordered
+        drawn = self.device.draw(**values, timeout=self.timeout)
+        return drawn, drawn.ordered
 
     def _bound(self, arguments: recipe.PipelineArguments) -> Any:
         values = self.decoder.arguments(arguments)
@@ -124,7 +124,7 @@ class _Repetition:
         pipeline = self.stack.enter_context(self.device.pipeline(values["module"], **control))
         return self.stack.enter_context(pipeline.bind(values["bindings"]))
 
-    def dispatch(self, arguments: recipe.DispatchArguments) -> Found:
+    def dispatch(self, arguments: recipe.DispatchArguments) -> Results:
         """Execute the dispatches of the recorded submission."""
         bound = self._bound(arguments)
         push, offset = self.decoder.decode(arguments.push), arguments.offset
@@ -140,17 +140,17 @@ class _Repetition:
         places, defined = bound.result_keys(), bound.defined(ordered=True)
         return ByBinding(bound.results(), places), None if defined is None else ByBinding(defined, places)
 
-    def sequence(self, arguments: recipe.SequenceArguments) -> Found:
+    def sequence(self, arguments: recipe.SequenceArguments) -> Results:
         """Run a sequence of dispatches, fills and copies."""
         bounds = [self._bound(one) for one in arguments.bounds]
 
-        def made(part: Any) -> Any:
+        def step_of(part: Any) -> Any:
             values = self.decoder.arguments(part)
             if isinstance(part, recipe.SequenceDispatch):
                 return Dispatch(bounds[values.pop("bound")], **values)
             return Fill(**values) if isinstance(part, recipe.SequenceFill) else Copy(**values)
 
-        stages = [tuple(map(made, stage)) for stage in arguments.steps]
+        stages = [tuple(map(step_of, stage)) for stage in arguments.steps]
         sequence = self.stack.enter_context(self.device.sequence(stages))
         sequence.run(timeout=self.timeout)
         results: dict[Any, Any] = {}
