@@ -32,7 +32,7 @@ LAYERS = {
     "workers": 3_000,
     "programs": 3_050,
     "conformance": 20_490,
-    "check": 7_320,
+    "check": 7_260,
     "probe": 2_150,
     "cost": 730,
     "kernels": 6_820,
@@ -41,7 +41,7 @@ LAYERS = {
     "outputs": 8_990,
     "__init__": 180,
     "testing": 490,
-    "cli": 6_420,
+    "cli": 6_160,
     "__main__": 30,
 }
 
@@ -50,14 +50,12 @@ LAYERS = {
 #: they unpickle, which are of layers above them.
 BY_STRING = {
     "vkgroup.bootstrap.__main__ -> vkgroup.bootstrap.receiving",
-    "vkgroup.cli.ahead -> vkgroup.conformance.run",
+    "vkgroup.cli.conform_start -> vkgroup.conformance.run",
     "vkgroup.cli.main -> vkgroup.cli",
-    "vkgroup.cli.main -> vkgroup.cli.ahead",
+    "vkgroup.cli.main -> vkgroup.cli.conform_start",
     "vkgroup.cli.main -> vkgroup.cli.conform",
-    "vkgroup.cli.main -> vkgroup.cli.options",
     "vkgroup.cli.main -> vkgroup.device.fetched",
     "vkgroup.cli.main -> vkgroup.device.launch",
-    "vkgroup.cli.with_file -> vkgroup.cli.options.shaders",
     "vkgroup.compiler -> vkgroup.base.choices",
     "vkgroup.compiler -> vkgroup.compiler.front",
     "vkgroup.compiler -> vkgroup.compiler.gl.interface",
