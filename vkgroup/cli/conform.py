@@ -20,7 +20,7 @@ from rich.text import Text
 from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.cli import conform_start
 from vkgroup.cli.conform_expected import Expecting, read_expecting
-from vkgroup.cli.conform_run import DeviceRun, check_files, default_folder, number_of, progress_view
+from vkgroup.cli.conform_run import ConformRun, check_files, default_folder, number_of, progress_view
 from vkgroup.cli.console import Console
 from vkgroup.cli.signals import keeping
 from vkgroup.compiler.front_ends import compiler_of_language
@@ -83,7 +83,7 @@ def _judge_all(expecting: Expecting, targets: Sequence[RunTarget], console: Cons
             recording = HistoryRecording(arguments.db, options.out, resume=arguments.resume)
             target_expecting = replace(expecting, arguments=options, root=root)
             stack.enter_context(recording)
-            runs.append(DeviceRun(target_expecting, target.device, options.out, recording, target))
+            runs.append(ConformRun(target_expecting, target.device, options.out, recording, target))
             jobs = "1 worker" if target.scheduler.jobs == 1 else f"{target.scheduler.jobs} workers"
             text = f"Testing {target.name} on {number_of(expecting.cases)} with {jobs}, results in"
             console.write_line(f"{text} {options.out}")
@@ -125,7 +125,7 @@ def _separate(
     return separate
 
 
-def _together(runs: Sequence[DeviceRun], progress: Progress) -> list[Run | VkgroupError]:
+def _together(runs: Sequence[ConformRun], progress: Progress) -> list[Run | VkgroupError]:
     """Execute runs at the same time; an error in one does not end the others.
 
     The threads end with the process. An interruption loses no result: each is written when it arrives.
@@ -183,7 +183,7 @@ def execute(arguments: argparse.Namespace) -> int:
         keeping(lambda: kept(out)),
         HistoryRecording(arguments.db, out, resume=arguments.resume) as recording,
     ):
-        device_run = DeviceRun(expecting, device, out, recording)
+        device_run = ConformRun(expecting, device, out, recording)
         with progress_view() as progress:
             run = device_run.judge(progress)
         return device_run.conclude(run, console)

@@ -87,7 +87,7 @@ def _check_distinct(arguments: argparse.Namespace) -> None:
 
 
 @dataclass
-class DeviceRun:
+class ConformRun:
     """One run of the command.
 
     `expecting`: the options, the cases and the expectations.
