@@ -30,8 +30,8 @@ from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.compiler.tools import validate
 from vkgroup.conformance import Status, intrinsics, select
 from vkgroup.conformance.subgroup.cases import STAGES
+from vkgroup.conformance.subgroup.family import missing
 from vkgroup.conformance.subgroup.shader import build
-from vkgroup.conformance.support import missing
 from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.programs.glsl_types import from_planes, to_planes
 from vkgroup.reference.dtypes import dtype_of

@@ -12,12 +12,13 @@ from mutants.rewriting import Words, boolean_constant, instructions, rewritten
 from property_runs import assert_caught, chosen, judged
 
 from vkgroup.compiler import TargetEnvironment, compile_source, validate
-from vkgroup.conformance import Status
+from vkgroup.conformance import Status, family_of
 from vkgroup.conformance.fragment.derivatives import derivatives_of
 from vkgroup.conformance.fragment.scenes import SCENES
 from vkgroup.conformance.quad_control.derivatives import GROUPS, PROBES, layout_of
-from vkgroup.conformance.quad_control.family import QUAD_CONTROL, source_of
+from vkgroup.conformance.quad_control.family import source_of
 from vkgroup.conformance.quad_control.scene_tests import AFTER, TESTS
+from vkgroup.device import Capabilities
 from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.reference.interpreter.values.arrangement import in_quads
 from vkgroup.spirv import Module
@@ -72,10 +73,13 @@ def test_the_shaders_of_scenes_are_valid(after: str) -> None:
 
 
 def test_what_a_device_lacks_is_named() -> None:
-    family, capabilities = QUAD_CONTROL, capabilities_of(32)
-    nothing = replace(capabilities, features=frozenset())
+    def missing(name: str, capabilities: Capabilities) -> list[str]:
+        (case,) = chosen(name)
+        return family_of(case).missing(case, capabilities)
+
+    nothing = replace(capabilities_of(32), features=frozenset())
     lacking = {
-        name: family.missing(chosen(name)[0], nothing)
+        name: missing(name, nothing)
         for name in (
             "quad_control.compute.subgroupQuadAll.nested",
             "quad_control.scene.terminate_any.left.triangle",
@@ -88,7 +92,7 @@ def test_what_a_device_lacks_is_named() -> None:
         ["shaderQuadControl", *in_fragments],
         ["computeDerivativeGroupQuads"],
     ]  # fmt: skip
-    small = family.missing(chosen("quad_control.derivative_group.linear.dFdx.5x4x3")[0], capabilities_of(2))
+    small = missing("quad_control.derivative_group.linear.dFdx.5x4x3", capabilities_of(2))
     assert small == ["a subgroup size of at least 4 (smaller ones hold no quad)"]
 
 

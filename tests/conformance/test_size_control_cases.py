@@ -15,7 +15,12 @@ from property_runs import assert_caught, chosen, judged
 from vkgroup.conformance import Status
 from vkgroup.conformance.instances import pack
 from vkgroup.conformance.size_control.case import SizeAxes
-from vkgroup.conformance.size_control.family import PROPERTIES, SIZE_CONTROL, verdict_on_property
+from vkgroup.conformance.size_control.family import (
+    PROPERTIES,
+    SIZE_CONTROL,
+    SIZE_PROPERTIES,
+    verdict_on_property,
+)
 from vkgroup.conformance.size_control.records import WORDS, Seen, fault_of
 from vkgroup.conformance.size_control.stages import STAGES, shapes
 from vkgroup.device import Capabilities
@@ -170,7 +175,9 @@ def test_what_a_device_lacks_is_named() -> None:
         "vertexPipelineStoresAndAtomics",
         "requiredSubgroupSizeStages with the vertex stage",
     ]
-    assert family.missing(order, replace(VARYING, size_control=SizeControl())) == ["subgroupSizeControl"]
+    assert SIZE_PROPERTIES.missing(order, replace(VARYING, size_control=SizeControl())) == [
+        "subgroupSizeControl"
+    ]
 
 
 # --- devices ----------------------------------------------------------------------------------------------

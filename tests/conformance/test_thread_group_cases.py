@@ -15,7 +15,8 @@ from suite_runs import matching, results_of
 import vkgroup.conformance as conformance
 from vkgroup.conformance import AGAINST_THE_DEVICE, Status, select
 from vkgroup.conformance.arrays import POISON
-from vkgroup.conformance.thread_group.cases import FLOWS, OBSERVATIONS, STAGES, WarpFlow, all_cases
+from vkgroup.conformance.thread_group.cases import CASES as TABLE
+from vkgroup.conformance.thread_group.cases import FLOWS, OBSERVATIONS, STAGES, WarpFlow
 from vkgroup.conformance.thread_group.family import THREAD_GROUP
 from vkgroup.conformance.thread_group.program import (
     GROUPS,
@@ -30,7 +31,7 @@ from vkgroup.device import Capabilities, SmBuiltins, Subgroup
 from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
 from vkgroup.workers.opening import select as select_device
 
-CASES = tuple(all_cases())
+CASES = tuple(TABLE())
 BY_NAME = {case.name: case for case in CASES}
 
 SHIFT_LEFT, SHIFT_RIGHT, FADD, FSUB, EQUAL, AT_MOST = 196, 194, 129, 131, 170, 178

@@ -159,22 +159,18 @@ def _signed_powers(generator: np.random.Generator, request: RecipeParameters) ->
     return np.asarray(np.ldexp(signs, exponents.astype(int)).astype(dtype_of(request.type.scalar)))
 
 
+def _between(generator: np.random.Generator, request: RecipeParameters, low: float, high: float) -> Array:
+    return np.asarray(generator.uniform(low, high, request.shape).astype(dtype_of(request.type.scalar)))
+
+
 def rounded_sums(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Positive summands of full precision: their sum rounds, without cancellation."""
-    dtype = dtype_of(request.type.scalar)
-    return (
-        generator.uniform(0.5, 1.0, request.shape).astype(dtype),
-        generator.uniform(4.0, 8.0, request.shape).astype(dtype),
-    )
+    return _between(generator, request, 0.5, 1.0), _between(generator, request, 4.0, 8.0)
 
 
 def rounded_products(generator: np.random.Generator, request: RecipeParameters) -> tuple[Array, Array]:
     """Factors near 1 of full precision: 128 of them stay between 1e-3 and 1e3."""
-    dtype = dtype_of(request.type.scalar)
-    return (
-        generator.uniform(0.95, 1.05, request.shape).astype(dtype),
-        generator.uniform(2.0, 3.0, request.shape).astype(dtype),
-    )
+    return _between(generator, request, 0.95, 1.05), _between(generator, request, 2.0, 3.0)
 
 
 def _mostly(generator: np.random.Generator, request: RecipeParameters, ones: bool) -> Array:
