@@ -15,7 +15,7 @@ from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.options.table import changed, words_of
 from vkgroup.configuration.fields import FIELDS
 
-PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+PAGE = Path(__file__).parents[2] / "docs/shaders/configuration.md"
 
 REPEATED = [
     *("-D", "A=1", "-D", "F(x)=x", "-I", "folder", "--stage", "compute", "--dialect", "hlsl"),

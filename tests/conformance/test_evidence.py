@@ -95,7 +95,7 @@ def test_every_family_tells_lanes_from_each_other(name: str, wrong_results: dict
     assert len(json.dumps(lanes)) < MOST_BYTES
     # What a report draws is what was recorded: its form is one that the page knows.
     result = vkgroup.conformance.Result(name, verdict.status, detail=verdict.detail, evidence=lanes)
-    assert drawing_of(result, 8) is lanes
+    assert drawing_of(result) is lanes
 
 
 def test_lanes_out_of_range_are_left_out_and_the_first_of_two_counts() -> None:
