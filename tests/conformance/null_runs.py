@@ -137,7 +137,9 @@ def executor_of(fill: str, size: int) -> Executor:
 def judge(executor: Executor, batch: Batch) -> list[tuple[AnyCase, Verdict | str]]:
     """Return the verdict of every case of a batch; the text of an error in place of a verdict."""
     try:
-        return list(zip(batch.cases, family_named(batch.family).judge(executor, batch.cases), strict=True))
+        return list(
+            zip(batch.cases, family_named(batch.family).verdicts_on(executor, batch.cases), strict=True)
+        )
     except Exception as error:
         if len(batch) > 1:
             return [pair for part in batch.parts() for pair in judge(executor, part)]

@@ -30,7 +30,7 @@ def judged(device, cases, transform=None):
             batches.setdefault((family, family.batch_key(case)), []).append(case)
     found = {}
     for (family, _), batch in batches.items():
-        for case, verdict in zip(batch, family.judge(executor, batch), strict=True):
+        for case, verdict in zip(batch, family.verdicts_on(executor, batch), strict=True):
             found[case.name] = verdict
     executor.close()
     return found

@@ -16,7 +16,7 @@ import vkgroup
 from vkgroup.conformance import Status, cases_by_name, evidence
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of
-from vkgroup.conformance.reconvergence.comparison import expect, judge
+from vkgroup.conformance.reconvergence.comparison import expect, verdict_on_log
 from vkgroup.conformance.reconvergence.shader import data_of, salt_of
 from vkgroup.outputs.report.failures import drawing_of
 from vkgroup.programs.nodes import If, IndexFrom, Observe, Promise, RandomProgram
@@ -77,7 +77,7 @@ def wrong_results() -> dict[str, Any]:
         for name, (change, _, _) in WRONG.items():
             executor = Executor(device, seed=0, transform=change)
             case = cases_by_name()[name]
-            found[name] = family_of(case).judge(executor, [case])[0]
+            found[name] = family_of(case).verdicts_on(executor, [case])[0]
             executor.close()
     return found
 
@@ -138,9 +138,9 @@ def test_a_ballot_with_a_stranger_is_drawn_beside_the_others() -> None:
     log[expected.number, 1, expected.invocation] = expected.most[:, 0]
     lane, none = np.arange(8), np.zeros(8)
     heads = np.array([none, lane, none + 8, expected.lengths, none, none], np.uint32)
-    assert judge(program, expected, heads, log).status == Status.PASS
+    assert verdict_on_log(program, expected, heads, log).status == Status.PASS
     log[0, 1, 2] = 0x4E
-    verdict = judge(program, expected, heads, log)
+    verdict = verdict_on_log(program, expected, heads, log)
     assert verdict.evidence == {
         "where": "workgroup 0 subgroup 0", "slot": 0, "size": 8, "active": "0xf", "wrong": [2],
         "rows": {
@@ -158,7 +158,7 @@ def test_a_ballot_with_a_stranger_is_drawn_beside_the_others() -> None:
     }  # fmt: skip
     # Wrong observation recorded later: the evidence has the observation and no mask.
     log[0, :, 2] = log[1, :, 2]
-    verdict = judge(program, expected, heads, log)
+    verdict = verdict_on_log(program, expected, heads, log)
     assert verdict.evidence is not None
     assert verdict.evidence["rows"]["expected"][2] == "place 1: 0xf"
     assert verdict.evidence["rows"]["got"][2] == "place 2: 0xff"

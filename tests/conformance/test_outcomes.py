@@ -11,7 +11,7 @@ import vkgroup.conformance as conformance
 from vkgroup.base.errors import NoDevice
 from vkgroup.conformance import Result, Run, Status, plan, select
 from vkgroup.conformance.expectations import ExpectationOutcome, read_expectations
-from vkgroup.conformance.outcomes import RunOutcomes, read_again, write_again
+from vkgroup.conformance.outcomes import RunOutcomes, read_again, write_reruns
 from vkgroup.device import Capabilities, Subgroup
 from vkgroup.workers.opening import select as select_device
 
@@ -58,21 +58,21 @@ class TestOnADriver:
             )
 
         judged = RunOutcomes(judge(select(GLOBS)), expectations(tmp_path, **texts))
-        judged.judge_again(lambda cases, take: take(judge(cases).results))
+        judged.rerun(lambda cases, take: take(judge(cases).results))
         return judged
 
     def test_a_case_that_fails_twice_is_a_failure(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 99)
         assert judged.unexpected == {GUILTY: ExpectationOutcome.FAIL}
         assert not judged.success
-        assert judged.again[GUILTY].status == Status.FAIL
+        assert judged.reruns[GUILTY].status == Status.FAIL
 
     def test_cases_the_second_run_did_not_reach_are_not_judged_again(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 0, baseline=f"{GUILTY},Crash\n")
-        second = judged.again.pop(GUILTY)
-        judged.again.clear()
-        assert judged.judge_again(lambda cases, take: take([second] if len(cases) > 1 else [])) == 1
-        assert judged.again == {GUILTY: second}
+        second = judged.reruns.pop(GUILTY)
+        judged.reruns.clear()
+        assert judged.rerun(lambda cases, take: take([second] if len(cases) > 1 else [])) == 1
+        assert judged.reruns == {GUILTY: second}
 
     def test_a_case_that_passes_the_second_time_is_a_flake(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 1)
@@ -85,13 +85,13 @@ class TestOnADriver:
         judged = self.judged(tmp_path, 1, baseline=f"{GUILTY},Fail\n")
         assert judged.by_case[GUILTY] == ExpectationOutcome.EXPECTED_FAIL
         assert judged.success
-        assert not judged.again
+        assert not judged.reruns
 
     def test_a_known_flake_is_not_judged_again(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 1, flakes="subgroupAll\\.")
         assert judged.by_case[GUILTY] == ExpectationOutcome.KNOWN_FLAKE
         assert judged.success
-        assert not judged.again
+        assert not judged.reruns
 
     def test_a_pass_of_an_expected_failure_is_an_improvement(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 0, baseline=f"# one\n{GUILTY},Crash\n")
@@ -120,7 +120,7 @@ def test_only_batches_with_unexpected_results_are_judged_again() -> None:
     batches = list(plan.batches(CASES, judged.run.capabilities))
     assert len(batches) > 1
     asked = []
-    judged.judge_again(lambda cases, take: asked.extend(cases))
+    judged.rerun(lambda cases, take: asked.extend(cases))
     assert asked == next(batch.cases for batch in batches if CASES[0] in batch.cases)
     assert judged.by_case[CASES[0].name] == ExpectationOutcome.FAIL
 
@@ -133,7 +133,7 @@ def test_a_case_that_fails_only_the_second_time_is_a_flake() -> None:
         mates.extend(case.name for case in cases if case != CASES[0])
         take([Result(CASES[0].name, Status.FAIL), Result(mates[0], Status.FAIL, detail="wrong this time")])
 
-    judged.judge_again(repeat)
+    judged.rerun(repeat)
     assert judged.by_case[mates[0]] == ExpectationOutcome.FLAKE
     (result,) = (result for result in judged.results if result.case == mates[0])
     assert "wrong this time" in judged.description(result)
@@ -141,17 +141,17 @@ def test_a_case_that_fails_only_the_second_time_is_a_flake() -> None:
 
 def test_a_failure_and_a_crash_are_no_flake() -> None:
     judged = RunOutcomes(run({CASES[0].name: Status.FAIL}))
-    judged.judge_again(lambda cases, take: take([Result(CASES[0].name, Status.CRASH)]))
+    judged.rerun(lambda cases, take: take([Result(CASES[0].name, Status.CRASH)]))
     assert judged.unexpected == {CASES[0].name: ExpectationOutcome.FAIL}
 
 
 def test_second_results_are_stored_and_not_repeated(tmp_path) -> None:
     judged = RunOutcomes(run({CASES[0].name: Status.FAIL}))
-    judged.judge_again(lambda cases, take: take([Result(case.name, Status.PASS) for case in cases]))
-    write_again(tmp_path, judged.again)
+    judged.rerun(lambda cases, take: take([Result(case.name, Status.PASS) for case in cases]))
+    write_reruns(tmp_path, judged.reruns)
     resumed = RunOutcomes(judged.run, again=read_again(tmp_path))
     assert resumed.by_case == judged.by_case
-    assert resumed.judge_again(lambda cases, take: pytest.fail("judged a third time")) == 0
+    assert resumed.rerun(lambda cases, take: pytest.fail("judged a third time")) == 0
     assert read_again(tmp_path / "elsewhere") == {}
 
 
@@ -164,13 +164,13 @@ def test_second_results_before_an_error_count() -> None:
         raise NoDevice("the device is lost")
 
     with pytest.raises(NoDevice):
-        judged.judge_again(repeat)
+        judged.rerun(repeat)
     assert (judged.by_case[first], judged.by_case[other]) == (
         ExpectationOutcome.FLAKE,
         ExpectationOutcome.FAIL,
     )
     asked = []
-    judged.judge_again(lambda cases, take: asked.extend(case.name for case in cases))
+    judged.rerun(lambda cases, take: asked.extend(case.name for case in cases))
     assert other in asked
     assert first not in asked  # it is of another batch
 
@@ -201,7 +201,7 @@ def test_excluded_cases_are_skipped_and_cases_not_reached_are_missing() -> None:
     judged = RunOutcomes(found, left_out=["vote.a"])
     assert judged.by_case["vote.a"] == ExpectationOutcome.SKIP
     assert judged.unexpected == {"vote.z": ExpectationOutcome.MISSING}
-    assert judged.judge_again(lambda cases, take: pytest.fail("nothing has failed")) == 0
+    assert judged.rerun(lambda cases, take: pytest.fail("nothing has failed")) == 0
 
 
 def test_a_failed_minimum_promise_can_be_expected(tmp_path) -> None:

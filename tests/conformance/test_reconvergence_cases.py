@@ -16,8 +16,7 @@ import vkgroup
 import vkgroup.conformance.reconvergence.family as reconvergence_run
 from vkgroup.conformance import Status, cases_by_name, select
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.reconvergence.comparison import expect
-from vkgroup.conformance.reconvergence.comparison import judge as judge_log
+from vkgroup.conformance.reconvergence.comparison import expect, verdict_on_log
 from vkgroup.conformance.reconvergence.family import KINDS, RECONVERGENCE, all_cases
 from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
 from vkgroup.conformance.reconvergence.termination_family import TERMINATED_FRAGMENTS
@@ -246,7 +245,7 @@ def test_invocations_that_may_be_apart_may_each_be_elected(elected, status) -> N
     lane = np.arange(8)
     place = np.where(lane % 4 < 2, 1, 2) + salt_of(program) + ELECTED * np.isin(lane, elected)
     heads = np.array([0 * lane, lane, 8 + 0 * lane, 1 + 0 * lane, 0 * lane, 0 * lane], np.uint32)
-    verdict = judge_log(program, expected, heads, place.astype(np.uint32).reshape(1, 1, 8))
+    verdict = verdict_on_log(program, expected, heads, place.astype(np.uint32).reshape(1, 1, 8))
     assert verdict.status == status
 
 

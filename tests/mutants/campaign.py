@@ -145,7 +145,7 @@ def run(
 
     start = time.perf_counter()
     kind = EveryStageSetup if undeclared else Setup
-    setup = kind(device, seed, timeout, judge=judge_group)
+    setup = kind(device, seed, timeout, job_function=judge_group)
     if isolate:
         with _importable_by_workers():
             for results in LocalScheduler([device], jobs, capabilities).run(setup, groups):

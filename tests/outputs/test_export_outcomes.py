@@ -180,7 +180,7 @@ def test_a_baseline_of_a_run_makes_the_next_one_succeed(tmp_path, judged) -> Non
         "# a device, a driver 1.2\nvote.compute.b.fails,Fail\nvote.compute.c.crashes,Crash\n"
         "vote.compute.d.known,Fail\n"
     )
-    again = RunOutcomes(judged.run, read_expectations([path]), judged.left_out, judged.again)
+    again = RunOutcomes(judged.run, read_expectations([path]), judged.left_out, judged.reruns)
     assert set(again.unexpected.values()) == {ExpectationOutcome.MISSING, ExpectationOutcome.TIMEOUT}
 
 

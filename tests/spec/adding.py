@@ -35,7 +35,7 @@ OPERATION = """
 """
 
 STAGE = """
-    Stage("kernel", 0x20, ("NoSuchModel",), "kern", 5, 2, (Pipeline.COMPUTE,), workgroups=True),
+    Stage("kernel", 0x20, ("NoSuchModel",), "kern", 5, 2, (PipelineKind.COMPUTE,), workgroups=True),
 """
 
 

@@ -149,7 +149,7 @@ class TestFirstHang:
             hung = {result.case for result in found.failures}
             found.capabilities = replace(found.capabilities, type=kind)
             again: list[str] = []
-            RunOutcomes(found).judge_again(lambda cases, take, to=again: to.extend(c.name for c in cases))
+            RunOutcomes(found).rerun(lambda cases, take, to=again: to.extend(c.name for c in cases))
             assert hung.isdisjoint(again) != repeated
 
 

@@ -334,7 +334,7 @@ def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch, by_enviro
     options = [] if by_environment else ["--device", "all"]
     monkeypatch.setattr(multi_device, "choose", lambda choice: [GPU])
     monkeypatch.setattr(multi_device, "targets", lambda *_, **options: made)
-    monkeypatch.setattr(ConformRun, "judge", judge)
+    monkeypatch.setattr(ConformRun, "run_cases", judge)
     monkeypatch.setattr(ConformRun, "conclude", conclude)
     assert main(["conform", *options, "--filter", FILTERS[0], "--out", str(tmp_path)]) == 1
     assert shown == ["a", "b", "c"]

@@ -160,7 +160,7 @@ def test_a_stack_tells_whose_time_it_was(innermost: str, ours: bool) -> None:
         'Thread 0x1 (most recent call first):\n  File "/x/vkgroup/workers/worker.py", line 50 in _read\n\n'
         'Current thread 0x2 (most recent call first):\n  File "/lib/python/selectors.py", line 4 in select\n'
         f'  File "{innermost}", line 7 in f\n'
-        '  File "/x/vkgroup/conformance/run.py", line 9 in judge_batch\n'
+        '  File "/x/vkgroup/conformance/run.py", line 9 in execute_batch\n'
         '  File "/x/vkgroup/workers/worker.py", line 80 in serve\n  File "<string>", line 1 in <module>\n'
     )
     assert own_code(stack) == (f"{innermost}:7" if ours else "")

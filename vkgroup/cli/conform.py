@@ -134,7 +134,7 @@ def _together(runs: Sequence[ConformRun], progress: Progress) -> list[Run | Vkgr
 
     def make(number: int) -> None:
         try:
-            ended.put((number, runs[number].judge(progress)))
+            ended.put((number, runs[number].run_cases(progress)))
         except BaseException as error:
             ended.put((number, error))
 
@@ -185,7 +185,7 @@ def execute(arguments: argparse.Namespace) -> int:
     ):
         device_run = ConformRun(expecting, device, out, recording)
         with progress_view() as progress:
-            run = device_run.judge(progress)
+            run = device_run.run_cases(progress)
         return device_run.conclude(run, console)
 
 

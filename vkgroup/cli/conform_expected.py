@@ -16,7 +16,7 @@ from vkgroup.base.errors import VkgroupError
 from vkgroup.cli.console import Console
 from vkgroup.conformance import AnyCase, Run
 from vkgroup.conformance.expectations import ExpectationOutcome, Expectations, read_expectations
-from vkgroup.conformance.outcomes import AGAIN, RunOutcomes, read_again, write_again
+from vkgroup.conformance.outcomes import AGAIN, RunOutcomes, read_again, write_reruns
 from vkgroup.outputs.exports.annotations import github, write_gitlab
 from vkgroup.outputs.exports.baseline import save_baseline, write_tables
 from vkgroup.record.record import TakeResults
@@ -24,7 +24,7 @@ from vkgroup.record.record import TakeResults
 SHOWN = 20
 """Maximum number of names of a kind that are printed."""
 
-Judge = Callable[[Sequence[AnyCase], float | None, TakeResults], Run]
+RunCases = Callable[[Sequence[AnyCase], float | None, TakeResults], Run]
 """Repeats cases within a number of seconds, without the run's folder; passes on each result."""
 
 
@@ -57,7 +57,7 @@ class Expecting:
         return bool(arguments.baseline or arguments.flakes or arguments.save_baseline)
 
     def judged(
-        self, run: Run, out: Path, judge: Judge, console: Console
+        self, run: Run, out: Path, run_cases: RunCases, console: Console
     ) -> tuple[RunOutcomes, VkgroupError | None]:
         """Compare a run with the expectations; repeat unexpected cases if the options request it.
 
@@ -68,22 +68,22 @@ class Expecting:
         left = None if self.arguments.time_limit is None else self.arguments.time_limit - run.seconds
         if self.tells_flakes and run.problem is None and (left is None or left > 0):
             try:
-                self._again(outcomes, left, out, judge, console)
+                self._again(outcomes, left, out, run_cases, console)
             except VkgroupError as error:
                 return outcomes, error
         return outcomes, None
 
     def _again(
-        self, outcomes: RunOutcomes, left: float | None, out: Path, judge: Judge, console: Console
+        self, outcomes: RunOutcomes, left: float | None, out: Path, run_cases: RunCases, console: Console
     ) -> None:
         """Repeat unexpected cases, and write and print the results."""
-        start, before = time.monotonic(), len(outcomes.again)
+        start, before = time.monotonic(), len(outcomes.reruns)
         try:
-            outcomes.judge_again(lambda cases, take: judge(cases, left, take), self.shuffle)
+            outcomes.rerun(lambda cases, take: run_cases(cases, left, take), self.shuffle)
         finally:
-            count = len(outcomes.again) - before
+            count = len(outcomes.reruns) - before
             if count:
-                write_again(out, outcomes.again)
+                write_reruns(out, outcomes.reruns)
                 spent = time.monotonic() - start
                 console.write_line(
                     f"Judged {count} {'case' if count == 1 else 'cases'} again, the batches of what is "

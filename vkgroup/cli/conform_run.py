@@ -102,7 +102,7 @@ class ConformRun:
     recording: HistoryRecording
     target: multi_device.RunTarget | None = None
 
-    def judge(self, progress: Progress) -> Run:
+    def run_cases(self, progress: Progress) -> Run:
         """Run the cases with a progress bar.
 
         The run may have cases without a verdict, or a problem that ended it; `conclude` raises the error.
@@ -206,7 +206,7 @@ class ConformRun:
             raise found.problem
         if problem is not None:
             text = "What is unexpected could not be judged again: the first results stand."
-            if outcomes.again:
+            if outcomes.reruns:
                 text = (
                     "Not all that is unexpected could be judged again: of the rest the first results stand."
                 )

@@ -104,7 +104,7 @@ class Family(Generic[CaseT]):
     #: compares the results with the expected ones. After a `VkgroupError` other than a lost device, the batch
     #: is split; a single case fails. Every module is passed through `Executor.transform_module` before the
     #: device gets it. Families with a `program` also take a part of the cases' stage.
-    judge: Callable[..., list[Verdict]]
+    verdicts_on: Callable[..., list[Verdict]]
     #: case → a key; only cases with equal keys can share a batch.
     batch_key: Callable[[CaseT], Hashable] = _alone
     #: Maximum number of cases in a batch, or (case, capabilities) → that of a batch with this case.

@@ -34,7 +34,7 @@ class RunOutcomes:
     expectations: Expectations = field(default_factory=Expectations)  # the expected results
     left_out: Collection[str] = ()  # names of the cases excluded by the skips
     #: Second results by case, for cases that were repeated.
-    again: dict[str, Result] = field(default_factory=dict)
+    reruns: dict[str, Result] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         broken = self.run.capabilities.minimum_promises()
@@ -60,9 +60,9 @@ class RunOutcomes:
     def _outcome(self, result: Result) -> ExpectationOutcome:
         """Return a case's outcome: a flake if one of its results is expected, and the other is not."""
         first = self.expectations.outcome(result.case, result.status)
-        if result.case not in self.again:
+        if result.case not in self.reruns:
             return first
-        second = self.expectations.outcome(result.case, self.again[result.case].status)
+        second = self.expectations.outcome(result.case, self.reruns[result.case].status)
         return first if first.expected == second.expected else ExpectationOutcome.FLAKE
 
     @property
@@ -109,7 +109,7 @@ class RunOutcomes:
         """
         if not self.expectations.khronos:
             return []
-        results = [*self.results, *self.again.values()]
+        results = [*self.results, *self.reruns.values()]
         passing = {result.case for result in results if PLAIN[result.status] is ExpectationOutcome.PASS}
         failing = {result.case for result in results if not PLAIN[result.status].expected}
         judged = {result.case for result in self.results}
@@ -129,14 +129,14 @@ class RunOutcomes:
             parts.append(f"{expected.path}:{expected.line} expects {expected.status}: {advice}")
         elif expected is not None and expected.name != result.case and not PLAIN[result.status].expected:
             parts.append(f"{expected.path}:{expected.line} expects {expected.status} of {expected.name}")
-        second = self.again.get(result.case)
+        second = self.reruns.get(result.case)
         if second is not None:
             parts.append(f"judged again: {second.status}")
             if PLAIN[result.status].expected:
                 parts.append(second.detail)
         return "\n".join(filter(None, parts))
 
-    def judge_again(self, repeat: Repeat, shuffle: int | None = None) -> int:
+    def rerun(self, repeat: Repeat, shuffle: int | None = None) -> int:
         """Repeat cases with unexpected results once; return the number of repeated cases.
 
         If `repeat` raises an error, the results before it still count.
@@ -147,7 +147,7 @@ class RunOutcomes:
         names = {
             name
             for name, outcome in self.unexpected.items()
-            if outcome != ExpectationOutcome.MISSING and name != PROMISES and name not in self.again
+            if outcome != ExpectationOutcome.MISSING and name != PROMISES and name not in self.reruns
         }
         if self.run.capabilities.is_gpu:
             # A case that hung would hang the GPU again.
@@ -164,17 +164,17 @@ class RunOutcomes:
             if any(case.name in names for case in batch.cases)
             for case in batch.cases
         ]
-        before = len(self.again)
+        before = len(self.reruns)
 
         def take(results: list[Result]) -> None:
             for result in results:
-                self.again.setdefault(result.case, result)
+                self.reruns.setdefault(result.case, result)
 
         try:
             repeat(cases, take)
         finally:
             self._settle()
-        return len(self.again) - before
+        return len(self.reruns) - before
 
 
 def read_again(folder: Path) -> dict[str, Result]:
@@ -183,6 +183,6 @@ def read_again(folder: Path) -> dict[str, Result]:
     return read_results(path) if path.exists() else {}
 
 
-def write_again(folder: Path, again: dict[str, Result]) -> None:
+def write_reruns(folder: Path, reruns: dict[str, Result]) -> None:
     """Write second results into a run's folder; raise OSError if that fails."""
-    write_whole(folder / AGAIN, map(format_result, again.values()))
+    write_whole(folder / AGAIN, map(format_result, reruns.values()))

@@ -50,14 +50,14 @@ from vkgroup.workers.pool import default_jobs
 from vkgroup.workers.scheduler import BatchScheduler, InProcess, LocalScheduler, pass_on, read_capabilities
 
 
-def judge_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
+def execute_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
     """Execute the cases of a batch and return their results in order; a batch that fails as a whole is split.
 
     After DeviceLost or DispatchTimeout the device is unusable, and none of the cases has a result.
     """
     start = time.perf_counter()
     try:
-        verdicts = family_named(batch.family).judge(executor, batch.cases)
+        verdicts = family_named(batch.family).verdicts_on(executor, batch.cases)
         share = (time.perf_counter() - start) / len(batch)
         return [
             diagnosed_result(case, verdict, share)
@@ -67,18 +67,18 @@ def judge_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
         raise
     except Exception as error:
         if len(batch) > 1:
-            return [result for part in batch.parts() for result in judge_batch(executor, part)]
+            return [result for part in batch.parts() for result in execute_batch(executor, part)]
         return [result_of_error(batch.cases[0].name, error, time.perf_counter() - start)]
 
 
 def compile_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
-    """Let a compile-only driver compile the shaders of a batch; see `judge_batch` for the rest.
+    """Let a compile-only driver compile the shaders of a batch; see `execute_batch` for the rest.
 
     The cases run as on other devices, but the results that they read are meaningless.
     """
     start, before, printed = time.perf_counter(), _submitted(executor), position()
     try:
-        family_named(batch.family).judge(executor, batch.cases)
+        family_named(batch.family).verdicts_on(executor, batch.cases)
     except (DeviceLost, DispatchTimeout):
         raise
     except Exception as error:
@@ -155,7 +155,7 @@ def diagnosed_result(case: AnyCase, verdict: Verdict, seconds: float) -> Result:
     return verdict.result(case.name, seconds)
 
 
-Judge = Callable[[Executor, Any], Any]
+JobFunction = Callable[[Executor, Any], Any]
 """Performs a job, such as executing a batch; must be a module-level function, because it is pickled."""
 
 
@@ -167,7 +167,7 @@ class Setup:
     seed: int  # seed of all data
     timeout: float  # seconds that one dispatch may take
     transform: Transform | None = None  # see `vkgroup.conformance.execute.Transform`; must be picklable
-    judge: Judge = judge_batch  # performs the jobs
+    job_function: JobFunction = execute_batch  # performs the jobs
     compiler: str = ""  # compiles the shaders whose language it supports; empty for the default
 
     def on(self, device: DeviceInfo) -> Setup:
@@ -184,7 +184,7 @@ class Setup:
             transform=self.transform,
             compiler=self.compiler,
         )
-        return ExecutorSession(device, executor, self.judge)
+        return ExecutorSession(device, executor, self.job_function)
 
 
 @dataclass(frozen=True)
@@ -193,11 +193,11 @@ class ExecutorSession:
 
     device: Device
     executor: Executor
-    judge: Judge
+    job_function: JobFunction
 
     def perform(self, job: Any) -> Any:
         """Perform a job and return its answer; see `vkgroup.workers.messages.WorkerSession`."""
-        return self.judge(self.executor, job)
+        return self.job_function(self.executor, job)
 
     def close(self) -> None:
         """Close the executor and the device."""
@@ -281,9 +281,9 @@ def run(
         scheduler = kind([device], count, own)
     capabilities = scheduler.capabilities
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    judge = compile_batch if device.is_compile_only else judge_batch
+    job_function = compile_batch if device.is_compile_only else execute_batch
     if statistics:
-        judge = compile_with_statistics
+        job_function = compile_with_statistics
     rules = partial(rule_of, capabilities=capabilities)
     result = Run(capabilities, seed, scheduler.jobs, started, rule_of=rules)
     result.compiler = compiler
@@ -312,7 +312,7 @@ def run(
 
         early = len(chosen) - (len(journal.done) if journal is not None else 0) >= MANY_CASES
         stream = scheduler.run(
-            Setup(device, seed, timeout, transform, judge, compiler),
+            Setup(device, seed, timeout, transform, job_function, compiler),
             planned() if early else list(planned()),
             deadline=deadline,
             start_early=early,
@@ -392,12 +392,12 @@ class _Session:
         if result.status not in AGAINST_THE_DEVICE:
             return result
         case = case_named(result.case)
-        judge = f"judged by: {result.device}\n" if result.device else ""
+        judged_by = f"judged by: {result.device}\n" if result.device else ""
         rule = rule_of(result, self._run.capabilities)
         required = f"{rule_text(rule)}\n" if rule else ""
         device = quote(result.device or self._device)
         options = f"--device {device} --seed {self._run.seed} --filter {quote(result.case)}"
         if self._guard.finding(result.case) is not None:
             options += f" {ALLOW}"
-        lines = f"{case.sentence if case else ''}\n{result.detail}\n{required}{judge}"
+        lines = f"{case.sentence if case else ''}\n{result.detail}\n{required}{judged_by}"
         return replace(result, detail=f"{lines}repeat: vkgroup conform {options}".strip())

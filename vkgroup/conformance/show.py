@@ -209,7 +209,7 @@ def _axes(case: AnyCase) -> dict[str, Any]:
 def _expectation(family: Family[Any], executor: Executor, case: AnyCase) -> list[str]:
     """Judge a case on a null device; return lines on the results that it must have."""
     try:
-        verdict = family.judge(executor, [case])[0]
+        verdict = family.verdicts_on(executor, [case])[0]
     except VkgroupError as error:
         return [f"the case ends with an error: {error}"]
     if family.program is not None and isinstance(case, Case) and case.operation != EXAMPLE:

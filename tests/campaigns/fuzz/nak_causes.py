@@ -24,11 +24,11 @@ PASS = "NAK IR after "
 
 _COMPILATION = """
 import sys, vkgroup
-from vkgroup.compiler import Target
+from vkgroup.compiler import TargetEnvironment
 from vkgroup.device.discovery import inspect_in_own_process
 device, file, robust = sys.argv[1:]
 with vkgroup.open(inspect_in_own_process(device)[0], robust=robust == "True") as device:
-    device.pipeline(device.compile(file, target=Target.VULKAN_1_2))
+    device.pipeline(device.compile(file, target=TargetEnvironment.VULKAN_1_2))
 """
 
 _BLOCK = re.compile(r"^block", re.MULTILINE)

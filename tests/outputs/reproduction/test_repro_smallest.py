@@ -117,12 +117,12 @@ def test_parts_of_stages_read_the_data_of_the_whole_stage(name: str) -> None:
     family = family_of(case)
     with open_device(select_device("swiftshader")) as device:
         executor = Executor(device, seed=0)
-        whole = family.judge(executor, [case])[0].lanes
+        whole = family.verdicts_on(executor, [case])[0].lanes
         assert whole.entry.case == case
         stages = list(parts_of(case, 4, [(1, 8), (3, 0)]))
         passed = 0
         for stage in stages:
-            verdict = family.judge(executor, [case], stage)[0]
+            verdict = family.verdicts_on(executor, [case], stage)[0]
             if verdict.detail == "no invocation executed the operation, where some had to":
                 continue  # the invocations that are left are not selected by the pattern
             assert verdict.status in (Status.PASS, Status.UNDEFINED), (stage, verdict.detail)

@@ -404,5 +404,5 @@ def _cases() -> Iterator[ModelCase]:
 
 
 DISPATCHES_TOPIC = topic(
-    "dispatches", _cases, {name: judge for name, (judge, _) in _TESTS.items()}, drawing.missing
+    "dispatches", _cases, {name: test for name, (test, _) in _TESTS.items()}, drawing.missing
 )

@@ -49,15 +49,15 @@ def model_case(topic: str, test: str, variant: tuple[str, ...], sentence: str) -
 def topic(
     name: str,
     cases: Callable[[], Iterable[ModelCase]],
-    judges: Mapping[str, Callable[..., Verdict]],
+    tests: Mapping[str, Callable[..., Verdict]],
     missing: Callable[[ModelCase, Capabilities], list[str]] = lambda case, capabilities: [],
 ) -> Topic:
-    """Return a topic whose cases are executed one by one, each by the function in `judges` for its test."""
+    """Return a topic whose cases are executed one by one, each by the function in `tests` for its test."""
 
-    def judge(executor: Executor, batch: list[ModelCase]) -> list[Verdict]:
-        return [judges[case.axes.test](executor, *case.axes.variant) for case in batch]
+    def verdicts_on(executor: Executor, batch: list[ModelCase]) -> list[Verdict]:
+        return [tests[case.axes.test](executor, *case.axes.variant) for case in batch]
 
-    return Family(f"compute_model.{name}", cases, missing, judge)
+    return Family(f"compute_model.{name}", cases, missing, verdicts_on)
 
 
 def compiled(executor: Executor, source: str, stage: str = "compute") -> Module:

@@ -20,11 +20,11 @@ from vkgroup.conformance.cooperative_matrix.case import (
     matrices,
     matrix_case,
 )
-from vkgroup.conformance.cooperative_matrix.judging import exactly, in_range
+from vkgroup.conformance.cooperative_matrix.comparing import exactly, in_range
 from vkgroup.conformance.cooperative_matrix.program import (
     UNITS,
     Builder,
-    Judge,
+    OutputComparison,
     Outputs,
     Topic,
     any_bits,
@@ -114,7 +114,7 @@ def _operands(
     return x, y
 
 
-def _add_arithmetic(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
+def _add_arithmetic(builder: Builder, case: MatrixCase, shape: MatrixShape) -> OutputComparison:
     component, (use, name, data) = COMPONENTS[case.axes.types[0]], case.axes.variant
     operation, placement = _OPERATIONS[name], placed(shape, component.size)
     x, y = _operands(builder.random(f"{case.name} {shape}"), component, name, data, shape)
@@ -181,7 +181,7 @@ def _conversion_needs(case: MatrixCase) -> str:
     return f"cooperative matrices of one shape of {both} as {USES[case.axes.variant[0]]} in subgroups"
 
 
-def _add_conversion(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
+def _add_conversion(builder: Builder, case: MatrixCase, shape: MatrixShape) -> OutputComparison:
     source, target = (COMPONENTS[name] for name in case.axes.types)
     (use,) = case.axes.variant
     numbers = _convertible(builder.random(f"{case.name} {shape}"), source, target, shape)
@@ -243,7 +243,7 @@ def _small(
     return small_integers(random, component, 60, shape.rows, shape.columns, least=0)
 
 
-def _add_elements(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
+def _add_elements(builder: Builder, case: MatrixCase, shape: MatrixShape) -> OutputComparison:
     component, (use, test) = COMPONENTS[case.axes.types[0]], case.axes.variant
     if test in ("length", "read"):
         return _add_observed(builder, case, shape)
@@ -269,7 +269,7 @@ def _add_elements(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Jud
     return exactly(target, expected)
 
 
-def _add_observed(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
+def _add_observed(builder: Builder, case: MatrixCase, shape: MatrixShape) -> OutputComparison:
     """Count the components of all lanes: `_VALUES` counters, then the sum of the lengths.
 
     The counters begin with marks, so that the counts of another case are no counts of this one.
@@ -298,7 +298,7 @@ def _add_observed(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Jud
     )
     wanted, count = np.bincount(numbers.ravel(), minlength=_VALUES), numbers.size
 
-    def judge(outputs: Outputs) -> Verdict:
+    def compare(outputs: Outputs) -> Verdict:
         counters = (written(outputs, target).view(np.uint32)[:, : _VALUES + 1] - begin).astype(np.int64)
         seen, lengths = counters[:, :_VALUES], counters[:, _VALUES]
         visited = seen.sum(axis=1)
@@ -323,10 +323,10 @@ def _add_observed(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Jud
         text = f"subgroup {unit}: {seen[unit, number]} components are {number}, of {wanted[number]} elements"
         return Verdict(Status.FAIL, UNITS * count, 0, text)
 
-    return judge
+    return compare
 
 
-def _add_fill(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
+def _add_fill(builder: Builder, case: MatrixCase, shape: MatrixShape) -> OutputComparison:
     component, (use, test) = COMPONENTS[case.axes.types[0]], case.axes.variant
     glsl, placement = matrix_of(component, use, shape), placed(shape, component.size)
     target = builder.output(component, placement)
@@ -341,7 +341,7 @@ def _add_fill(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
     return exactly(target, expected)
 
 
-def _add_variables(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
+def _add_variables(builder: Builder, case: MatrixCase, shape: MatrixShape) -> OutputComparison:
     component, (use, test) = COMPONENTS[case.axes.types[0]], case.axes.variant
     glsl, placement = matrix_of(component, use, shape), placed(shape, component.size)
     x, y = (_small(builder, case, component, shape, number) for number in (0, 1))

@@ -127,14 +127,14 @@ def _judge(executor: Executor, cases: list[MatrixCase]) -> list[Verdict]:
     if cases[0].axes.topic == _LIST:
         return [judge_list(case, capabilities) for case in cases]
     builder = Builder(capabilities.subgroup.size, executor.seed)
-    judges = []
+    comparisons = []
     for case in cases:
         topic = TOPICS[case.axes.topic]
         shapes = topic.shapes(case, capabilities)
-        judges.append([(str(shape), topic.add(builder, case, shape)) for shape in shapes])
+        comparisons.append([(str(shape), topic.add(builder, case, shape)) for shape in shapes])
     outputs = _run(executor, builder, cases)
     code = TOPICS[cases[0].axes.topic].code
-    return [_together([(shape, judge(outputs)) for shape, judge in own], code) for own in judges]
+    return [_together([(shape, compare(outputs)) for shape, compare in own], code) for own in comparisons]
 
 
 def _run(executor: Executor, builder: Builder, cases: list[MatrixCase]) -> Outputs:

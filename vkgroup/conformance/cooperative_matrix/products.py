@@ -19,8 +19,8 @@ from vkgroup.conformance.cooperative_matrix.case import (
     listed,
     matrix_case,
 )
-from vkgroup.conformance.cooperative_matrix.judging import exactly
-from vkgroup.conformance.cooperative_matrix.program import Builder, Judge, Matrix, Outputs, Topic
+from vkgroup.conformance.cooperative_matrix.comparing import exactly
+from vkgroup.conformance.cooperative_matrix.program import Builder, Matrix, OutputComparison, Outputs, Topic
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Status
 from vkgroup.reference.semantics.cooperative import Product, multiply_add
@@ -140,7 +140,7 @@ def _saturating_product(
 # --- code and comparison --------------------------------------------------------------------------------
 
 
-def _add(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
+def _add(builder: Builder, case: MatrixCase, shape: MatrixShape) -> OutputComparison:
     combination, (data, form) = COMBINATIONS[case.axes.types[0]], case.axes.variant
     components = [COMPONENTS[name] for name in combination.types]
     a, b, c = _data(builder, case, shape)
@@ -225,7 +225,7 @@ def _lines(
     return [*lines, multiply]
 
 
-def _measured(target: Matrix, combination: Combination, a: Array, b: Array, c: Array) -> Judge:
+def _measured(target: Matrix, combination: Combination, a: Array, b: Array, c: Array) -> OutputComparison:
     """Return a function that counts a product of floats as undefined and measures its error.
 
     The specification leaves the internal precision open (Vulkan 1.4, "Precision of Core SPIR-V Instructions":
@@ -234,7 +234,7 @@ def _measured(target: Matrix, combination: Combination, a: Array, b: Array, c: A
     any order, to either side: ((1 + u)^(k + 1) - 1) (|A| · |B| + |C|), u = 2^(1 - digits).
     """
 
-    def judge(outputs: Outputs) -> Verdict:
+    def compare(outputs: Outputs) -> Verdict:
         result, got = COMPONENTS[combination.result], target.numbers(outputs)
         left, right, added = (numbers.astype(np.float64) for numbers in (a[:, 0], b[:, 0], c))
         unit = 2.0 ** (1 - result.digits)
@@ -243,7 +243,7 @@ def _measured(target: Matrix, combination: Combination, a: Array, b: Array, c: A
         note = f"the largest error is {largest:.3f} of what rounding every operation to {result.name} permits"
         return Verdict(Status.UNDEFINED, 0, got.size, note)
 
-    return judge
+    return compare
 
 
 def _shapes(case: MatrixCase, capabilities: Capabilities) -> tuple[MatrixShape, ...]:

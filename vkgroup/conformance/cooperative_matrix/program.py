@@ -115,7 +115,7 @@ class Region:
 Outputs = dict[str, Bytes]
 """The bytes that the shader wrote, (bytes,), by view."""
 
-Judge = Callable[[Outputs], Verdict]
+OutputComparison = Callable[[Outputs], Verdict]
 
 
 def view_glsl(view: str) -> str:
@@ -373,7 +373,7 @@ class Topic:
     name: str  # the second part of the case names
     cases: Callable[[], Iterable[MatrixCase]]  # yields every case; needs no device
     #: Adds a case in one shape to a program; returns the function that compares its results.
-    add: Callable[[Builder, MatrixCase, MatrixShape], Judge]
+    add: Callable[[Builder, MatrixCase, MatrixShape], OutputComparison]
     code: str  # text in the shader lines that execute the tested operation
     #: Names of the types that a case's shader uses.
     components: Callable[[MatrixCase], tuple[str, ...]] = lambda case: case.axes.types

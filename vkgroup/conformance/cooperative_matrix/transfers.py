@@ -10,12 +10,12 @@ import numpy as np
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.cooperative_matrix import program
 from vkgroup.conformance.cooperative_matrix.case import COMPONENTS, USES, MatrixCase, MatrixShape, matrix_case
-from vkgroup.conformance.cooperative_matrix.judging import exactly
+from vkgroup.conformance.cooperative_matrix.comparing import exactly
 from vkgroup.conformance.cooperative_matrix.program import (
     Builder,
-    Judge,
     Matrix,
     MatrixPlacement,
+    OutputComparison,
     Outputs,
     Topic,
 )
@@ -51,7 +51,7 @@ def _memory_of(case: MatrixCase, shape: MatrixShape) -> tuple[str, MatrixPlaceme
     return view, program.placed(shape, component.size, layout, place, unit=program.view_size(view))
 
 
-def _add_load(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
+def _add_load(builder: Builder, case: MatrixCase, shape: MatrixShape) -> OutputComparison:
     component, (use, _, memory, _) = COMPONENTS[case.axes.types[0]], case.axes.variant
     view, placement = _memory_of(case, shape)
     random = builder.random(f"{case.name} {shape}")
@@ -75,20 +75,20 @@ def _add_load(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
         program.load("m", Matrix(component, placement, region)),
         *(program.store("m", target) for target in targets),
     )
-    judges = [exactly(target, expected) for target in targets]
+    comparisons = [exactly(target, expected) for target in targets]
 
-    def judge(outputs: Outputs) -> Verdict:
-        verdicts = [judge_one(outputs) for judge_one in judges]
+    def compare(outputs: Outputs) -> Verdict:
+        verdicts = [compare_one(outputs) for compare_one in comparisons]
         failed = [verdict for verdict in verdicts if verdict.status == Status.FAIL]
         shown = (failed or verdicts)[0]
         return Verdict(
             shown.status, sum(verdict.defined for verdict in verdicts), 0, shown.detail, shown.evidence
         )
 
-    return judge
+    return compare
 
 
-def _add_store(builder: Builder, case: MatrixCase, shape: MatrixShape) -> Judge:
+def _add_store(builder: Builder, case: MatrixCase, shape: MatrixShape) -> OutputComparison:
     component, (use, _, memory, _) = COMPONENTS[case.axes.types[0]], case.axes.variant
     view, placement = _memory_of(case, shape)
     random = builder.random(f"{case.name} {shape}")

@@ -192,7 +192,7 @@ QUAD_VOTES = Family(
     "quad_control",
     _vote_cases,
     _votes_missing,
-    _LANGUAGE.judge,
+    _LANGUAGE.verdicts_on,
     lambda case: (case.stage, case.pattern, case.subgroup_size),
     llvm_batch=LLVM_BATCH,
     program=_LANGUAGE.program,

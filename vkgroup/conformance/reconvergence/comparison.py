@@ -109,7 +109,7 @@ def _restrict(
     least[rows] = masks[own, layout.field[invocation[rows]]]
 
 
-def judge(program: RandomProgram, expected: ExpectedLog, heads: Words, log: Words) -> Verdict:
+def verdict_on_log(program: RandomProgram, expected: ExpectedLog, heads: Words, log: Words) -> Verdict:
     """Return the verdict on recorded heads, (heads, invocations), and log, (entries, words, invocations)."""
     entries, glances, strays = heads[3:].astype(np.int64)
     undefined = int((~expected.certain).sum() + glances.sum())

@@ -14,7 +14,7 @@ from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family
-from vkgroup.conformance.reconvergence.comparison import expect, judge, layout_of
+from vkgroup.conformance.reconvergence.comparison import expect, layout_of, verdict_on_log
 from vkgroup.conformance.reconvergence.constructs import CONSTRUCTS, build
 from vkgroup.conformance.reconvergence.shader import CONSTANTS, HEADS, inputs_of, render, words_of
 from vkgroup.conformance.support import lacking_operations, lacking_stages
@@ -233,7 +233,7 @@ def run(executor: Executor, program: RandomProgram, title: str, *, full_subgroup
             layout, expected = recorded, expect(program, recorded)
         if expected.longest <= capacity:
             words = words_of(program, size)
-            return judge(program, expected, heads, log.reshape(capacity, words, program.invocations))
+            return verdict_on_log(program, expected, heads, log.reshape(capacity, words, program.invocations))
 
 
 def _dispatch(

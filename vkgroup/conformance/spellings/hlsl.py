@@ -224,7 +224,7 @@ HLSL = Family(
     "hlsl",
     _cases,
     _missing,
-    _LANGUAGE.judge,
+    _LANGUAGE.verdicts_on,
     _batch_key,
     batch=24,
     llvm_batch=8,

@@ -123,7 +123,7 @@ _LANGUAGE = Language(core_case, _spelling, options=_options)
 def _judge(executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> list[Verdict]:
     """Execute a batch by the rules of the core's cases, or of the document's example."""
     if cases[0].operation != EXAMPLE:
-        return _LANGUAGE.judge(executor, cases, stage)
+        return _LANGUAGE.verdicts_on(executor, cases, stage)
     module = executor.compile(SOURCE, stage="compute", **_options(executor, cases[0]))
     results = executor.device.run(module, WORKGROUPS, {0: blank()})
     return [verdict_on(results[0], executor.capabilities.subgroup.size)] * len(cases)

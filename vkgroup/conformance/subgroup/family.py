@@ -194,7 +194,9 @@ class Language:
         options = self.options(executor, case)
         return executor.compile(self.translate(program), stage=program.stage.name, **options)
 
-    def judge(self, executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> list[Verdict]:
+    def verdicts_on(
+        self, executor: Executor, cases: list[Case], stage: BatchStage | None = None
+    ) -> list[Verdict]:
         """Execute a batch and return its verdicts: program, module, dispatch, instances, comparison.
 
         `stage` is a part of the cases' stage (`vkgroup.conformance.parts`); None for the whole one.
@@ -239,7 +241,7 @@ SUBGROUP = Family(
     "subgroup",
     subgroup_cases,
     missing,
-    GLSL.judge,
+    GLSL.verdicts_on,
     _batch_key,
     _batch_size,
     program=GLSL.program,

@@ -80,7 +80,7 @@ class CaseShaders:
             return None
         self._catcher.source = None
         try:
-            family_of(case).judge(self._catcher, [case])
+            family_of(case).verdicts_on(self._catcher, [case])
         except _Caught:
             pass
         except Exception:

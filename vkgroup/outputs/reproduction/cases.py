@@ -186,7 +186,7 @@ def _without_verdict(case: str, text: str) -> InternalError:
 def worker_for(setup: Setup) -> Iterator[WorkerProcess]:
     """Start a worker for one device; it ends when the block ends."""
     try:
-        worker = WorkerProcess(replace(setup, judge=answer))
+        worker = WorkerProcess(replace(setup, job_function=answer))
     except VkgroupError:
         raise
     except Exception as error:

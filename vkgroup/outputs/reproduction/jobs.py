@@ -219,8 +219,8 @@ def _judged(executor: Executor, case: AnyCase, stage: BatchStage | None = None) 
         return Verdict(compiled.status, 0, 0, compiled.detail)
     try:
         if stage is not None:
-            return family.judge(executor, [case], stage)[0]
-        return family.judge(executor, [case])[0]
+            return family.verdicts_on(executor, [case], stage)[0]
+        return family.verdicts_on(executor, [case])[0]
     except (DeviceLost, DispatchTimeout, Unwritable):
         raise
     except Exception as error:
@@ -242,7 +242,7 @@ def repeat(executor: Executor, request: Repeat) -> Repeated:
             source = (data["lanes"] or {}).get("source")
             if source is not None and source["step"] == number:
                 one = found[source["output"]]
-                judged = lanes.judge(folder, data["lanes"], one.before, one.now)
+                judged = lanes.compare_lanes(folder, data["lanes"], one.before, one.now)
         case = request.case
         if case is None:
             return Repeated(tuple(outputs), judged)

@@ -135,7 +135,7 @@ class Judged:
     compared: int  # number of lanes with a defined value
 
 
-def judge(folder: Path, lanes: Json, before: Array, outputs: Array) -> Judged | None:
+def compare_lanes(folder: Path, lanes: Json, before: Array, outputs: Array) -> Judged | None:
     """Compare outputs with the expected values of a folder.
 
     Returns None if the invocations formed different subgroups, or different lanes were active: then the

@@ -82,7 +82,7 @@ class Trials:
             return None
         try:
             if self._worker is None:
-                self._worker = WorkerProcess(replace(self._setup, judge=answer))
+                self._worker = WorkerProcess(replace(self._setup, job_function=answer))
             found = self._worker.ask(trial, seconds + self._setup.timeout)
         except WorkerDied as death:
             self._end_worker()

@@ -11,7 +11,7 @@ from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import Flags
 from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.cooperative_matrix.case import Array
-from vkgroup.conformance.cooperative_matrix.program import POISON, Judge, Matrix, Outputs
+from vkgroup.conformance.cooperative_matrix.program import POISON, Matrix, OutputComparison, Outputs
 from vkgroup.record.record import Status
 from vkgroup.reference.interpreter.operations.precision import legal_range
 from vkgroup.spirv import ScalarType
@@ -39,14 +39,14 @@ def _compared(undefined: int, wrong: Flags, expected: Array, got: Array) -> Verd
 
 def exactly(
     matrix: Matrix, expected: Array, *, defined: Flags | None = None, untouched: bool = True
-) -> Judge:
+) -> OutputComparison:
     """Return a function that compares every bit of a matrix, (UNITS, rows, columns), where defined.
 
     If `untouched`, the memory between and after the rows must be unchanged.
     """
     component, places = matrix.component, matrix.placement.elements
 
-    def judge(outputs: Outputs) -> Verdict:
+    def compare(outputs: Outputs) -> Verdict:
         words = matrix.words(outputs)
         wanted = component.stored(expected).view(f"u{component.size}")
         wrong = words[:, places] != wanted
@@ -65,18 +65,18 @@ def exactly(
                 return replace(verdict, status=Status.FAIL, detail=detail)
         return verdict
 
-    return judge
+    return compare
 
 
-def in_range(matrix: Matrix, instruction: str, operands: list[Array], expected: Array) -> Judge:
+def in_range(matrix: Matrix, instruction: str, operands: list[Array], expected: Array) -> OutputComparison:
     """Return a function that compares floats with the range that Vulkan's precision allows."""
     scalar = ScalarType("float", matrix.component.size * 8)
 
-    def judge(outputs: Outputs) -> Verdict:
+    def compare(outputs: Outputs) -> Verdict:
         got = matrix.numbers(outputs)
         legal = legal_range(instruction, scalar, operands, expected)
         anything = np.isneginf(legal.low) & np.isposinf(legal.high)
         wrong = ~((got >= legal.low) & (got <= legal.high)) & ~anything
         return _compared(int(anything.sum()), wrong, expected, got)
 
-    return judge
+    return compare
