@@ -39,7 +39,6 @@ OWN_FILES = {
     "reference/interpreter/program/site.py": "package data",
     "record/causes/findings.py": "package data",
     "outputs/report/page.py": "package data",
-    "outputs/reproduction/standalone/program.py": "package data",
     "workers/cluster/offer.py": "package data",
     "spirv/grammar.py": "package data",
 }
@@ -64,6 +63,7 @@ OPENERS = {
     "base/reading.py": "the helper functions",
     "outputs/history/connection.py": "a database, after `require_regular_if_exists`",
     "outputs/history/files.py": "a database, after `require_regular`",
+    "outputs/reproduction/program.py": "the C program, which is package data",
     "record/journal.py": "results, after `require_regular_if_exists`",
     "workers/driver_output.py": "a file of this process",
 }

@@ -149,7 +149,7 @@ def test_second_results_are_stored_and_not_repeated(tmp_path) -> None:
     judged = RunOutcomes(run({CASES[0].name: Status.FAIL}))
     judged.rerun(lambda cases, take: take([Result(case.name, Status.PASS) for case in cases]))
     write_reruns(tmp_path, judged.reruns)
-    resumed = RunOutcomes(judged.run, again=read_again(tmp_path))
+    resumed = RunOutcomes(judged.run, reruns=read_again(tmp_path))
     assert resumed.by_case == judged.by_case
     assert resumed.rerun(lambda cases, take: pytest.fail("judged a third time")) == 0
     assert read_again(tmp_path / "elsewhere") == {}
@@ -190,7 +190,7 @@ def test_an_expected_khronos_failure_is_idle_if_all_of_its_cases_pass(tmp_path) 
     assert RunOutcomes(found, known).by_case[cases[0].name] == ExpectationOutcome.EXPECTED_FAIL
     found.results[0] = Result(cases[0].name, Status.PASS)
     again = {cases[0].name: Result(cases[0].name, Status.CRASH)}
-    assert RunOutcomes(found, known, again=again).idle() == []
+    assert RunOutcomes(found, known, reruns=again).idle() == []
     del found.results[0]
     assert RunOutcomes(found, known).idle() == []
 
