@@ -33,7 +33,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Group:
-    """Mutants of one case, which share its honest run: `vkgroup.workers.pool.Work`.
+    """Mutants of one case, which share its honest run: `vkgroup.workers.retry.WorkBatch`.
 
     Attributes
     ----------

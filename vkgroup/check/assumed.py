@@ -17,7 +17,7 @@ from vkgroup.spirv import Binding, Module, PushConstants, StructType
 def inputs_of(module: Module, bindings: Mapping[tuple[int, int], Any], arrays: Arrays) -> dict[str, Any]:
     """Return the field ``inputs`` that gives the same bytes as the bindings; samplers are left out.
 
-    `bindings`: arrays of bytes, or of texels, by (set, binding), as in `vkgroup.check.findings.Report`.
+    `bindings`: arrays of bytes, or of texels, by (set, binding), as in `vkgroup.check.report.Report`.
     """
     values: dict[str, Any] = {}
     for binding in module.reflection.bindings:

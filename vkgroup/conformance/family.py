@@ -110,7 +110,7 @@ class Family(Generic[CaseT]):
     #: Maximum number of cases in a batch, or (case, capabilities) → that of a batch with this case.
     batch: int | Callable[[CaseT, Capabilities], int] = 32
     llvm_batch: int = 0  # the maximum on lavapipe, whose compiler is slow for large shaders; 0: `batch`
-    #: (executor, cases of a batch) → its `vkgroup.conformance.subgroup.shader.Program`; None in families
+    #: (executor, cases of a batch) → its `vkgroup.conformance.subgroup.shader.BatchProgram`; None in families
     #: without one.
     program: Callable[..., Any] | None = None
 

@@ -85,7 +85,7 @@ class CallableFunction:
 
     function: ProgramFunction
     executions: float  # cost of a call; see `Budget`
-    unpredictable: bool = False  # see `vkgroup.programs.rules.Context`
+    unpredictable: bool = False  # see `vkgroup.programs.rules.StatementContext`
 
 
 Maker = Callable[[Scope], Statement]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -94,7 +94,7 @@ def repeated(names: str, dest: str, metavar: str, help: str, type: Any = None, *
 def grouped(group: str, *options: Option) -> Iterator[Option]:
     """Yield options under a heading of the help."""
     for option in options:
-        yield Option(**{**vars(option), "group": group})
+        yield replace(option, group=group)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class OperationUse(NamedTuple):
 class OperandRule(NamedTuple):
     """A requirement of an operation on its operands, or a limit of its definition."""
 
-    kind: str  # as in `vkgroup.reference.events.Cause`; "order" where several results are legal
+    kind: str  # as in `vkgroup.reference.events.EventCause`; "order" where several results are legal
     sentence: str  # the event, with {name}, {size} and {cluster}
     #: Returns where the rule is broken, as an array that broadcasts to (subgroups, size, components).
     broken: Callable[[OperationUse], Flags]
