@@ -1,7 +1,7 @@
 """Runs of the suite on null devices: verdicts of batches without compilation of their programs.
 
 The programs of subgroup operations are not compiled: what they would write is filled directly. All other
-families run on `NullDevice` as on any device.
+families run on `FillingDevice` as on any device.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from null_device import FILLS, Fill, NullDevice
+from fills import FILLS, Fill, FillingDevice
 
 from vkgroup.conformance import plan
 from vkgroup.conformance.arrays import Words
@@ -24,7 +24,7 @@ from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_named, family_of
 from vkgroup.conformance.family import AnyCase
-from vkgroup.conformance.null_device import SIZES, null_capabilities
+from vkgroup.conformance.null_device import null_capabilities
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.stages import BatchStage
 from vkgroup.conformance.subgroup import family
@@ -33,6 +33,8 @@ from vkgroup.dispatch import Buffer
 from vkgroup.record.record import Status
 
 SEED = 0
+SIZES = 32, 128
+"""Subgroup sizes of the null devices: a case runs with the first that supports it."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def without_compilation() -> Iterator[None]:
 @cache
 def executor_of(fill: str, size: int) -> Executor:
     """Return the executor on a null device; one for each process."""
-    return Executor(NullDevice(FILLS[fill], null_capabilities(size)), seed=SEED)
+    return Executor(FillingDevice(FILLS[fill], null_capabilities(size)), seed=SEED)
 
 
 def judge(executor: Executor, batch: Batch) -> list[tuple[AnyCase, Verdict | str]]:

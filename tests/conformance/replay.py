@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from null_device import Bytes, NullDevice, repeated, targets
+from fills import Bytes, FillingDevice, repeated, targets
 from null_runs import SEED, Outcome, judge
 
 from vkgroup.conformance.execute import Executor
@@ -98,7 +98,7 @@ def outcomes_of_others(batches: Iterable[Batch]) -> Iterator[tuple[Outcome, Outc
             recording.batches.append([])
             honest.append(judge(executor, batch))
     replay = _Replay(recording)
-    executor = _ExactBuffers(NullDevice(replay, capabilities_of(SIZE)), seed=SEED)
+    executor = _ExactBuffers(FillingDevice(replay, capabilities_of(SIZE)), seed=SEED)
     for number, batch in enumerate(batches):
         replay.start(number)
         for (case, own), (_, other) in zip(honest[number], judge(executor, batch), strict=True):

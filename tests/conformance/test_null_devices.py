@@ -12,7 +12,7 @@ from pathlib import Path
 import other_results
 import pytest
 from allowed_passes import DECLARATIONS, NOT_BUILT, REFUSED, SAME_RESULTS, reason
-from null_device import FILLS
+from fills import FILLS
 from null_runs import Outcome, batches_of, executor_of, outcomes, without_compilation
 from replay import SIZE, outcomes_of_others
 from suite_runs import matching

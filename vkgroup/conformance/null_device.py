@@ -128,10 +128,6 @@ _LIMITS: dict[str, Any] = {
 }
 
 
-SIZES = 32, 128
-"""Subgroup sizes of null devices: a case runs with the first that supports it."""
-
-
 def _matrices() -> tuple[CooperativeMatrix, ...]:
     """Return products of one shape in every combination that has cases, and of each type alone."""
     alone = (Combination(name, name, name, name) for name in COMPONENTS)
@@ -169,10 +165,7 @@ class NullDevice(Device):
     _buffers, _images, _kind_of_pipelines = ReferenceBuffer, ReferenceImage, NullPipeline
     _kind_of_sequences, _structures = ReferenceSequence, _Structure
 
-    def __init__(
-        self, run: Callable[[NullWork, Command], None], capabilities: Capabilities | None = None
-    ) -> None:
-        capabilities = capabilities or null_capabilities(SIZES[0])
+    def __init__(self, run: Run, capabilities: Capabilities) -> None:
         host = _NullHost(DeviceInfo.of("", "null", 0, capabilities), capabilities)
         host.run = run
         super().__init__(host)

@@ -1,7 +1,6 @@
-"""Null devices that fill everything that a shader could have written, as a `Fill` says.
+"""What a null device writes in place of the shaders: nothing, zeros, ones, random words or the inputs.
 
-They leave it unchanged, or write zeros, ones, random words or a copy of the inputs. No case may pass on them,
-except those that check declarations only (`allowed_passes`).
+No case may pass with these outputs, except those that check declarations only (`allowed_passes`).
 """
 
 from __future__ import annotations
@@ -12,8 +11,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.conformance import null_device
-from vkgroup.conformance.null_device import NullWork
+from vkgroup.conformance.null_device import NullDevice, NullWork
 from vkgroup.device import Capabilities
 from vkgroup.dispatch.acceleration import AccelerationStructure
 from vkgroup.dispatch.commands import Command
@@ -81,9 +79,9 @@ def _filled(fill: Fill, work: NullWork, command: Command) -> None:
             target[:] = after
 
 
-class NullDevice(null_device.NullDevice):
-    """A device that executes nothing; `fill` writes its outputs."""
+class FillingDevice(NullDevice):
+    """A null device on which `fill` writes the outputs."""
 
-    def __init__(self, fill: Fill, capabilities: Capabilities | None = None) -> None:
+    def __init__(self, fill: Fill, capabilities: Capabilities) -> None:
         super().__init__(partial(_filled, fill), capabilities)
         self.fill = fill
