@@ -28,9 +28,15 @@ MORE = "…"
 def _sessions(page: str) -> list[dict[str, str]]:
     """Return the commands of each block of a page, with the output that the page shows."""
     text = (ROOT / page).read_text("utf-8")
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```.*?\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     pattern = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
-    return [dict(pattern.findall(block)) for _, block in blocks]
+    return [dict(pattern.findall(block)) for block in blocks]
+
+
+def _shaders(page: str) -> dict[str, str]:
+    """Return the shaders of a page by their file names."""
+    text = (ROOT / page).read_text("utf-8")
+    return dict(re.findall(r"^```glsl (\S+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE))
 
 
 def _run(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
@@ -71,6 +77,7 @@ def test_the_python_example_prints_what_it_says(
         ("docs/start/probing.md", "probe", 0),
         ("docs/conformance/testing-a-driver.md", "conform", 1),
         ("docs/conformance/reproduction.md", "run all-equal --device swiftshader", 0),
+        ("docs/conformance/extensions.md", "run vote.comp", 0),
         ("docs/benchmarks/index.md", "bench", 0),
     ],
 )
@@ -90,6 +97,8 @@ def test_a_command_prints_what_the_page_shows(
     for folder in ("shaders", "docs"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     np.save("values.npy", np.arange(2048, dtype=np.uint32))
+    for name, text in _shaders(page).items():
+        Path(name).write_text(text)
     monkeypatch.setenv("COLUMNS", "100")
     start = f"vkgroup {command}"
     (block,) = (block for block in _sessions(page) if any(line.startswith(start) for line in block))

@@ -1,0 +1,35 @@
+"""Tables of docs/start/compile-only.md, from the runs in bench/results/compile-only/suite.json."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_STATUSES = {
+    "Compiled": "compiled",
+    "Rejected": "rejected",
+    "Crash": "crash",
+    "Timeout": "time limit",
+    "NotSupported": "features missing",
+}
+
+
+def suites(record: dict[str, Any]) -> str:
+    """Return a row for each device: cases by status, and the processor time of all processes."""
+    lines = [f"| device | {' | '.join(_STATUSES.values())} | processor time |", "|---" * 7 + "|"]
+    for name, run in record["devices"].items():
+        minutes = run.get("processor_minutes")
+        counts = [f"{run['totals'][status]:,}" for status in _STATUSES]
+        lines.append(f"| {name} | {' | '.join(counts)} | {f'{minutes} min' if minutes else 'not recorded'} |")
+    return "\n".join(lines)
+
+
+def programs(record: dict[str, Any]) -> str:
+    """Return a row for each group of devices with the same failures: random programs and causes."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for name, run in record["programs"]["devices"].items():
+        failed = run["programs"] - run["compiled"]
+        causes = "; ".join(f"{cause}: {count:,}" for cause, count in run["causes"].items())
+        groups.setdefault((f"{run['programs']:,}", f"{failed:,}", causes), []).append(name)
+    lines = ["| device | programs for each | failed for each | causes |", "|---" * 4 + "|"]
+    lines += [f"| {', '.join(names)} | {' | '.join(cells)} |" for cells, names in groups.items()]
+    return "\n".join(lines)
