@@ -90,10 +90,26 @@ def test_generated_pages_are_linked(site: Path) -> None:
 
 
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
-    for page in site.rglob("*.html"):
-        found = _Fetched()
-        found.feed(page.read_text("utf-8"))
-        assert found.places == [], page
+    sheets = list(site.rglob("*.css"))
+    assert len(sheets) > 2
+    for path in [*site.rglob("*.html"), *sheets]:
+        assert _fetched(path.read_text("utf-8"), path.suffix) == [], path
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix"),
+    [
+        ('<script src="https://a.example/x.js"></script>', ".html"),
+        ('<link rel="stylesheet" href="//a.example/x.css">', ".html"),
+        ('<p style="background: url(https://a.example/x.png)">', ".html"),
+        ("<style>@import 'https://a.example/x.css';</style>", ".html"),
+        ('@import "https://a.example/x.css";', ".css"),
+        ("@font-face { src: url( '//a.example/x.woff2' ) }", ".css"),
+    ],
+)
+def test_what_a_browser_fetches_is_recognized(text: str, suffix: str) -> None:
+    assert len(_fetched(text, suffix)) == 1
+    assert _fetched(re.sub(r"(https:)?//a\.example", "..", text), suffix) == []
 
 
 def test_no_page_and_no_search_result_has_a_directive_of_snippets(site: Path) -> None:
@@ -123,6 +139,19 @@ def test_search_and_menu_work_when_the_site_is_opened_from_its_folder(site: Path
     assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
+def _fetched(text: str, suffix: str) -> list[str]:
+    """Return the places on other hosts that a browser loads for a page or a style sheet."""
+    if suffix == ".css":
+        return _IN_STYLE.findall(text)
+    page = _Fetched()
+    page.feed(text)
+    return page.places
+
+
+_ELSEWHERE = ("http:", "https:", "//")
+_IN_STYLE = re.compile(r"""(?:\burl\(|@import)\s*["']?((?:https?:)?//[^\s"')]+)""")
+
+
 class _Fetched(HTMLParser):
     """Collects what a browser loads by itself from another host."""
 
@@ -133,5 +162,10 @@ class _Fetched(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         names = {"script": "src", "img": "src", "iframe": "src", "link": "href"}
         place = dict(attrs).get(names.get(tag, "")) or ""
-        if place.startswith(("http:", "https:", "//")) and ("rel", "canonical") not in attrs:
+        if place.startswith(_ELSEWHERE) and ("rel", "canonical") not in attrs:
             self.places.append(place)
+        self.places += _IN_STYLE.findall(dict(attrs).get("style") or "")
+
+    def handle_data(self, data: str) -> None:
+        if self.lasttag == "style":
+            self.places += _IN_STYLE.findall(data)
