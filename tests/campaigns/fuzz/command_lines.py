@@ -23,7 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -240,8 +240,12 @@ def _judge_processes(place: Place, process: subprocess.Popen[bytes], run: Run) -
         names = [Path(f"/proc/{number}/cmdline") for number in left]
         shown = [path.read_bytes().replace(b"\0", b" ").decode()[:100] for path in names if path.exists()]
         run.findings.append(f"processes left: {shown}")
-        for number in left:
-            os.kill(number, signal.SIGKILL)
+        end = time.monotonic() + 10.0
+        while (left := place.processes()) and time.monotonic() < end:
+            for number in left:
+                with suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
+            time.sleep(0.05)
 
 
 def _judge(run: Run, text: str, *, signaled: bool) -> None:

@@ -11,7 +11,7 @@ from execution_planted import OF_VKGROUP, failure_of
 
 from vkgroup.workers.opening import open_device as open_device
 
-_original = execution_trial.Dispatch.run
+_original = execution_trial.CheckedDispatch.run
 
 
 def _run(dispatch: Any, *arguments: Any, **options: Any) -> Any:
@@ -25,4 +25,4 @@ def _run(dispatch: Any, *arguments: Any, **options: Any) -> Any:
     return _original(dispatch, *arguments, **options)
 
 
-execution_trial.Dispatch.run = _run  # type: ignore[method-assign]
+execution_trial.CheckedDispatch.run = _run  # type: ignore[method-assign]
