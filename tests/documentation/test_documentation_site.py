@@ -9,6 +9,8 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Self
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from mkdocs.config import load_config
@@ -16,7 +18,7 @@ from mkdocs.config import load_config
 from vkgroup.cli.main import COMMANDS, parser
 
 ROOT = Path(__file__).parents[2]
-GENERATED = ("gallery/", "development/traceability/", "conformance/coverage.html")
+LINKED = ("gallery/", "development/traceability/", "conformance/coverage.html", "example-project/")
 """Pages that another page links in place of the navigation."""
 sys.path.insert(0, str(ROOT / "tests/outputs/report"))
 from browser import open_browser  # noqa: E402
@@ -53,7 +55,7 @@ def test_every_page_is_in_the_navigation(site: Path) -> None:
     pages = [path.relative_to(site).as_posix() for path in site.rglob("*.html")]
     assert len(pages) > 50
     for page in pages:
-        if page != "404.html" and not page.startswith(GENERATED):
+        if page != "404.html" and not page.startswith(LINKED):
             assert f'href="{page}"' in home, page
 
 
@@ -87,6 +89,22 @@ def test_generated_pages_are_linked(site: Path) -> None:
     assert len(pages) == 5
     assert [name for name in pages if f'href="traceability/{name}"' not in linked] == []
     assert 'href="coverage.html"' in (site / "conformance/suite.html").read_text("utf-8")
+
+
+def test_every_link_inside_the_site_has_its_page_and_heading(site: Path) -> None:
+    """Not those of the page for absent pages, which a server sends for any address."""
+    pages = {path: _Links.of(path) for path in site.rglob("*.html") if path.parent.name != "gallery"}
+    del pages[site / "404.html"]
+    broken = []
+    for path, page in pages.items():
+        for link in page.links:
+            place, _, heading = unquote(link).partition("#")
+            target = (path.parent / place).resolve() if place else path
+            known = pages[target].names if target in pages and heading else {heading}
+            if not target.exists() or heading not in known:
+                broken.append((path.relative_to(site), link))
+    assert sum(len(page.links) for page in pages.values()) > 1000
+    assert broken == []
 
 
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
@@ -150,6 +168,28 @@ def _fetched(text: str, suffix: str) -> list[str]:
 
 _ELSEWHERE = ("http:", "https:", "//")
 _IN_STYLE = re.compile(r"""(?:\burl\(|@import)\s*["']?((?:https?:)?//[^\s"')]+)""")
+
+
+class _Links(HTMLParser):
+    """Collects the links of a page to files of the site, and the names that links can have after the `#`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: set[str] = set()
+        self.names: set[str] = set()
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        page = cls()
+        page.feed(path.read_text("utf-8"))
+        return page
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id" and value:
+                self.names.add(value)
+            elif name in ("href", "src") and value and not urlsplit(value).scheme:
+                self.links.add(value)
 
 
 class _Fetched(HTMLParser):
