@@ -55,6 +55,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--gpu"):
         return
     _cache = Path(tempfile.mkdtemp(prefix="vkgroup-tests-"))
+    if sys.dont_write_bytecode:
+        # Tests start hundreds of Python processes; without bytecode each compiles the package.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = str(_cache / "bytecode")
     software_drivers.isolate(_cache)
 
 

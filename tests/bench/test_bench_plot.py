@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from bench_fakes import FakeCandidate, FakePeer, ceiling, definition
+from refusals import lacks
 
 import vkgroup
-from vkgroup.base.errors import InvalidInput, Unsupported
+from vkgroup.base.errors import InvalidInput
 from vkgroup.bench import plot
 from vkgroup.bench.row import BenchmarkRow
 from vkgroup.bench.run import BenchmarkOptions, run
@@ -93,5 +94,5 @@ def test_what_cannot_be_written_is_refused_before(tmp_path: Path, name: str, wor
 
 def test_without_matplotlib_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(Unsupported, match=r"vkgroup\[plot\]"):
+    with lacks("matplotlib"):
         plot.require_drawable(Path("picture.png"))

@@ -645,7 +645,7 @@ def test_a_result_of_submit_refuses_its_configuration() -> None:
     with vkgroup.open("reference") as device:
         module = compile_source(source, stage="compute")
         pending = device.submit(module, groups=1, bindings={"B": np.zeros(4, np.uint32)})
-        with pytest.raises(InvalidDispatch, match=r"Device\.submit may change"):
+        with pytest.raises(InvalidDispatch):
             _ = pending.result().configuration
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import lacks
 
-from vkgroup.base.errors import InvalidInput, Unsupported
+from vkgroup.base.errors import InvalidInput
 from vkgroup.check import check
 from vkgroup.drivers import CachedDriver
 
@@ -137,7 +138,7 @@ void main() { color = subpassLoad(before); }
 """,
         "shader.frag",
     )
-    with pytest.raises(Unsupported, match="before"):
+    with lacks("subpassInput"):
         check(shader)
 
 
@@ -150,7 +151,7 @@ void main() { color = vec4(frame[0], 1.0); }
 """,
         "shader.frag",
     )
-    with pytest.raises(Unsupported, match="frame"):
+    with lacks("MatrixType"):
         check(shader)
 
 

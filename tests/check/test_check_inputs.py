@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import lacks
 
-from vkgroup.base.errors import InvalidDispatch, InvalidInput, Unsupported
+from vkgroup.base.errors import InvalidDispatch, InvalidInput
 from vkgroup.check import CheckRequest, check
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.inputs import DispatchInputs
@@ -163,7 +164,7 @@ def test_a_buffer_reference_is_refused_by_name() -> None:
         "layout(buffer_reference) buffer R { uint x; };"
         "layout(push_constant) uniform P { R r; }; void main() { r.x = 1u; }"
     )
-    with pytest.raises(Unsupported, match="r is a buffer reference"):
+    with lacks("bufferDeviceAddress"):
         _made(text)
 
 
@@ -200,5 +201,5 @@ void main() { b[gl_GlobalInvocationID.x] = dFdx(float(gl_GlobalInvocationID.x));
     report = check(module)
     assert not report.findings
     assert report.covered.sizes == (4, 8, 16, 32, 64, 128)
-    with pytest.raises(Unsupported, match="quads"):
+    with lacks("a subgroup size of 4 or more for derivatives"):
         check(module, sizes=(1,))

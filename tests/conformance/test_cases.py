@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from fnmatch import fnmatchcase
 from functools import cache
 
 import pytest
@@ -208,11 +207,3 @@ def test_globs_select_by_whole_name() -> None:
     both = select(("vote.*.all.exact", "quad.*.all.exact.q[01]"))
     assert {case.category for case in both} == {"vote", "quad"}
     assert select() == all_cases()
-
-
-@pytest.mark.parametrize(
-    "glob", ["*_divergent.*", "m*", "[qs]*.all*", "quad*", "reconvergence.*discard*", "vote"]
-)
-def test_globs_select_from_the_families_of_every_category_that_may_match(glob) -> None:
-    expected = [name for name in cases_by_name() if fnmatchcase(name, glob)]
-    assert [case.name for case in select((glob,))] == expected

@@ -30,12 +30,6 @@ def run(driver, cases, transform=None):
     return [result for result in results if result.status != Status.NOT_SUPPORTED]
 
 
-def test_names_and_sentences_are_unique() -> None:
-    cases = (*CLOCKS, *SM)
-    assert len({case.name for case in cases}) == len({case.sentence for case in cases}) == len(cases)
-    assert set(select(("shader_clock.*", "sm_builtins.*"))) == set(cases)
-
-
 def test_what_a_device_lacks_is_named() -> None:
     nothing = Capabilities(name="none", type="cpu")
     clock = next(case for case in CLOCKS if case.name == "shader_clock.vertex.clockRealtimeEXT.increases")

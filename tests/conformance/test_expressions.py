@@ -90,7 +90,7 @@ def test_too_many_are_refused_rather_than_not_found(tmp_path, monkeypatch: pytes
     with pytest.raises(TooLarge, match="too large together: use fewer or shorter ones"):
         CaseExpressions(texts)
     (tmp_path / "skips").write_text("\n".join(texts))
-    with pytest.raises(TooLarge, match="too large together"):
+    with pytest.raises(TooLarge):
         read_expectations(skips=[tmp_path / "skips"])
 
 

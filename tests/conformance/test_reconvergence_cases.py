@@ -14,7 +14,7 @@ from suite_runs import results_of
 
 import vkgroup
 import vkgroup.conformance.reconvergence.family as reconvergence_run
-from vkgroup.conformance import Status, cases_by_name, select
+from vkgroup.conformance import Status, cases_by_name
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.reconvergence.comparison import expect, verdict_on_log
 from vkgroup.conformance.reconvergence.family import KINDS, RECONVERGENCE, all_cases
@@ -110,14 +110,6 @@ def test_every_construct_and_every_termination_has_cases() -> None:
         for scene in ("whole", "triangle", "dots"):
             assert f"reconvergence.maximal.fragment.{name}.{scene}" in names
     assert "reconvergence.subgroup_uniform.discard.nobody.whole" in names
-
-
-def test_names_and_sentences_are_unique() -> None:
-    cases = select(("reconvergence.*",))
-    count = len(CASES) + len(list(TERMINATED_FRAGMENTS.cases()))
-    assert len({case.name for case in cases}) == len(cases) == count
-    assert all(case.category == "reconvergence" for case in cases)
-    assert len({case.sentence for case in cases}) == len(cases)
 
 
 def test_programs_depend_only_on_the_name_and_the_seed() -> None:

@@ -34,6 +34,11 @@ GLOBS = (
     "a*.any_hit.*.dvec2.*.special",
     "*8_t.all.exact",
     "hlsl.*",
+    "*_divergent.*",
+    "m*",
+    "[qs]*.all*",
+    "quad*",
+    "reconvergence.*discard*",
 )
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from refusals import lacks
 
 import vkgroup
 from vkgroup.base.errors import InvalidInput, NoDevice, Unsupported
@@ -103,7 +104,7 @@ def test_a_size_that_is_no_number_is_refused(choice: str) -> None:
 
 @pytest.mark.parametrize("size", [0, 3, 256])
 def test_a_size_that_no_device_has_is_refused(size: int) -> None:
-    with pytest.raises(Unsupported, match=f"subgroup size of {size}.*from 1 to 128"):
+    with lacks(f"subgroup size of {size} (powers of two from 1 to 128)"):
         open_device(f"reference:{size}")
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import lacks
 
-from vkgroup.base.errors import InvalidDispatch, Unsupported
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.base.formats import FORMATS, TexelFormat
 from vkgroup.device import vk
 from vkgroup.dispatch import Device
@@ -85,7 +86,7 @@ def test_every_format_is_made_or_named_as_missing(vulkan_device: VulkanDevice, n
             assert np.array_equal(image.read(), texels)
     else:
         assert name not in ("R32ui", "R32i", "R32f", "Rgba32f", "Rgba8"), "those every device has"
-        with pytest.raises(Unsupported, match=format_.vulkan):
+        with lacks(format_.vulkan):
             device.image(texels, format=name)
 
 
@@ -144,7 +145,7 @@ def test_images_and_buffers_are_not_taken_for_each_other(device: Device) -> None
 
 def test_images_over_the_limit_are_refused(device: Device) -> None:
     most = device.capabilities.limits["maxImageDimension2D"]
-    with pytest.raises(Unsupported, match="over the limit"):
+    with lacks("maxExtent"):
         device.image(np.zeros((1, most + 1), np.uint32))
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import lacks
 
 import vkgroup
-from vkgroup.base.errors import InvalidDispatch, Unsupported
+from vkgroup.base.errors import InvalidDispatch
 from vkgroup.base.formats import FORMATS
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.attachments import Attachment
@@ -96,10 +97,10 @@ def test_an_image_is_not_read_and_drawn_to_at_once(vulkan_device: Device) -> Non
     source = SOURCE.replace("out uint color", "out float color").replace(
         "color = found", "color = 0.0; found"
     )
-    with vulkan_device.image(ONE) as image, pytest.raises(InvalidDispatch, match="cannot use it for both"):
+    with vulkan_device.image(ONE) as image, pytest.raises(InvalidDispatch):
         vulkan_device.draw(source, SIZE, {"several": SEVERAL, "one": image}, colors={"color": image})
 
 
 def test_the_reference_device_has_none() -> None:
-    with vkgroup.open("reference") as device, pytest.raises(Unsupported, match="InputAttachments"):
+    with vkgroup.open("reference") as device, lacks("InputAttachments"):
         device.draw(SOURCE, SIZE, {"several": SEVERAL, "one": ONE})

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import lacks
 
 from vkgroup.base.errors import CompileError, DriverError, InvalidDispatch, InvalidModule, Unsupported
 from vkgroup.dispatch import Device
@@ -270,7 +271,7 @@ layout(local_size_x = 1) in;
 layout(binding = 0) uniform sampler2DMS picture;
 layout(binding = 1) buffer B { vec4 d; } b;
 void main() { b.d = texelFetch(picture, ivec2(0), 0); }"""
-    with pytest.raises(Unsupported, match=r"'picture'.*texture2DMS cannot be made"):
+    with lacks("texture2DMS"):
         device.run(source, 1, {"picture": np.zeros((1, 1), np.float32), "b": np.zeros(4, np.float32)})
 
 
@@ -285,7 +286,7 @@ def test_a_module_that_the_device_cannot_run_says_what_is_missing(device: Device
 layout(local_size_x = 8) in;
 layout(binding = 0) buffer B { uint d[]; };
 void main() { d[gl_LocalInvocationID.x] = subgroupClusteredAdd(gl_SMIDNV, 4u); }"""
-    with pytest.raises(Unsupported, match="shaderSMBuiltins") as caught:
+    with lacks("shaderSMBuiltins") as caught:
         device.pipeline(device.compile(source))
     assert ("VK_SUBGROUP_FEATURE_CLUSTERED_BIT" in caught.value.missing) == category
     assert {"shaderSMBuiltins", "VK_NV_shader_sm_builtins"} <= set(caught.value.missing)
@@ -293,7 +294,7 @@ void main() { d[gl_LocalInvocationID.x] = subgroupClusteredAdd(gl_SMIDNV, 4u); }
 
 def test_a_local_size_over_the_limit_is_refused_before_the_driver(device: Device) -> None:
     most = device.capabilities.limits["maxComputeWorkGroupInvocations"]
-    with pytest.raises(Unsupported, match=f"maxComputeWorkGroupInvocations of {2 * most}"):
+    with lacks(f"maxComputeWorkGroupInvocations of {2 * most}"):
         device.pipeline(device.compile(COUNT), specialization={0: 2 * most})
 
 
@@ -303,7 +304,7 @@ def test_shared_memory_over_the_limit_is_refused(device: Device) -> None:
 layout(local_size_x = 1) in;
 shared uint s[{most // 4 + 1}];
 void main() {{ s[gl_LocalInvocationIndex] = 1u; }}"""
-    with pytest.raises(Unsupported, match="maxComputeSharedMemorySize"):
+    with lacks("maxComputeSharedMemorySize"):
         device.pipeline(device.compile(source))
 
 
@@ -343,7 +344,7 @@ def test_a_required_subgroup_size_is_met(device: Device, full: bool) -> None:
 
 @pytest.mark.parametrize("size", [3, 256, 0, -4])
 def test_a_subgroup_size_that_the_device_lacks_is_refused(device: Device, size: int) -> None:
-    with pytest.raises(Unsupported, match=f"subgroup size of {size}"):
+    with lacks(f"subgroup size of {size}"):
         device.run(SIZES, 1, {0: np.zeros(64, np.uint32)}, subgroup_size=size)
 
 
@@ -355,13 +356,13 @@ def test_a_subgroup_size_of_another_type_is_refused(device: Device, size: Any) -
 
 @pytest.mark.parametrize("size", [1, 128])
 def test_a_subgroup_size_that_only_others_have_is_refused(vulkan_device: Device, size: int) -> None:
-    with pytest.raises(Unsupported, match=f"subgroup size of {size}"):
+    with lacks(f"subgroup size of {size}"):
         vulkan_device.run(SIZES, 1, {0: np.zeros(64, np.uint32)}, subgroup_size=size)
 
 
 def test_full_subgroups_need_a_local_size_that_fits(device: Device) -> None:
     source = SIZES.replace("local_size_x = 64", "local_size_x = 6")
-    with pytest.raises(Unsupported, match="full subgroups"):
+    with lacks("full subgroups"):
         device.run(source, 1, {0: np.zeros(64, np.uint32)}, full_subgroups=True)
 
 
@@ -397,7 +398,7 @@ def test_without_timestamps_there_are_no_seconds(vulkan_device: VulkanDevice) ->
 
 @pytest.mark.parametrize("repeat", [0, -1, 10**7])
 def test_repeats_that_make_no_sense_are_refused(device: Device, repeat: int) -> None:
-    with pytest.raises(InvalidDispatch, match="repeat"):
+    with pytest.raises(InvalidDispatch):
         device.run(GRID, 1, {0: np.zeros(16, np.uint32)}, repeat=repeat)
 
 

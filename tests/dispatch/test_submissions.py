@@ -142,7 +142,7 @@ def test_an_exception_between_submission_and_wait_loses_nothing(device: Device) 
 def test_an_invalid_timeout_submits_nothing(device: Device) -> None:
     with device.buffer(np.zeros(64, np.uint32)) as buffer, adding(device, buffer) as work:
         for timeout in (0, -1.0, float("nan"), "soon"):
-            with pytest.raises(InvalidDispatch, match="timeout"):
+            with pytest.raises(InvalidDispatch):
                 work.dispatch(1, {"amount": 4}, timeout)  # type: ignore[arg-type]
         assert (buffer.read() == 0).all()
 

@@ -43,7 +43,7 @@ def other() -> Iterator[Device]:
 def test_names_of_no_uniform(program: gl.Program, name: Any) -> None:
     with pytest.raises(gl.InvalidOperation, match="no active uniform"):
         program[name] = 1.0
-    with pytest.raises(gl.InvalidOperation, match="no active uniform"):
+    with pytest.raises(gl.InvalidOperation):
         program[name]
     assert program.location(name) == -1
     for ask in (program.binding, lambda key: program.set_binding(key, 0)):

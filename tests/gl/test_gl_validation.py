@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import lacks
 
 from vkgroup import gl
-from vkgroup.base.errors import Unsupported
 from vkgroup.dispatch import Buffer, Device
 
 _COMPUTE = """
@@ -88,13 +88,13 @@ def test_a_program_between_the_stages_of_another(context: gl.Context, found: Buf
     assert "geometry" in context.problems()[0]
     with pytest.raises(gl.InvalidOperation, match="another program is active for the geometry stage"):
         context.dispatch_compute(1)
-    with pytest.raises(gl.InvalidOperation, match="geometry stage"):
+    with pytest.raises(gl.InvalidOperation):
         context.draw((2, 2))
     pipeline.use_stages("FRAGMENT_SHADER_BIT", context.program(separable=True, fragment=_PLAIN))
     assert context.problems() == []
     context.dispatch_compute(1)
     assert found.read().tolist() == [12]
-    with pytest.raises(Unsupported, match="no geometry stage"):
+    with lacks("geometry"):
         context.draw((2, 2))
 
 

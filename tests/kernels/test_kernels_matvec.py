@@ -150,13 +150,6 @@ def test_what_does_not_fit_is_refused(matrix: Array, vector: Array) -> None:
         kernels.matvec(matrix, vector)
 
 
-def test_plans_that_make_no_sense_are_refused(references: dict[int, Device]) -> None:
-    with pytest.raises(InvalidDispatch, match="no elements"):
-        plan_matvec(references[4], (0, 3), np.float32)
-    with pytest.raises(InvalidDispatch, match="rows"):
-        plan_matvec(references[4], (2, 3), np.float32, rows=0)
-
-
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_the_kernels_are_clean(checked: Callable[..., Any], implementation: str) -> None:
     assert not checked(f"matvec/{implementation}.comp")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vkgroup import kernels
-from vkgroup.base.errors import InvalidDispatch, Unsupported
+from vkgroup.base.errors import Unsupported
 from vkgroup.dispatch import Device
 from vkgroup.kernels.mip_chain import VERSIONS, draw_quad_mip
 
@@ -49,14 +49,6 @@ def test_it_is_the_first_level_of_the_mip_chain(references: dict[int, Device]) -
 def test_drawing_is_timed(driver: Device) -> None:
     found = draw_quad_mip(driver, np.ones((8, 8, 4), np.float32), repeat=3)
     assert found.seconds is None or found.seconds >= 0
-
-
-def test_what_cannot_be_drawn_is_refused(references: dict[int, Device]) -> None:
-    device = references[32]
-    with pytest.raises(InvalidDispatch, match="height, width, 4"):
-        kernels.quad_mip(np.ones((4, 4), np.float32), device=device)
-    with pytest.raises(InvalidDispatch, match="implementation"):
-        kernels.quad_mip(np.ones((4, 4, 4), np.float32), device=device, implementation="shared")
 
 
 def test_subgroups_without_quads(references: dict[int, Device]) -> None:

@@ -366,15 +366,6 @@ def test_tuning_that_makes_no_sense_is_refused(references: dict[int, Device], tu
         plan_reduce(references[4], 10, np.float32, "add", **tuning)
 
 
-def test_an_operation_that_does_not_exist_is_refused(references: dict[int, Device]) -> None:
-    with pytest.raises(InvalidDispatch, match="'sub'"):
-        plan_reduce(references[4], 10, np.float32, "sub")
-    with pytest.raises(InvalidDispatch, match="'xor' works on uint32"):
-        plan_reduce(references[4], 10, np.float32, "xor")
-    with pytest.raises(InvalidDispatch, match="no elements"):
-        plan_reduce(references[4], (0, 3), np.float32, "add")
-
-
 @pytest.mark.parametrize("path", ["subgroup", "shared", "finish_subgroup", "finish_shared", "columns"])
 def test_the_kernels_are_clean(checked: Callable[..., Any], path: str) -> None:
     assert not checked(f"reduce/{path}.comp")

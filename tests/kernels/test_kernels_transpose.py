@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from vkgroup import kernels
-from vkgroup.base.errors import InvalidDispatch, Unsupported
+from vkgroup.base.errors import Unsupported
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.kernels.transpose import Blocks, blocks_of, plan_transpose
 
@@ -127,24 +127,6 @@ def test_empty_matrices_need_no_device() -> None:
     found = kernels.transpose(np.empty((3, 0), np.float16))
     assert isinstance(found, np.ndarray)
     assert (found.shape, found.dtype) == ((0, 3), np.float16)
-
-
-def test_what_cannot_be_transposed_is_refused(references: dict[int, Device]) -> None:
-    device = references[32]
-    with pytest.raises(InvalidDispatch, match="rows and columns"):
-        kernels.transpose(np.ones(3), device=device)
-    with pytest.raises(InvalidDispatch, match="1, 2, 4 or 8 bytes"):
-        kernels.transpose(np.ones((2, 2), np.complex128), device=device)
-    with pytest.raises(InvalidDispatch, match="implementation"):
-        kernels.transpose(np.ones((2, 2)), device=device, implementation="fast")
-    with pytest.raises(InvalidDispatch, match="power of two"):
-        plan_transpose(device, np.float32, (4, 4), "subgroup", items=3)
-    with pytest.raises(InvalidDispatch, match="multiple of the subgroup size 32"):
-        plan_transpose(device, np.float32, (4, 4), "subgroup", workgroup=16)
-    with pytest.raises(InvalidDispatch, match="no tuning value"):
-        plan_transpose(device, np.float32, (4, 4), "shared", items=2)
-    with pytest.raises(InvalidDispatch, match="at least 1 and at most"):
-        plan_transpose(device, np.float32, (4, 4), "shared", tile=0)
 
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)

@@ -47,15 +47,6 @@ def test_values_that_make_no_sense_are_refused(name: str, value: Any, references
             PLANS[name](references[4], **{tuning: value})
 
 
-def test_box_filters_and_sorts_refuse_what_would_be_unrolled_for_hours(references: dict[int, Device]) -> None:
-    with pytest.raises(InvalidDispatch, match="rows is a whole number, at least 1 and at most 64"):
-        kernels.plan_box_filter(references[4], np.float32, (8, 8), 2, rows=2**20)
-    with pytest.raises(InvalidDispatch, match="look is a whole number, at least 1 and at most 64"):
-        kernels.plan_radix_sort(references[4], 9, np.uint32, look=2**20)
-    with pytest.raises(InvalidDispatch, match="vote is True or False; 2 was given"):
-        kernels.plan_bincount(references[4], 9, np.uint32, 5, vote=2)
-
-
 @pytest.mark.parametrize("tuning", [{"items": np.uint8(2)}, {"team": np.int64(4)}], ids=str)
 def test_numbers_of_numpy_are_tuning_values(tuning: dict[str, Any], references: dict[int, Device]) -> None:
     x = np.arange(300, dtype=np.uint32)
@@ -100,9 +91,3 @@ def test_any_workgroup_gets_teams_that_fill_it(references: dict[int, Device]) ->
         work.buffers["x"].write(x)
         work.run()
         assert np.allclose(work.buffers["result"].read(), 1 / 63)
-
-
-def test_too_many_bits_of_a_digit_are_refused_at_once(references: dict[int, Device]) -> None:
-    """Two to that power is a number that takes minutes to compute."""
-    with pytest.raises(InvalidDispatch, match="radix_bits is a whole number, at least 4 and at most 8"):
-        kernels.plan_radix_sort(references[4], 9, np.uint32, radix_bits=2**31)

@@ -59,28 +59,14 @@ def _matches(token: str, character: str) -> bool:
 
 @cache
 def _reaches(tokens: tuple[str, ...], beginning: str) -> bool:
-    """Return whether the tokens can consume a whole beginning, whatever follows it."""
-    states = _closure(tokens, {0})
-    for character in beginning:
-        following = set()
-        for state in states:
-            if state < len(tokens):
-                token = tokens[state]
-                if token == "*":
-                    following.add(state)
-                elif token == character or ((len(token) > 1 or token == "?") and _matches(token, character)):
-                    following.add(state + 1)
-        states = _closure(tokens, following)
-        if not states:
+    """Return whether the tokens can consume a whole beginning, whatever follows it.
+
+    Before the first ``*``, each token consumes one character; a ``*`` can consume the rest.
+    """
+    for index, character in enumerate(beginning):
+        token = tokens[index] if index < len(tokens) else ""
+        if token == "*":
+            return True
+        if token != character and not ((len(token) > 1 or token == "?") and _matches(token, character)):
             return False
     return True
-
-
-def _closure(tokens: tuple[str, ...], states: set[int]) -> set[int]:
-    """Return the states with those behind each ``*`` that may match nothing."""
-    reached = set(states)
-    for state in states:
-        while state < len(tokens) and tokens[state] == "*":
-            state += 1
-            reached.add(state)
-    return reached

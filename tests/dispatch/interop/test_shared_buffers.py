@@ -323,7 +323,7 @@ def test_arrays_with_the_interface_alone(shared_device: VulkanDevice, driver: Fa
     tensor.later(lambda values: np.add(values, 1, out=values))
     shared_device.run(DOUBLE, 2, {"values": OnlyInterface(tensor, strides=(4,))})
     np.testing.assert_array_equal(tensor.values, 2 * (RAMP + 1))
-    with pytest.raises(errors.InvalidDispatch, match="not contiguous"):
+    with pytest.raises(errors.InvalidDispatch):
         shared_device.run(DOUBLE, 2, {"values": OnlyInterface(tensor, strides=(8,))})
 
 
