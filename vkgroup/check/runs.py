@@ -273,6 +273,7 @@ class JobAnswer:
     failure: str = ""  # the error that the driver reported, or its crash; empty if there was none
     no_end: str = ""  # the time limit that the dispatch exceeded; empty if it ended
     slow: str = ""  # the time limit that the driver's compiler exceeded; empty if it ended
+    idle: str = ""  # how it was seen that the device executes nothing; empty if it executes
     internal_error: str = ""  # the error of vkgroup or the host; empty if there was none
     # the subgroup sizes that a pipeline may require of the device for this shader
     sizes: tuple[int, ...] = ()
@@ -280,7 +281,9 @@ class JobAnswer:
     @property
     def is_ready(self) -> bool:
         """Whether nothing prevents the job from running."""
-        return not (self.unsupported or self.failure or self.no_end or self.slow or self.internal_error)
+        return not (
+            self.unsupported or self.failure or self.no_end or self.slow or self.idle or self.internal_error
+        )
 
 
 def bindings_of(inputs: DispatchInputs) -> dict[tuple[int, int], Any]:
@@ -362,6 +365,8 @@ class JobSession:
             if isinstance(request, JobCompilation):
                 return self._compile(request.job)
             return self._run(request)
+        except NoDevice as error:
+            return JobAnswer(idle=str(error))
         except Unsupported as error:
             return JobAnswer(unsupported=", ".join(error.missing) or str(error))
         except OutOfMemory as error:
