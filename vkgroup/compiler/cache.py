@@ -3,8 +3,8 @@
 An entry is one file. Its name is the digest of everything that decides the module: source, options and tool
 versions. It contains the module, the digests of the included files, and a checksum of all, the name included.
 It is written to a temporary file and renamed, so that readers see a complete file or none. An entry that is
-damaged or another's, or whose included files have changed, is ignored. If the cache cannot be read or written,
-the source is compiled without it.
+damaged or another's, or whose included files have changed, is ignored. If the cache cannot be read or
+written, the source is compiled without it.
 """
 
 from __future__ import annotations
