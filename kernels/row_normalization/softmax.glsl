@@ -15,6 +15,9 @@ struct State {
 
 const float LEAST = -3.40282347e38;    // of all floats but minus infinity, which exp(x - greatest) would not stand
 
+// The bits of plus infinity and of a NaN.
+const uint INFINITY = 0x7f800000u, NAN = 0x7fc00000u;
+
 State identity() { return State(LEAST, 0.0); }
 
 // What a sum is when it is related to another greatest element.

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bench_fakes import FakeCandidate, FakePeer, ceiling, definition
+from matplotlib import pyplot
 from refusals import lacks
 
 import vkgroup
@@ -96,3 +98,24 @@ def test_without_matplotlib_it_is_said_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with lacks("matplotlib"):
         plot.require_drawable(Path("picture.png"))
+
+
+@pytest.mark.parametrize("sweep", [None, "size"])
+@pytest.mark.parametrize("words", [1, 3, 8])
+def test_title_and_legend_lie_inside_the_picture(
+    device: Device, tmp_path: Path, sweep: str | None, words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peers = {f"a peer with a long name {number}": FakeCandidate([3e-3]) for number in range(2 * words % 9)}
+    held = definition({"subgroup": FakeCandidate([1e-3]), "shared": FakeCandidate([2e-3])}, peers=peers)
+    options = BenchmarkOptions(seed=1, seconds=0.001, sizes=(32,), sweep=sweep)
+    rows = run(device, [held], options, peers={name: FakePeer() for name in peers}).rows
+    kept: list[Any] = []
+    monkeypatch.setattr(pyplot, "close", kept.append)
+    plot.plot(rows, tmp_path / "plot.png", " ".join(["NVIDIA H100 80GB HBM3"] * words), sweep)
+    (figure,) = kept
+    figure.canvas.draw()
+    whole = figure.bbox
+    for part in (figure._suptitle, *figure.legends):
+        box = part.get_window_extent()
+        assert whole.x0 <= box.x0 <= box.x1 <= whole.x1
+        assert whole.y0 <= box.y0 <= box.y1 <= whole.y1

@@ -197,6 +197,17 @@ def test_a_damaged_entry_of_the_cache_is_ignored(cache: Path) -> None:
         assert outcome_cache.load(key) is None
 
 
+def test_an_entry_of_the_cache_under_another_key_is_ignored(cache: Path) -> None:
+    """Otherwise a shader with a race would be reported as clean."""
+    keys = [outcome_cache.key(CheckRequest(MODULE, seed=seed)) for seed in (0, 1)]
+    for key, kind in zip(keys, (OutcomeKind.CLEAN, OutcomeKind.FINDINGS), strict=True):
+        outcome_cache.store(key, ConfigurationOutcome(kind, kind.value))
+    clean, found = sorted((cache / "checks").rglob("*.json"), key=lambda path: "findings" in path.read_text())
+    found.write_text(clean.read_text())
+    assert outcome_cache.load(keys[0]) is not None
+    assert outcome_cache.load(keys[1]) is None
+
+
 def test_all_compute_shaders_of_a_folder_are_checked(
     library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -285,3 +285,15 @@ def test_a_size_is_two_positive_numbers(pictures: Path, capsys: pytest.CaptureFi
         with pytest.raises(SystemExit):
             main(["run", "x.frag", "--size", size])
         assert "is not W,H with both at least 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["check", "compile", "run --groups 1", "cost --device none"])
+@pytest.mark.parametrize("name", ["none.comp", "none.spv", "none.spvasm", "none.hlsl"])
+def test_a_missing_file_is_not_called_a_shader_that_does_not_compile(
+    command: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command.split(), name]) in (2, 3)
+    said = capsys.readouterr().err
+    assert "does not compile" not in said
+    if not command.startswith("cost"):
+        assert f"{name} cannot be read: No such file or directory" in said

@@ -202,6 +202,35 @@ def test_a_second_signal_ends_the_process() -> None:
     assert subprocess.run([sys.executable, "-c", code]).returncode == -signal.SIGTERM
 
 
+@pytest.mark.parametrize(
+    "dropping",
+    [
+        "class Held:\n    def __del__(self): signal.raise_signal(signal.SIGINT)\nheld = Held()",
+        "@called_from_c\ndef held(): signal.raise_signal(signal.SIGINT)\n",
+        "keys = weakref.WeakKeyDictionary()\nclass Held: pass\nheld = Held(); keys[held] = Bad()",
+    ],
+    ids=["finalizer", "callback", "weak"],
+)
+def test_a_signal_where_python_drops_exceptions_is_sent_again(dropping: str) -> None:
+    """Without that, the exception is printed, and the command goes on."""
+    code = (
+        "import signal, time, weakref\n"
+        "from vkgroup.base.unraisable import called_from_c\n"
+        "from vkgroup.cli.signals import orderly\n"
+        "class Bad:\n    def __del__(self): signal.raise_signal(signal.SIGINT)\n"
+        f"{dropping}\n"
+        "try:\n"
+        "    with orderly():\n"
+        "        held() if callable(held) else None\n"
+        "        del held\n"
+        "        time.sleep(20)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('ended')\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (run.stdout, run.stderr) == ("ended\n", "")
+
+
 def test_a_signal_during_imports_ends_the_process_silently() -> None:
     """There are no results yet, so the process ends with the default action."""
     code = (

@@ -6,6 +6,8 @@ import errno
 import json
 import os
 import resource
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -14,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from vkgroup import conformance
+from vkgroup import conformance, drivers
 from vkgroup.base import files
 from vkgroup.base.errors import InvalidInput
 from vkgroup.cli import conform_run as command
@@ -72,6 +74,33 @@ def test_a_full_device_is_reported_in_one_line(tmp_path: Path, capsys: pytest.Ca
     check = ("check", shader, "--device", "none", "--subgroup-size", "4", "--json", "/dev/full")
     assert "/dev/full cannot be written: No space left" in said(capsys, 2, *check)
     assert "cannot be written" in said(capsys, 2, "compile", shader, "-o", "/dev/full")
+
+
+@pytest.mark.parametrize("words", ["--help", "--version", "check --help", "diff -h", "devices"])
+def test_output_on_a_full_disk_is_an_error(words: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "vkgroup", *words.split()], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert run.returncode == 2
+    assert "No space left on device" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_a_full_cache_of_drivers_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error of a full disk names no file where the copy was made by the kernel."""
+    monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path))
+
+    def full(names: object, progress: object) -> Iterator[object]:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        yield
+
+    monkeypatch.setattr(drivers, "fetch_all", full)
+    error = said(capsys, 2, "drivers", "fetch", "swiftshader")
+    assert f"{tmp_path}/drivers cannot be written: No space left on device" in error
+    assert "VKGROUP_CACHE" in error
 
 
 def test_a_summary_on_a_full_disk_keeps_the_previous_one(

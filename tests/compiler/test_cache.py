@@ -178,6 +178,19 @@ def test_damaged_entry_is_rebuilt(damage, builds: list[str], modules: Path) -> N
     assert len(builds) == 2
 
 
+def test_an_entry_under_another_name_is_rebuilt(builds: list[str], modules: Path) -> None:
+    """Otherwise the code of another shader would run."""
+    first, second = (COMPUTE + f"// {kind}\nconst uint KIND = {kind}u;\n" for kind in (1, 2))
+    wanted = compile_source(first, stage="compute")
+    (entry,) = (path for path in modules.rglob("*") if path.is_file())
+    compile_source(second, stage="compute")
+    (other,) = (path for path in modules.rglob("*") if path.is_file() and path != entry)
+    entry.write_bytes(other.read_bytes())
+    builds.clear()
+    assert compile_source(first, stage="compute") == wanted
+    assert len(builds) == 1
+
+
 def test_entry_that_is_a_folder_does_not_stop_compilation(modules: Path) -> None:
     module = compile_source(COMPUTE, stage="compute")
     (entry,) = entries(modules)

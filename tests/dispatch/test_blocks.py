@@ -170,7 +170,7 @@ def test_an_id_that_the_module_does_not_have_has_no_effect() -> None:
         ("float x[4];", np.zeros((2, 2), np.float32)),
         ("float x[4];", np.zeros(9, np.float32)),
         ("uint n; float x[];", np.zeros(8, np.uint8)),
-        ("uint n; float x[];", np.zeros(2, [("n", "<u4"), ("x", "<f4")])),
+        ("uint n; float x[];", np.zeros(1, [("n", "<u4"), ("x", "<f4", 3)])),
         ("vec3 x[];", np.zeros((7, 4), np.float32)),
     ],
 )
@@ -194,7 +194,7 @@ def test_arrays_that_fit_pass(members: str, array: np.ndarray) -> None:
             np.zeros(6, np.float32),
             "elements of 16 bytes; the array given has 24",
         ),
-        ("vec3 x[];", np.zeros((4, 3), np.float32), r"shape \(…, 4\) instead of \(…, 3\)"),
+        ("vec3 x[];", np.zeros((4, 3), np.float32), r"Give an array of shape \(…, 4\)"),
         ("uint n; uint x[];", np.zeros(1, np.uint32), "4 bytes before its last array and 4 for each"),
         ("uint n; float x[];", np.zeros(4, np.float32), r"several types \(float32, uint32\)"),
     ],
@@ -207,5 +207,8 @@ def test_arrays_that_do_not_fit_are_refused(members: str, array: np.ndarray, rea
 def test_std140_arrays_are_padded() -> None:
     block = block_of("float x[4];", "std140")
     check_array(np.zeros((4, 4), np.float32), block, "The binding 'b'")
-    with pytest.raises(InvalidDispatch, match="has 64 bytes; the array given has 16"):
-        check_array(np.zeros(4, np.float32), block, "The binding 'b'")
+    for shape in ((4,), (16,), (8, 2)):
+        with pytest.raises(InvalidDispatch, match=r"shape \(…, 4\)"):
+            check_array(np.zeros(shape, np.float32), block, "The binding 'b'")
+    with pytest.raises(InvalidDispatch, match="has 64 bytes; the array given has 48"):
+        check_array(np.zeros((3, 4), np.float32), block, "The binding 'b'")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 from types import ModuleType
@@ -107,9 +108,24 @@ def _lines(library: Any, rows: Sequence[BenchmarkRow], title: str, sweep: str) -
     for panel in axes.flat:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=min(6, len(entries)))
-    figure.suptitle(title, fontsize=10)
+    _describe(figure, title, entries)
     return figure
+
+
+def _describe(figure: Any, title: str, entries: Mapping[str, Any]) -> None:
+    """Add the title, in as many lines as it needs, and the legend, in as many columns as fit."""
+    width = figure.get_window_extent().width
+    heading = figure.suptitle(title, fontsize=10)
+    part = heading.get_window_extent().width / (0.96 * width)
+    if part > 1:
+        heading.set_text(textwrap.fill(title, max(1, int(len(title) / part))))
+    for columns in range(min(6, len(entries)), 0, -1):
+        legend = figure.legend(
+            entries.values(), entries.keys(), loc="outside lower center", ncols=columns, fontsize=9
+        )
+        if columns == 1 or legend.get_window_extent().width <= width:
+            return
+        legend.remove()
 
 
 def _panel(axes: Any, rows: Sequence[BenchmarkRow], sweep: str, colors: dict[str, str]) -> None:
@@ -197,9 +213,8 @@ def _bars(library: Any, rows: Sequence[BenchmarkRow], title: str) -> Any:
     )
     for panel, (unit, panel_rows) in zip(axes.flat, panels.items(), strict=True):
         _bar_panel(panel, panel_rows, unit, colors)
-    handles = [library.Rectangle((0, 0), 1, 1, color=color) for color in colors.values()]
-    figure.legend(handles, colors.keys(), loc="outside lower center", ncols=min(6, len(colors)))
-    figure.suptitle(title, fontsize=10)
+    entries = {name: library.Rectangle((0, 0), 1, 1, color=color) for name, color in colors.items()}
+    _describe(figure, title, entries)
     return figure
 
 

@@ -26,6 +26,7 @@ from vkgroup.check.runs import DispatchJob
 from vkgroup.check.state import CheckState, coverage_of, run_and_compare
 from vkgroup.compiler import TargetEnvironment
 from vkgroup.device import DeviceInfo
+from vkgroup.device.launch import compile_only_refusal
 from vkgroup.dispatch.slots import check_kinds
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spirv import Module, grammar
@@ -89,6 +90,8 @@ def check(
         The shader or an input is invalid.
     Unsupported
         The reference device or this tool cannot run the shader. The error names what is missing.
+    NoDevice
+        One of `devices` executes nothing: it is compile-only, or a driver without its GPU.
 
     Examples
     --------
@@ -123,6 +126,9 @@ def check(
 
 def perform(request: CheckRequest) -> Report:
     """Return the findings and the coverage of a check; the errors are those of `check`."""
+    for device in request.devices:
+        if device.is_compile_only:
+            raise compile_only_refusal(device)
     module, entry = request.module, request.entry
     check_kinds(module.reflection.bindings)
     _require_no_addresses(module)

@@ -9,12 +9,13 @@ from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from vkgroup.base import files
 from vkgroup.base.resources import PACKAGE
 from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind
 from vkgroup.check.request import CheckRequest
-from vkgroup.compiler.cache import key_of, thin_out
+from vkgroup.compiler.cache import checksum, key_of, thin_out
 
 _STORED = (
     OutcomeKind.CLEAN,
@@ -47,10 +48,13 @@ def key(request: CheckRequest, *others: object) -> str:
 
 
 def load(key: str) -> ConfigurationOutcome | None:
-    """Return the stored outcome of a check; None if there is none, or if it is damaged."""
+    """Return the stored outcome of a check; None if there is none, or if it is damaged or another's."""
     try:
-        data = json.loads(_path(key).read_text(encoding="utf-8"))
-        return ConfigurationOutcome.from_json(data)
+        stored = json.loads(_path(key).read_text(encoding="utf-8"))
+        outcome = stored["outcome"]
+        if stored["checksum"] != _checksum(key, outcome):
+            return None
+        return ConfigurationOutcome.from_json(outcome)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -59,15 +63,19 @@ def store(key: str, outcome: ConfigurationOutcome) -> None:
     """Store an outcome; do nothing if it is not to be stored, or if the cache cannot be written."""
     if outcome.kind not in _STORED:
         return
-    path = _path(key)
+    path, data = _path(key), outcome.to_json()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_whole(path, json.dumps(outcome.to_json()))
+        files.write_whole(path, json.dumps({"checksum": _checksum(key, data), "outcome": data}))
     except OSError:
         return
     # One key in 32 checks the size of its folder, which limits the cost.
     if int(key[2:4], 16) < 8:
         thin_out(path.parent)
+
+
+def _checksum(key: str, outcome: Any) -> str:
+    return checksum(key, json.dumps(outcome).encode()).hex()
 
 
 def _path(key: str) -> Path:

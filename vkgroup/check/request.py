@@ -43,6 +43,8 @@ class CheckRequest:
     target: TargetEnvironment | str | None = None
     seed: int = 0
     devices: Sequence[DeviceInfo] = ()
+    #: Whether a device whose driver executes nothing is left out, and named; otherwise NoDevice is raised.
+    skip_idle_devices: bool = False
     timeout: float = CHECK_TIMEOUT
     step_limit: int = CHECK_STEP_LIMIT
     host: Guarantees = field(default_factory=Guarantees)

@@ -273,6 +273,7 @@ class JobAnswer:
     failure: str = ""  # the error that the driver reported, or its crash; empty if there was none
     no_end: str = ""  # the time limit that the dispatch exceeded; empty if it ended
     slow: str = ""  # the time limit that the driver's compiler exceeded; empty if it ended
+    idle: str = ""  # how it was seen that the device executes nothing; empty if it executes
     internal_error: str = ""  # the error of vkgroup or the host; empty if there was none
     # the subgroup sizes that a pipeline may require of the device for this shader
     sizes: tuple[int, ...] = ()
@@ -280,7 +281,9 @@ class JobAnswer:
     @property
     def is_ready(self) -> bool:
         """Whether nothing prevents the job from running."""
-        return not (self.unsupported or self.failure or self.no_end or self.slow or self.internal_error)
+        return not (
+            self.unsupported or self.failure or self.no_end or self.slow or self.idle or self.internal_error
+        )
 
 
 def bindings_of(inputs: DispatchInputs) -> dict[tuple[int, int], Any]:
@@ -362,6 +365,8 @@ class JobSession:
             if isinstance(request, JobCompilation):
                 return self._compile(request.job)
             return self._run(request)
+        except NoDevice as error:
+            return JobAnswer(idle=str(error))
         except Unsupported as error:
             return JobAnswer(unsupported=", ".join(error.missing) or str(error))
         except OutOfMemory as error:
@@ -386,12 +391,25 @@ class JobSession:
     def _run(self, job: DispatchJob) -> JobAnswer:
         """Run the shader, which was compiled before."""
         assert self._opened is not None
-        return JobAnswer(job.start(self._opened), sizes=job.sizes(self._opened.capabilities))
+        outputs = job.start(self._opened)
+        if all(_same(job.bindings[place], found) for place, found in outputs.items()):
+            # The shader left everything as it was, or the device executes nothing any more.
+            self._opened.require_execution(again=True)
+        return JobAnswer(outputs, sizes=job.sizes(self._opened.capabilities))
 
     def close(self) -> None:
         """Close the device."""
         if self._opened is not None:
             self._opened.close()
+
+
+def _same(given: Any, found: Any) -> bool:
+    """Return whether the arrays of a binding have the bytes that were given."""
+    before, after = (value if isinstance(value, list) else [value] for value in (given, found))
+    return all(
+        isinstance(old, np.ndarray) and old.tobytes() == np.asarray(new).tobytes()
+        for old, new in zip(before, after, strict=True)
+    )
 
 
 def outputs_of_answer(inputs: DispatchInputs, answer: JobAnswer) -> dict[Place, npt.NDArray[np.uint8]]:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from vkgroup.base import phases
-from vkgroup.base.errors import DispatchTimeout, Unsupported
+from vkgroup.base.errors import DispatchTimeout, NoDevice, Unsupported
 from vkgroup.base.phases import CodeOwner, DeadlineReached, phase
 from vkgroup.check.assumptions import Assumption, ConstantExperiment, find_assumption
 from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers
@@ -189,7 +189,11 @@ class CheckState:
         """Run once on a device and record its outputs, or the reason why there are none."""
         with phase(f"executing on {where}", CodeOwner.EXECUTION):
             answer = run_job(job)
-        if answer.unsupported:
+        if answer.idle:
+            if not self.request.skip_idle_devices:
+                raise NoDevice(answer.idle)
+            self.not_covered.append((str(where), f"left out: {answer.idle}"))
+        elif answer.unsupported:
             self.not_covered.append((str(where), f"it lacks {answer.unsupported}"))
         elif answer.slow:
             self.not_covered.append((str(where), answer.slow))

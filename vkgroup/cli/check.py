@@ -18,7 +18,7 @@ from vkgroup.check.outcome import of_error, of_late, of_report, worst
 from vkgroup.check.report_text import lines_of
 from vkgroup.cli import deadline, output
 from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation
-from vkgroup.cli.check_request import command_of, devices_of, record_of, request_of
+from vkgroup.cli.check_request import ChosenDevices, command_of, devices_of, record_of, request_of
 from vkgroup.cli.check_saved import assumed
 from vkgroup.cli.console import Console
 from vkgroup.cli.options.check import OF_FOLDERS
@@ -26,7 +26,6 @@ from vkgroup.cli.options.table import changed
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cli.supervisor import late
 from vkgroup.configuration import Arrays, Configuration, write
-from vkgroup.device import DeviceInfo
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -42,8 +41,10 @@ def execute(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     compilations = {} if arguments.compile_on is None else compile_all(settings, arguments.compile_on)
     arrays = None if arguments.save_with is None else Arrays(arguments.save_with)
-    devices = devices_of(arguments.devices)
+    devices = devices_of(arguments.devices, several=len(settings) > 1 or arguments.with_file is not None)
     console = Console(file=output.people(arguments.json), highlight=False)
+    if devices.note:
+        console.write_line(devices.note)
     check = CheckCommand(arguments, devices, console, arrays, compilations)
     if len(settings) == 1:
         return check.alone(settings[0])
@@ -59,7 +60,7 @@ class CheckCommand:
     """
 
     arguments: argparse.Namespace
-    devices: list[DeviceInfo]
+    devices: ChosenDevices
     console: Console
     arrays: Arrays | None
     compilations: dict[str, CompileResults]

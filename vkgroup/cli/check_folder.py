@@ -20,7 +20,7 @@ from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, of_error, o
 from vkgroup.check.parallel import check_all
 from vkgroup.cli import deadline, output
 from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation
-from vkgroup.cli.check_request import command_of, devices_of, record_of, request_of
+from vkgroup.cli.check_request import ChosenDevices, command_of, devices_of, record_of, request_of
 from vkgroup.cli.console import Console
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cli.signals import keeping
@@ -132,7 +132,9 @@ class Library:
     def check(self) -> None:
         """Check all configurations, and print a line for each."""
         arguments = self.arguments
-        devices = devices_of(arguments.devices) if arguments.devices else []
+        devices = devices_of(arguments.devices, several=True) if arguments.devices else ChosenDevices([])
+        if devices.note:
+            self.console.write_line(devices.note)
         compilations = self._compilations()
         jobs = [
             Job(settings, command_of(arguments, settings), compilations.get(settings.name))
@@ -216,7 +218,7 @@ class LibrarySession:
     """
 
     device: DeviceInfo
-    devices: list[DeviceInfo]
+    devices: ChosenDevices
     timeout: float
     use_cache: bool
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Sequence
-from typing import Any
+from collections import Counter
+from typing import Any, NamedTuple
 
 import vkgroup
 from vkgroup.check import CheckRequest, Guarantees
@@ -20,7 +20,9 @@ from vkgroup.cli.settings import Settings
 from vkgroup.compiler import TargetEnvironment
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
+from vkgroup.device.fetched import fetched_gpus
 from vkgroup.spirv import Module
+from vkgroup.workers.multi_device import ALL
 from vkgroup.workers.opening import select
 
 
@@ -37,10 +39,10 @@ def _target_of(options: argparse.Namespace) -> TargetEnvironment:
     return TargetEnvironment.VULKAN_1_4 if options.shader.suffix in (".spv", ".spvasm") else TARGET
 
 
-def request_of(settings: Settings, devices: Sequence[DeviceInfo], command: str) -> CheckRequest:
+def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> CheckRequest:
     """Return the request of a check with the options of the command line and of a configuration.
 
-    `devices`: the real devices on which the shader also runs.
+    `chosen`: the real devices on which the shader also runs.
     `command`: the command that repeats the check, without sizes and devices.
     """
     options, module = settings.options, load(settings)
@@ -58,7 +60,8 @@ def request_of(settings: Settings, devices: Sequence[DeviceInfo], command: str) 
         defines=dict(shaders.define(text) for text in options.defines),
         target=_target_of(options),
         seed=options.seed,
-        devices=devices,
+        devices=chosen.devices,
+        skip_idle_devices=chosen.skip_idle,
         timeout=options.timeout / RUN_PART,
         step_limit=options.step_limit,
         host=Guarantees(options.full_subgroups, options.lanes == "linear", options.size_control),
@@ -82,13 +85,39 @@ def command_of(arguments: argparse.Namespace, settings: Settings) -> str:
     return shlex.join(words)
 
 
-def devices_of(choices: list[str] | None) -> list[DeviceInfo]:
-    """Return the real devices to run on: those of --device or `VKGROUP_DEVICE`, else all that work."""
+class ChosenDevices(NamedTuple):
+    """The real devices on which shaders also run."""
+
+    devices: list[DeviceInfo]
+    left_out: list[str] = []  # noqa: RUF012 (never changed)
+    skip_idle: bool = False  # whether one that turns out to execute nothing is left out, too
+
+    @property
+    def note(self) -> str:
+        """The devices that are left out, in a sentence; empty if there are none."""
+        return f"Left out, since they execute nothing: {', '.join(self.left_out)}" if self.left_out else ""
+
+
+def devices_of(choices: list[str] | None, *, several: bool) -> ChosenDevices:
+    """Return the devices of --device or `VKGROUP_DEVICE`, else all.
+
+    Of all, and where `several` shaders are checked, those that execute nothing are left out; the check of one
+    shader refuses them.
+    """
     if choices is None and os.environ.get("VKGROUP_DEVICE"):
-        return [select()]
-    if choices is None:
-        return [device for device in vkgroup.devices().devices if not device.is_reference]
-    return [select(choice) for choice in choices if choice != "none"]
+        choices = [os.environ["VKGROUP_DEVICE"]]
+    every = choices is None or ALL in choices
+    given = [choice for choice in choices or () if choice not in (ALL, "none")]
+    found = [select(choice) for choice in given]
+    left_out: list[str] = []
+    if every:
+        found += [device for device in vkgroup.devices().devices if not device.is_reference]
+        drivers = Counter(driver.name for driver, _ in fetched_gpus()) if choices else {}
+        left_out += [f"{name} ({count} compile-only devices)" for name, count in drivers.items()]
+    if every or several:
+        left_out += [device.choice for device in found if not device.can_execute]
+        found = [device for device in found if device.can_execute]
+    return ChosenDevices(found, left_out, every or several)
 
 
 def record_of(settings: Settings, outcome: ConfigurationOutcome) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from vkgroup.conformance.expectations import ExpectationOutcome
 from vkgroup.conformance.hangs import ALLOW
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
+from vkgroup.record.record import Status
 from vkgroup.record.run import NotRun, Run
 
 REPORT = "report.html"
@@ -78,14 +79,37 @@ def finish(outcomes: RunOutcomes, arguments: argparse.Namespace, out: Path, cons
 
         report = out / REPORT if report == Path() else report
         write_html(read([out]), report)
+    code = 0
+    if reason := _why_empty(outcomes.run):
+        console.write_line(f"No case was executed: {reason}.", style="bold yellow")
+        # Of a part of the cases that is chosen by their numbers, nothing can be expected.
+        if arguments.shard is not None:
+            console.write_line("This says nothing about the other shards.")
+        elif not arguments.allow_empty:
+            console.write_line("Nothing was tested. --allow-empty makes this a success.")
+            code = 3
     if not arguments.known:
         if report is not None:
             console.write_line(f"Report: {report}")
-        return 0 if outcomes.success else 1
+        return code if outcomes.success else 1
     unknown = _without_known_cause(outcomes)
     missing = sum(outcome == ExpectationOutcome.MISSING for outcome in outcomes.unexpected.values())
     _print_summary(outcomes.run, len(unknown), missing, report, console)
-    return 1 if unknown or missing else 0
+    return 1 if unknown or missing else code
+
+
+def _why_empty(run: Run) -> str:
+    """Return why no case of a run was executed, with the features that they need; empty if one was."""
+    results = [result for result in run.results if result.status is not Status.NOT_SUPPORTED]
+    if results or run.missing or run.without_verdict or not len(run.results):
+        return ""
+    needs = [set(result.detail.removeprefix("needs ").split(", ")) for result in run.results]
+    common = set.intersection(*needs)
+    if common:
+        return f"all {_cases(len(needs))} need {', '.join(sorted(common))}, which the device lacks"
+    counts = Counter(name for needed in needs for name in needed)
+    listed = "; ".join(f"{name} ({_cases(count)})" for name, count in counts.most_common(SHOWN))
+    return f"each of {_cases(len(needs))} needs something that the device lacks: {listed}"
 
 
 def _without_known_cause(outcomes: RunOutcomes) -> list[str]:
@@ -125,7 +149,7 @@ def _print_summary(run: Run, unknown: int, missing: int, report: Path | None, co
         for cause in causes:
             noun = "case " if cause["count"] == 1 else "cases"
             console.write_line(f"  {cause['count']:>{width},} {noun}  {cause['title']}")
-    elif not unknown and not missing:
+    elif not unknown and not missing and not _why_empty(run):
         console.write_line("No errors were found in this driver.")
     if unknown:
         text = f"Unexpected results without a known cause: {_cases(unknown)} (described above)"

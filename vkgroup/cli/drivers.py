@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from vkgroup import drivers
-from vkgroup.base.errors import DriverFetchError
+from vkgroup.base.errors import DriverFetchError, InvalidInput
 from vkgroup.cli.output import megabytes, people, show_progress, table, write_json
 
 
@@ -25,9 +25,22 @@ def execute(arguments: argparse.Namespace) -> int:
         found = (drivers.unpack(name, arguments.offline / "drivers") for name in arguments.names)
     else:
         found = drivers.fetch_all(arguments.names, show_progress)
-    for driver in found:
+    for driver in _naming_the_cache(found):
         print(f"{driver.name} ({megabytes(driver.size)}): {driver.icd}")
     return 0
+
+
+def _naming_the_cache(found: Iterator[drivers.CachedDriver]) -> Iterator[drivers.CachedDriver]:
+    """Yield drivers; name the cache in an error that names no file, as that of a full disk does."""
+    try:
+        yield from found
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise InvalidInput(
+            f"the cache {drivers.drivers_folder()} cannot be written: {error.strerror or error}. Free space"
+            " there, or set VKGROUP_CACHE to another folder."
+        ) from error
 
 
 def _list(json_file: str | None) -> int:

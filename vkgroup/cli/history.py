@@ -33,6 +33,11 @@ class Runs:
         if self._arguments.db is None and ("/" in name or name.endswith(_FILES)):
             raise InvalidInput(f"there is no {name}")
         if self._database is None:
+            if self._arguments.db is None:
+                raise InvalidInput(
+                    f"there is no folder or file {name}, and no database given in which a run may have that"
+                    " name: use --db FILE, or set VKGROUP_DB"
+                )
             self._database = history.open(database(self._arguments.db))
         kind = RunKind(self._arguments.kind) if self._arguments.kind else None
         return self._database.run(name, kind=kind, device=self._arguments.device)

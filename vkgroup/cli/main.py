@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 from vkgroup.base import errors, phases
 from vkgroup.base.choices import NO_VALIDATE
@@ -249,7 +250,7 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
 
     `with_options`: the commands whose options are declared; of the others only name and purpose are.
     """
-    whole = argparse.ArgumentParser(
+    whole = _Parser(
         prog="vkgroup",
         description="Test Vulkan subgroup operations against a NumPy SPIR-V reference.",
         epilog="A device (--device D) is a number or part of a name as `vkgroup devices` lists them; gpu, "
@@ -280,6 +281,17 @@ def parse(words: list[str]) -> argparse.Namespace:
     return chosen
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose help does not vanish without an error where it cannot be written, as on a full disk."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is not sys.stdout:
+            super()._print_message(message, file)
+            return
+        file.write(message)
+        file.flush()
+
+
 class _Version(argparse.Action):
     """Print the version, which is looked up only if it is asked for."""
 
@@ -289,5 +301,5 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from importlib.metadata import version
 
-        print(f"vkgroup {version('vkgroup')}")
+        print(f"vkgroup {version('vkgroup')}", flush=True)
         parser.exit()

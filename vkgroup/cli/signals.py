@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import _thread
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 from vkgroup.base import phases
+from vkgroup.base.unraisable import drops_exceptions
 
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that end a command."""
@@ -23,6 +27,17 @@ class Ended(KeyboardInterrupt):
     def __init__(self, number: int) -> None:
         super().__init__()
         self.number = number
+
+
+def _send_again(number: int) -> None:
+    """Send a signal to the main thread after a moment, which finalizers and callbacks need to end."""
+    time.sleep(_MOMENT)
+    # To that thread, so that it interrupts what the thread waits for.
+    signal.pthread_kill(threading.main_thread().ident or 0, number)
+
+
+_MOMENT = 0.001
+"""Seconds until a signal is sent again that arrived where its exception would be lost."""
 
 
 @contextmanager
@@ -40,6 +55,9 @@ def orderly(received: list[Ended] | None = None) -> Iterator[None]:
     before: dict[int, Any] = {}
 
     def end(number: int, frame: FrameType | None) -> None:
+        if drops_exceptions(frame):
+            _thread.start_new_thread(_send_again, (number,))
+            return
         for other in before:
             signal.signal(other, signal.SIG_IGN if phases.is_shared() else signal.SIG_DFL)
         ended = Ended(number)

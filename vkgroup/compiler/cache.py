@@ -1,9 +1,10 @@
 """Disk cache of compiled modules, shared by all processes of the user.
 
 An entry is one file. Its name is the digest of everything that decides the module: source, options and tool
-versions. It contains the module, the digests of the included files, and a checksum of all. It is written to a
-temporary file and renamed, so that readers see a complete file or none. A damaged entry, or one with changed
-included files, is ignored. If the cache cannot be read or written, the source is compiled without it.
+versions. It contains the module, the digests of the included files, and a checksum of all, the name included.
+It is written to a temporary file and renamed, so that readers see a complete file or none. An entry that is
+damaged or another's, or whose included files have changed, is ignored. If the cache cannot be read or
+written, the source is compiled without it.
 """
 
 from __future__ import annotations
@@ -43,6 +44,11 @@ def key_of(*parts: str) -> str:
     return state.hexdigest()
 
 
+def checksum(key: str, content: bytes) -> bytes:
+    """Return the checksum of an entry: of its key and its content."""
+    return hashlib.blake2b(key.encode() + content, digest_size=_DIGEST_SIZE).digest()
+
+
 def load(key: str) -> Module | None:
     """Return the module of `key`; None if there is no valid entry."""
     try:
@@ -50,7 +56,7 @@ def load(key: str) -> Module | None:
     except OSError:
         return None
     try:
-        payload, dependencies = _unpack(data)
+        payload, dependencies = _unpack(key, data)
         return Module.from_bytes(payload) if dependencies.still_hold() else None
     except (ValueError, KeyError, TypeError, AttributeError, InvalidModule):
         return None
@@ -60,7 +66,7 @@ def store(key: str, module: Module, dependencies: Dependencies) -> None:
     """Store `module` under `key`; do nothing if the cache cannot be written."""
     path = _path(key)
     try:
-        entry = _pack(module, dependencies)
+        entry = _pack(key, module, dependencies)
     except UnicodeEncodeError:  # the name of an included file is not UTF-8
         return
     try:
@@ -84,19 +90,18 @@ def _path(key: str) -> Path:
     return cache_folder() / key[:2] / key[2:]
 
 
-def _pack(module: Module, dependencies: Dependencies) -> bytes:
+def _pack(key: str, module: Module, dependencies: Dependencies) -> bytes:
     """Return an entry: checksum, length of the dependencies, dependencies, module."""
     head = msgspec.json.encode(dependencies) if dependencies.present else b""
     body = len(head).to_bytes(8, "little") + head + module.to_bytes()
-    return _MAGIC + hashlib.blake2b(body, digest_size=_DIGEST_SIZE).digest() + body
+    return _MAGIC + checksum(key, body) + body
 
 
-def _unpack(data: bytes) -> tuple[bytes, Dependencies]:
-    """Return the content of a packed entry; raise ValueError if it is damaged."""
+def _unpack(key: str, data: bytes) -> tuple[bytes, Dependencies]:
+    """Return the content of a packed entry; raise ValueError if it is damaged or another's."""
     start = len(_MAGIC) + _DIGEST_SIZE
     body = data[start:]
-    checksum = hashlib.blake2b(body, digest_size=_DIGEST_SIZE).digest()
-    if data[:start] != _MAGIC + checksum:
+    if data[:start] != _MAGIC + checksum(key, body):
         raise ValueError("damaged entry")
     length = int.from_bytes(body[:8], "little")
     head = body[8 : 8 + length]

@@ -184,7 +184,9 @@ def compile_file(
     Raises
     ------
     CompileError
-        As for `compile_source`, and if the file cannot be read or its stage is unknown.
+        As for `compile_source`, and if the stage is unknown.
+    InvalidInput
+        The file cannot be read.
     CompilerUnavailable
         The compiler is not installed. The error names what to install.
     """

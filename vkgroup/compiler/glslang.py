@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import cffi
 
 from vkgroup.base.errors import CompileError, CompilerUnavailable
+from vkgroup.base.unraisable import called_from_c
 from vkgroup.base.wheels import find_library, library_identity, open_library, wheel_version
 from vkgroup.compiler.gl_limits import RESOURCE_DECLARATION, fill
 from vkgroup.compiler.hlsl_prelude import PRELUDE
@@ -122,9 +123,11 @@ class Glslang:
             "this build of glslang does not support HLSL; try compiler='shaderc' (glslc)"
         )
 
+    @called_from_c
     def _include_local(self, context: Any, name: Any, includer: Any, depth: int) -> Any:
         return self._include(context, name, includer, depth, local=True)
 
+    @called_from_c
     def _include_system(self, context: Any, name: Any, includer: Any, depth: int) -> Any:
         return self._include(context, name, includer, depth, local=False)
 

@@ -12,10 +12,10 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from vkgroup.base.errors import CompileError, CompilerUnavailable, InvalidModule
+from vkgroup.base.errors import CompileError, CompilerUnavailable, InvalidInput, InvalidModule
 from vkgroup.base.reading import read_bytes
 from vkgroup.base.wheels import prefixes
-from vkgroup.compiler.request import TargetEnvironment, clean, failure
+from vkgroup.compiler.request import TargetEnvironment, clean
 from vkgroup.compiler.tools import assemble, universal_environment, validate, validate_for
 from vkgroup.spirv import Module, lower_legacy
 from vkgroup.spirv.editor import set_version
@@ -150,13 +150,13 @@ def read_module(
 ) -> Module:
     """Read a module from a binary file and validate it; on request lower and optimize it.
 
-    Raises CompileError: the file cannot be read. Raises InvalidModule: the file is not a module, or the
+    Raises InvalidInput: the file cannot be read. Raises InvalidModule: the file is not a module, or the
     module is invalid for `target`.
     """
     try:
         data = read_bytes(path)
     except OSError as error:
-        raise failure(str(path), 0, f"cannot be read: {error.strerror or error}") from None
+        raise InvalidInput(f"{path} cannot be read: {error.strerror or error}") from None
     return finish(Module.from_bytes(data), target, lower=lower, level=level)
 
 

@@ -185,12 +185,12 @@ def decode(data: bytes, name: str) -> str:
 def read(path: Path) -> str:
     """Return the text of a source file.
 
-    Raises CompileError: the file cannot be read or is not text.
+    Raises InvalidInput: the file cannot be read. Raises CompileError: it is not text.
     """
     try:
         data = read_bytes(path)
     except OSError as error:
-        raise failure(str(path), 0, f"cannot be read: {error.strerror or error}") from None
+        raise InvalidInput(f"{path} cannot be read: {error.strerror or error}") from None
     return decode(data, str(path))
 
 

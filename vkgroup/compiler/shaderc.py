@@ -18,6 +18,7 @@ import cffi
 
 from vkgroup.base.errors import CompileError, CompilerUnavailable
 from vkgroup.base.reading import require_regular
+from vkgroup.base.unraisable import called_from_c
 from vkgroup.compiler.includes import Cycle, Dependencies, Includer, Inclusion, require_unconfined, scan
 from vkgroup.compiler.installed import LIBRARY_VARIABLE
 from vkgroup.compiler.request import (
@@ -89,6 +90,7 @@ class _Library:
         self.resolve = ffi.callback("resolve_function", self._resolve)
         self.release = ffi.callback("release_function", lambda context, result: None)
 
+    @called_from_c
     def _resolve(self, context: Any, name: Any, kind: int, includer: Any, depth: int) -> Any:
         """Return the included file to shaderc; with an empty name, the text is a diagnostic."""
         inclusion: Inclusion = self.ffi.from_handle(context)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidInput
+from vkgroup.base.masks import refuse_mask
 from vkgroup.base.reading import read_array
 from vkgroup.configuration.fields import nearest
 
@@ -149,6 +150,7 @@ def numbers(value: Any, dtype: np.dtype[Any], where: str) -> npt.NDArray[Any]:
 
     Raises InvalidInput: the value has something else than numbers, or a number does not fit the type.
     """
+    refuse_mask(value, where, InvalidInput)
     try:
         given = np.asarray(value)
     except (ValueError, OverflowError):
@@ -159,7 +161,7 @@ def numbers(value: Any, dtype: np.dtype[Any], where: str) -> npt.NDArray[Any]:
 
 
 def converted(given: npt.NDArray[Any], dtype: np.dtype[Any], where: str) -> npt.NDArray[Any]:
-    """Return numbers in another type; raise InvalidInput if an integer type cannot hold one of them."""
+    """Return numbers in another type; raise InvalidInput if one of them is out of its range."""
     if dtype.kind == "V":
         raise InvalidInput(f"{where}: numbers of this type cannot be given in a list; give an .npy file.")
     with np.errstate(invalid="ignore", over="ignore"):
@@ -167,6 +169,9 @@ def converted(given: npt.NDArray[Any], dtype: np.dtype[Any], where: str) -> npt.
     if dtype.kind in "iu" and not np.array_equal(result, given):
         wrong = given[result != given].reshape(-1)[0]
         raise InvalidInput(f"{where}: {wrong} is not a number of type {dtype.name}.")
+    if dtype.kind == "f" and (beyond := np.isinf(result) & np.isfinite(given)).any():
+        wrong = given[beyond].reshape(-1)[0]
+        raise InvalidInput(f"{where}: {wrong} is over the largest number of type {dtype.name}.")
     return result
 
 

@@ -134,10 +134,11 @@ def _is_of_comparison(error: Exception) -> bool:
 def result_of_error(case: str, error: Exception, seconds: float = 0.0) -> Result | NoVerdict:
     """Return what an exception means for a case: a failure only if it is evidence against the device.
 
+    `NoDevice` means that the device, which executed at the start of the run, executes nothing any more.
     An error of vkgroup (a shader of the suite that does not compile, an exception in a comparison, exhausted
     memory) is no verdict.
     """
-    if is_device_error(error):
+    if is_device_error(error) or isinstance(error, NoDevice):
         return Result(case, Status.FAIL, seconds, detail=describe(error))
     if isinstance(error, Unsupported):
         missing = ", ".join(error.missing) or str(error)

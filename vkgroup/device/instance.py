@@ -11,6 +11,7 @@ from typing import Any
 
 from vkgroup import drivers
 from vkgroup.base.errors import NoDevice, Unsupported, ValidationError
+from vkgroup.base.unraisable import called_from_c
 from vkgroup.device import vk
 from vkgroup.device.manifests import missing_companions, preload
 
@@ -214,6 +215,7 @@ class Messages:
             pfnUserCallback=self._callback,
         )
 
+    @called_from_c
     def _receive(self, severity: int, kind: int, data: Any, user: Any) -> int:
         text = vk.string(data.pMessage) if data.pMessage else "an error without a message"
         with self._lock:

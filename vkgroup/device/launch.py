@@ -60,7 +60,12 @@ def require_own_process(device: DeviceInfo) -> None:
             " cannot load it; the command `vkgroup` starts one that can, and in Python"
             " vkgroup.open(..., isolated=True) does."
         )
-    raise NoDevice(
+    raise compile_only_refusal(device)
+
+
+def compile_only_refusal(device: DeviceInfo) -> NoDevice:
+    """Return the error of work that a compile-only device cannot execute."""
+    return NoDevice(
         f"{device.choice} is compile-only: its GPU is absent, and its driver executes nothing. `vkgroup"
         " conform`, `cost` and `probe` accept it. To execute, choose a device of `vkgroup devices`."
     )

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import InvalidDispatch, Unsupported
+from vkgroup.base.masks import refuse_mask
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.requirements import require
 from vkgroup.dispatch.dlpack import as_host
@@ -258,6 +259,7 @@ def _indices(given: Any, count: int) -> npt.NDArray[np.uint32]:
 
 def _transform(given: Any) -> npt.NDArray[np.float32]:
     """Return a transform that can be inverted (VUID-VkTransformMatrixKHR-matrix-03799)."""
+    refuse_mask(given, "An instance's transform")
     try:
         array = np.asarray(given, np.float32)
     except (TypeError, ValueError):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
+from vkgroup.base.masks import refuse_mask
 from vkgroup.spirv import (
     ArrayType,
     MatrixType,
@@ -21,6 +23,7 @@ from vkgroup.spirv import (
     Type,
     VectorType,
 )
+from vkgroup.spirv.array_layout import check_layout
 
 _ADDRESS = np.dtype(np.uint64)
 
@@ -64,7 +67,7 @@ def check_array(array: npt.NDArray[Any], block: StructType, what: str) -> None:
     kinds = element_dtypes(block)
     if array.dtype.fields is None and array.dtype.kind != "V":
         _check_dtype(array.dtype, kinds, what)
-        _check_padding(array, block, what)
+    check_layout(array, block, what)
     _check_size(array.nbytes, block, what)
 
 
@@ -85,22 +88,6 @@ def _check_dtype(dtype: np.dtype[Any], kinds: set[np.dtype[Any]], what: str) -> 
     else:
         how = f"array.astype(np.{wanted})"
     raise InvalidDispatch(f"{what} holds {wanted}; the array given is {dtype.name}. Use {how}.")
-
-
-def _check_padding(array: npt.NDArray[Any], block: StructType, what: str) -> None:
-    """Refuse rows that are shorter than the block's elements, whose data would be at wrong offsets."""
-    if len(block.members) != 1 or not isinstance(block.members[0].type, ArrayType):
-        return
-    kind = block.members[0].type
-    element, stride = kind.element, kind.stride
-    if not isinstance(element, VectorType) or stride is None or element.size in (None, stride):
-        return
-    per_element = stride // array.dtype.itemsize
-    if array.ndim > 1 and array.shape[-1] == element.count:
-        raise InvalidDispatch(
-            f"{what} holds {element.glsl} elements {stride} bytes apart; give an array of shape"
-            f" (…, {per_element}) instead of (…, {element.count}), the rest of each row is padding."
-        )
 
 
 def _check_size(nbytes: int, block: StructType, what: str) -> None:
@@ -145,16 +132,26 @@ def pack_push(push: PushConstants | None, value: Any) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         raw = bytes(value)
     else:
+        refuse_mask(value, "The push constants")
         array, kinds = np.asarray(value), element_dtypes(push.type)
         if len(kinds) == 1 and not isinstance(value, np.ndarray | np.generic):
             array = exact_numbers(value, next(iter(kinds)), "The push constants")
-        elif array.dtype.kind != "V":
+        elif array.dtype.fields is None and array.dtype.kind != "V":
             _check_dtype(array.dtype, kinds, "The push-constant block")
+        check_layout(array, _from_first(push), "The push-constant block")
         raw = np.ascontiguousarray(array).tobytes()
     if len(raw) not in (push.size, push.size - push.offset):
         raise InvalidDispatch(f"The push constants have {push.size} bytes; {len(raw)} were given.")
     data[push.size - len(raw) : push.size] = raw
     return bytes(data)
+
+
+def _from_first(push: PushConstants) -> StructType:
+    """Return the block of push constants with offsets from its first member on."""
+    if not push.offset:
+        return push.type
+    members = (replace(member, offset=(member.offset or 0) - push.offset) for member in push.members)
+    return replace(push.type, members=tuple(members))
 
 
 def _pack_struct(data: bytearray, start: int, kind: StructType, values: Mapping[str, Any], what: str) -> None:
@@ -218,7 +215,8 @@ def stored_dtype(kind: ScalarType) -> np.dtype[Any]:
 
 
 def exact_numbers(value: Any, dtype: np.dtype[Any], what: str) -> npt.NDArray[Any]:
-    """Convert numbers without changing them: no integer out of range, no fraction cut off."""
+    """Convert numbers without changing them: nothing out of range, no fraction cut off, no mask lost."""
+    refuse_mask(value, what)
     try:
         given = np.asarray(value)
     except ValueError as error:
@@ -226,7 +224,15 @@ def exact_numbers(value: Any, dtype: np.dtype[Any], what: str) -> npt.NDArray[An
     if given.dtype.kind not in "biuf":
         raise InvalidDispatch(f"{what} takes numbers of type {dtype.name}; {value!r} was given.")
     if dtype.kind == "f":
-        return given.astype(dtype)
+        with np.errstate(over="ignore"):
+            rounded = given.astype(dtype)
+        beyond = np.isinf(rounded) & np.isfinite(given)
+        if beyond.any():
+            raise InvalidDispatch(
+                f"{what} takes {dtype.name}, whose largest number is {np.finfo(dtype).max}, but the value is"
+                f" {value!r}. Give float('inf') if you mean infinity."
+            )
+        return rounded
     with np.errstate(invalid="ignore"):
         result = given.astype(dtype)
     if not np.array_equal(result.astype(object), given.astype(object)):

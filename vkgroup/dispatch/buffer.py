@@ -34,9 +34,9 @@ def checked_array(array: Any, what: str) -> npt.NDArray[Any]:
             f"{what}: an array of Python objects has no bytes for a shader; give it a numeric dtype."
         )
     if not result.dtype.isnative:
+        order = "another byte order" if result.dtype.fields else f"the byte order {result.dtype.str!r}"
         raise InvalidDispatch(
-            f"{what}: the array has the byte order {result.dtype.str!r}; convert it with"
-            " array.astype(array.dtype.newbyteorder('='))."
+            f"{what}: the array has {order}; convert it with array.astype(array.dtype.newbyteorder('='))."
         )
     if result.nbytes == 0:
         raise InvalidDispatch(f"{what}: the array is empty, and Vulkan has no empty buffers.")

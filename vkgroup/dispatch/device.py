@@ -155,7 +155,9 @@ class Device(Drawing, Tracing):
         module : a module, or what `compile` takes.
         groups : number of workgroups in x, or in up to three dimensions; zero runs nothing.
         bindings : arrays, `Buffer`s, `Image`s and `Sampler`s by name, number in set 0, or (set, number);
-            an image with a sampler as (image or array, sampler). Arrays are never modified.
+            an image with a sampler as (image or array, sampler). Arrays are never modified. An array has the
+            block's layout: its fields are the members, with their names, types and offsets; without fields,
+            its rows have the length of the block's strides, padding included (`vec3 v[]` takes (n, 4)).
         push : push constants: bytes, an array, or values by name.
         entry_point, specialization, subgroup_size, full_subgroups, varying_subgroup_size : as for
             `pipeline`.

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch, NotShareable
+from vkgroup.base.masks import refuse_mask
 
 #: DLDeviceType.
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
@@ -233,8 +234,9 @@ def as_host(value: Any, what: str) -> Any:
     """Return another library's array in the host's memory as one of NumPy's, and all else as it is.
 
     Raises `InvalidDispatch` where it lies elsewhere, or its library does not export it (a tensor with a
-    gradient).
+    gradient), or it has a mask.
     """
+    refuse_mask(value, what)
     location = place_of(value)
     if location is None:
         return value

@@ -54,8 +54,11 @@ class ResourceDevice(Closeable):
         # The modules of source texts, the last used one last.
         self._modules: dict[tuple[str, str | None], Module] = {}
 
-    def require_execution(self) -> None:
-        """Raise NoDevice if the device accepts work and executes nothing; the first pipeline does so, too."""
+    def require_execution(self, *, again: bool = False) -> None:
+        """Raise NoDevice if the device accepts work and executes nothing; the first pipeline does so, too.
+
+        `again`: whether to try a device that executed before.
+        """
 
     def _new_pipeline(self, stages: Stages) -> Pipeline:
         """Make a pipeline of this kind of device."""

@@ -142,7 +142,7 @@ def _interval(dtype: np.dtype[Any], comparison: str, value: float) -> tuple[bool
     negated = comparison == "!="
     nothing = (not negated, 0, 2 ** (64 if dtype.itemsize == 8 else 32) - 1)
     try:
-        number = np.asarray(value)
+        number = np.asarray(_in_range(dtype, value))
     except ValueError:
         number = np.empty(0)
     if number.ndim or number.dtype.kind not in "iuf":
@@ -168,6 +168,17 @@ def _interval(dtype: np.dtype[Any], comparison: str, value: float) -> tuple[bool
     }
     low, high = bounds[comparison]
     return (negated, low, high) if low <= high else nothing
+
+
+def _in_range(dtype: np.dtype[Any], value: Any) -> Any:
+    """Return a Python integer that NumPy has no type for as a float: no integer element lies beyond it."""
+    if not isinstance(value, int) or -(2**63) <= value < 2**64:
+        return value
+    infinity = math.inf if value > 0 else -math.inf
+    try:
+        return float(value) if dtype.kind == "f" else infinity
+    except OverflowError:
+        return infinity
 
 
 def _ends(dtype: np.dtype[Any]) -> tuple[int, int]:

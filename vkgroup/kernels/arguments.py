@@ -172,6 +172,8 @@ def as_array(value: Any, name: str) -> npt.NDArray[Any]:
         return value.read()
     try:
         return np.asarray(as_host(value, name))
+    except InvalidDispatch:
+        raise
     except (ValueError, OverflowError) as error:
         raise InvalidDispatch(f"{name} is no array, and cannot be converted to one: {error}") from error
 

@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch, InvalidModule, Unsupported
+from vkgroup.base.masks import refuse_mask
 from vkgroup.base.workgroups import padded_counts
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, execute
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.memory import Memory
-from vkgroup.spirv import Binding, Module
+from vkgroup.spirv import Binding, Module, StructType
+from vkgroup.spirv.array_layout import check_layout
 
 Place = tuple[int, int]
 """A descriptor set and a binding in it."""
@@ -202,10 +204,11 @@ def _require_push(module: Module, push: bytes) -> None:
 def _bound(value: Any, binding: Binding) -> tuple[npt.NDArray[Any], Memory]:
     """Return an array, and a memory with a copy of its bytes; refuse what is no array of numbers."""
     label = _label(binding)
-    if isinstance(value, np.ma.MaskedArray):
-        raise InvalidDispatch(f"{label}: a masked array would lose its mask. Give its data.")
+    refuse_mask(value, label)
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "biufcV" or value.dtype.hasobject:
         raise InvalidDispatch(f"{label} takes a NumPy array of numbers; a {type(value).__name__} was given.")
+    if isinstance(binding.type, StructType) and value.dtype.fields is not None:
+        check_layout(value, binding.type, label)
     return value, Memory(np.ascontiguousarray(value).reshape(-1).view(np.uint8).copy(), label)
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput
+from vkgroup.base.masks import refuse_mask
 from vkgroup.check import checking
 from vkgroup.check.findings import Finding, FindingKind
 from vkgroup.check.report import Report
@@ -277,6 +278,7 @@ def _compare_expected(
 
 def _array(name: Any, expected: npt.ArrayLike, got: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the expected values of a binding as an array of its shape."""
+    refuse_mask(expected, f"expected[{name!r}]", InvalidInput)
     try:
         wanted = np.asarray(expected)
     except ValueError as error:

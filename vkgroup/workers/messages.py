@@ -46,7 +46,8 @@ class WorkerSetup(Protocol):
 class Failure:
     """A job without an answer.
 
-    `kind`: ``"timeout"`` or ``"lost"`` of the device, ``"open"`` if it could not be opened, ``"internal"``
+    `kind`: ``"timeout"`` or ``"lost"`` of the device, ``"open"`` if it could not be opened, ``"idle"`` if it
+    accepts work and executes nothing, ``"internal"``
     for an error of vkgroup or of the host, ``"busy"`` if vkgroup's own code did not end in time.
     """
 

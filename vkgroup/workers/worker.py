@@ -17,7 +17,14 @@ from importlib import import_module
 from queue import Queue
 from typing import IO, Any
 
-from vkgroup.base.errors import DeviceLost, DispatchTimeout, InternalError, VkgroupError, describe
+from vkgroup.base.errors import (
+    DeviceLost,
+    DispatchTimeout,
+    InternalError,
+    NoDevice,
+    VkgroupError,
+    describe,
+)
 from vkgroup.base.processes import INTERNAL_ERROR, receive, send, serve_and_leave
 from vkgroup.workers.messages import CLOSE_SECONDS, READY, Failure, WorkerSetup
 
@@ -105,6 +112,9 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
             return
         except DeviceLost as error:
             send(answers, Failure("lost", str(error)))
+            return
+        except NoDevice as error:
+            send(answers, Failure("idle", str(error)))
             return
         except Exception as error:
             send(answers, internal_failure(error))

@@ -77,6 +77,7 @@ _CONFORM = Command(
              "also run cases that are known to hang the device, and go on with cases like one that hung"),
         flag("--known",
              "exit with 0 if all failures have known causes; end with a summary of this driver's errors"),
+        flag("--allow-empty", "exit with 0, and not with 3, if the device supports none of the cases"),
         Option("--report", "F", "also write the HTML report (default: report.html in the results' folder)",
                Path, nargs="?", const=Path()),
         # for continuous integration

@@ -212,10 +212,10 @@ class VulkanDevice(Device):
         self.logical = logical
         logical.read_samples = read_samples
 
-    def require_execution(self) -> None:
+    def require_execution(self, *, again: bool = False) -> None:
         """Raise NoDevice if the device executes nothing; see `vkgroup.dispatch.vulkan.execution`."""
         if not self.logical.info.is_compile_only:
-            require_execution(self.logical)
+            require_execution(self.logical, again=again)
 
     def launcher(
         self, steps: Iterable[LauncherStep], scratch: Mapping[str, int], name: str = "a launcher"

@@ -35,11 +35,14 @@ _executing: set[tuple[str, int]] = set()
 _lock = threading.Lock()
 
 
-def require_execution(device: LogicalDevice) -> None:
-    """Raise NoDevice if a dispatch on the device changes nothing; each device is tried once in a process."""
+def require_execution(device: LogicalDevice, *, again: bool = False) -> None:
+    """Raise NoDevice if a dispatch on the device changes nothing.
+
+    Each device is tried once in a process, and each time with `again`.
+    """
     key = (device.info.manifest, device.info.index)
     with _lock:
-        if key in _executing:
+        if key in _executing and not again:
             return
     if not device.info.has_memory:
         raise NoDevice(_refusal(device, "it has no memory"))

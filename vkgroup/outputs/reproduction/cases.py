@@ -160,6 +160,8 @@ def _recorded(setup: Setup, request: RecordJob) -> Result:
             if isinstance(answer, Failure):
                 if answer.is_internal:
                     raise _without_verdict(name, answer.message)
+                if answer.kind == "idle":
+                    raise NoDevice(answer.message)
                 status = Status.TIMEOUT if answer.kind == "timeout" else Status.CRASH
                 return Result(name, status, detail=answer.message)
             if isinstance(answer[0], Unwritable):

@@ -14,6 +14,7 @@ from vkgroup.base.errors import (
     InvalidDispatch,
     InvalidInput,
     InvalidModule,
+    NoDevice,
     Unsupported,
     describe,
     is_device_error,
@@ -221,7 +222,7 @@ def _judged(executor: Executor, case: AnyCase, stage: BatchStage | None = None) 
         if stage is not None:
             return family.verdicts_on(executor, [case], stage)[0]
         return family.verdicts_on(executor, [case])[0]
-    except (DeviceLost, DispatchTimeout, Unwritable):
+    except (DeviceLost, DispatchTimeout, NoDevice, Unwritable):
         raise
     except Exception as error:
         found = result_of_error(case.name, error)

@@ -93,7 +93,9 @@ class Trials:
             return None
         if isinstance(found, Failure):
             self._end_worker()
-            if found.kind != "internal":
+            if found.kind == "idle":
+                self.gone = "the device accepts work, but executes nothing any more"
+            elif found.kind != "internal":
                 self.gone = found.message
             return None
         tried: Tried = found[0]

@@ -24,12 +24,14 @@ _ACCESSES = 8 * 13
 class VariableMemory:
     """Bytes that the variables of a program need.
 
-    `shared`: for each workgroup, by name of the variable.
+    `shared`: for each workgroup, by name of the variable, with what is recorded about its numbers.
+    `declared`: of the same variables, as the shader declares them.
     `own`: for each invocation, by type of the variable.
     """
 
     shared: dict[str, int]
     own: dict[str, int]
+    declared: dict[str, int]
 
     def of(self, workgroups: int, invocations: int) -> int:
         """Return the bytes for some workgroups with this number of invocations together."""
@@ -48,9 +50,15 @@ class VariableMemory:
         for name, size in self.own.items():
             parts[f"variables of the type {name} in {invocations} invocations"] = size * invocations
         largest = max(parts, key=lambda name: parts[name])
+        declared = self.declared.get(largest.removeprefix("shared variable "))
+        why = (
+            f": {size_text(declared)}, and for each number whether it is defined and which accesses were last"
+            if declared is not None
+            else ""
+        )
         raise OutOfMemory(
             f"The variables need {size_text(need)} of memory; the limit of the reference device is"
-            f" {size_text(MEMORY_LIMIT)}. The largest part: {largest}, with {size_text(parts[largest])}."
+            f" {size_text(MEMORY_LIMIT)}. The largest part: {largest}, with {size_text(parts[largest])}{why}."
             " Make the arrays shorter; if a specialization constant sets their length, give it with --spec."
         )
 
@@ -66,7 +74,8 @@ def variable_memory(program: ExecutableShader, *, races: bool) -> VariableMemory
     for number, leaves in enumerate(program.cells):
         name = program.cell_types[number].glsl
         own[name] = own.get(name, 0) + sum(_bytes_of(leaf) for leaf in leaves)
-    return VariableMemory(shared, own)
+    declared = {name: size for name, _, size in program.shared.values()}
+    return VariableMemory(shared, own, declared)
 
 
 def _bytes_of(leaf: Leaf) -> int:

@@ -1,0 +1,19 @@
+"""Masked arrays, whose masks no shader sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vkgroup.base.errors import InvalidDispatch, VkgroupError
+
+
+def refuse_mask(value: Any, what: str, error: type[VkgroupError] = InvalidDispatch) -> None:
+    """Raise an error where a value is a masked array, or a list or tuple of such."""
+    held = value if isinstance(value, list | tuple) else [value]
+    if any(isinstance(item, np.ma.MaskedArray) for item in held):
+        raise error(
+            f"{what}: a masked array would lose its mask. Give array.filled(number), or array.compressed()"
+            " for the elements without a mask."
+        )
