@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from vkgroup.check import runs
+from vkgroup.check import device_jobs
 from vkgroup.cli import check_request
 from vkgroup.drivers import CachedDriver
 
@@ -40,7 +40,7 @@ def one_second_for_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_slow_compiler_is_not_covered(
     checked, written, lavapipe: CachedDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "COMPILE_SECONDS", 1.0)
+    monkeypatch.setattr(device_jobs, "COMPILE_SECONDS", 1.0)
     report = checked(written(_slow()), *_OPTIONS, devices=(lavapipe.name,))
     assert report["code"] == 0
     assert report["findings"] == []

@@ -11,7 +11,7 @@ import pytest
 
 from vkgroup.base import processes
 from vkgroup.base.errors import NoDevice
-from vkgroup.check import check, runs, state
+from vkgroup.check import check, device_jobs, state
 from vkgroup.cli.main import main
 from vkgroup.drivers import CachedDriver
 from vkgroup.workers.opening import select
@@ -154,8 +154,8 @@ def test_a_device_is_compared_at_its_own_size(written: Callable[..., Path], chec
 
 @pytest.mark.slow
 def test_a_device_that_goes_wrong_at_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(job: runs.DispatchJob) -> runs.JobAnswer:
-        answer = runs.run_job(job)
+    def run(job: device_jobs.DispatchJob) -> device_jobs.JobAnswer:
+        answer = device_jobs.run_job(job)
         if job.subgroup_size == 16:
             (values,) = (array for place, array in answer.outputs.items())
             values.view("u1")[0] ^= 1
@@ -171,8 +171,8 @@ def test_a_device_that_goes_wrong_at_one_size(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_device_with_another_order_of_lanes_may_be_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(job: runs.DispatchJob) -> runs.JobAnswer:
-        answer = runs.run_job(job)
+    def run(job: device_jobs.DispatchJob) -> device_jobs.JobAnswer:
+        answer = device_jobs.run_job(job)
         for values in answer.outputs.values():
             values[:] = values[::-1].copy()
         return answer

@@ -11,7 +11,7 @@ import pytest
 import vkgroup
 from vkgroup import testing
 from vkgroup.base.errors import NoDevice
-from vkgroup.check import CheckRequest, check, perform, runs, state
+from vkgroup.check import CheckRequest, check, device_jobs, perform, state
 from vkgroup.cli.main import main
 from vkgroup.drivers import CachedDriver
 from vkgroup.workers.opening import select
@@ -79,13 +79,13 @@ def test_a_driver_without_its_gpu_accuses_no_shader(
 ) -> None:
     """Its first pipeline raises NoDevice, in the process that runs the shader."""
 
-    def idle(job: runs.DispatchJob) -> runs.JobAnswer:
-        session = runs.JobSession(job.device, job.timeout)
-        monkeypatch.setattr(runs, "open_device", lambda device: Idle())
-        return session.perform(runs.JobCompilation(job))
+    def idle(job: device_jobs.DispatchJob) -> device_jobs.JobAnswer:
+        session = device_jobs.JobSession(job.device, job.timeout)
+        monkeypatch.setattr(device_jobs, "open_device", lambda device: Idle())
+        return session.perform(device_jobs.JobCompilation(job))
 
     monkeypatch.setattr(state, "run_job", idle)
-    monkeypatch.setattr(runs, "missing", lambda *given: [])
+    monkeypatch.setattr(device_jobs, "missing", lambda *given: [])
     request = CheckRequest(shader, sizes=(4,), groups=(1,), devices=[select(swiftshader.name)])
     if not skip:
         with pytest.raises(NoDevice, match="executes nothing"):

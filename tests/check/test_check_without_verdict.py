@@ -19,8 +19,8 @@ from vkgroup.base.errors import (
     InvalidDispatch,
     InvalidModule,
 )
-from vkgroup.check import check, runs, state
-from vkgroup.check.runs import DispatchJob, JobAnswer, JobCompilation, JobSession, run_job
+from vkgroup.check import check, device_jobs, state
+from vkgroup.check.device_jobs import DispatchJob, JobAnswer, JobCompilation, JobSession, run_job
 from vkgroup.cli import check_request
 from vkgroup.cli.main import main
 from vkgroup.dispatch import Device
@@ -140,7 +140,7 @@ def test_workers_that_fail(answer: Any, expected: str, monkeypatch: pytest.Monke
         def close(self) -> None: ...
 
     job = _job(monkeypatch)
-    monkeypatch.setattr(runs, "WorkerProcess", FakeWorker)
+    monkeypatch.setattr(device_jobs, "WorkerProcess", FakeWorker)
     assert getattr(run_job(job), expected) == "planted"
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached
+from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.divergence import natural
 from vkgroup.check.fragments import check_fragments
@@ -22,7 +23,6 @@ from vkgroup.check.preparation import prepare
 from vkgroup.check.questions import Questions
 from vkgroup.check.report import Report
 from vkgroup.check.request import CheckRequest
-from vkgroup.check.runs import DispatchJob
 from vkgroup.check.state import CheckState, coverage_of, run_and_compare
 from vkgroup.compiler import TargetEnvironment
 from vkgroup.device import DeviceInfo

@@ -11,6 +11,7 @@ from vkgroup.base.errors import DispatchTimeout, NoDevice, Unsupported
 from vkgroup.base.phases import CodeOwner, DeadlineReached, phase
 from vkgroup.check.assumptions import Assumption, ConstantExperiment, find_assumption
 from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers
+from vkgroup.check.device_jobs import DispatchJob, JobAnswer, bindings_of, outputs_of_answer, run_job
 from vkgroup.check.diagnosis import (
     Differing,
     assumption_findings,
@@ -30,15 +31,7 @@ from vkgroup.check.question import Question
 from vkgroup.check.report import Report
 from vkgroup.check.request import CheckRequest
 from vkgroup.check.rounding import tolerance_of
-from vkgroup.check.runs import (
-    CheckedDispatch,
-    CheckedRun,
-    DispatchJob,
-    JobAnswer,
-    bindings_of,
-    outputs_of_answer,
-    run_job,
-)
+from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.check.size_constants import find_candidates
 from vkgroup.device import DeviceInfo
 from vkgroup.reference.interpreter.execution.program import ExecutableShader

@@ -12,12 +12,13 @@ import numpy.typing as npt
 from vkgroup.base.errors import Unsupported
 from vkgroup.base.sampler import Sampler
 from vkgroup.check.compare import Difference, Tolerance, compare, pairs_of, widen
+from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.fragments.drawing import FragmentDraw
 from vkgroup.check.fragments.targets import ATTACHMENTS, image_type, is_sampled, levels_of
 from vkgroup.check.inputs import Input
 from vkgroup.check.rounding import SAFETY, tolerance_of
-from vkgroup.check.runs import CheckedRun, DispatchJob
+from vkgroup.check.runs import CheckedRun
 from vkgroup.check.state import CheckState
 from vkgroup.device import Capabilities
 from vkgroup.dispatch.attachments import color_outputs

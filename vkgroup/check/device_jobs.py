@@ -1,0 +1,244 @@
+"""Dispatches of the checked shader on real devices, each in a process of its own, as drivers may crash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.base.errors import (
+    DispatchTimeout,
+    NoDevice,
+    OutOfMemory,
+    Unsupported,
+    VkgroupError,
+    describe,
+    is_device_error,
+)
+from vkgroup.check.inputs import DispatchInputs
+from vkgroup.check.runs import Place
+from vkgroup.device import Capabilities, DeviceInfo
+from vkgroup.device.limits import subgroup_size_problems
+from vkgroup.device.requirements import missing
+from vkgroup.dispatch import Device
+from vkgroup.spirv import Module
+from vkgroup.workers.messages import Failure
+from vkgroup.workers.opening import open_device
+from vkgroup.workers.worker_process import WorkerDied, WorkerProcess
+
+_START_SECONDS = 60.0
+"""Time limit in seconds for the start of the process, and for copies before and after the dispatch."""
+
+COMPILE_SECONDS = 60.0
+"""Limit in seconds to open the device and to compile the shader; `DispatchJob.timeout` if that is more."""
+
+
+@dataclass(frozen=True)
+class DispatchJob:
+    """One dispatch on one device."""
+
+    device: DeviceInfo  # the device to run on
+    # `module`, `entry_point`, `specialization`: the shader
+    module: Module
+    entry_point: str
+    specialization: Mapping[int | str, Any] | None
+    groups: tuple[int, int, int]  # workgroup counts in x, y and z
+    bindings: Mapping[tuple[int, int], Any]  # arrays by (set, binding); a list for an array of descriptors
+    push: bytes  # bytes of the push constants
+    writable: frozenset[tuple[int, int]]  # the bindings to return
+    timeout: float  # time limit of the dispatch in seconds
+    local_size: tuple[int, int, int]  # workgroup size in x, y and z
+    subgroup_size: int | None = None  # the size to require; None leaves the choice to the device
+    full_subgroups: bool = False  # whether to require full subgroups
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments that `Device.prepare` and `Device.run` share."""
+        return {
+            "entry_point": self.entry_point,
+            "specialization": self.specialization,
+            "subgroup_size": self.subgroup_size,
+            "full_subgroups": self.full_subgroups,
+        }
+
+    def prepare(self, device: Device) -> None:
+        """Compile the shader on an open device."""
+        device.prepare(self.module, self.bindings, **self.options)
+
+    def start(self, device: Device) -> dict[tuple[int, int], Any]:
+        """Run on an open device; return the arrays of the writable bindings."""
+        options = {"push": self.push or None, "timeout": self.timeout, **self.options}
+        results = device.run(self.module, self.groups, self.bindings, **options)
+        return {binding: results[binding] for binding in self.bindings if binding in self.writable}
+
+    def sizes(self, capabilities: Capabilities) -> tuple[int, ...]:
+        """Return the subgroup sizes that may be required of the device for this shader."""
+        control = capabilities.size_control
+        powers = [1 << k for k in range(control.max_size.bit_length()) if 1 << k >= control.min_size]
+        return tuple(size for size in powers if not self.size_problems(size, capabilities))
+
+    def size_problems(self, size: int | None, capabilities: Capabilities) -> list[str]:
+        """Return why the shader cannot run on a device at a subgroup size; None is the device's choice."""
+        return subgroup_size_problems(size, self.full_subgroups, self.local_size, capabilities)
+
+
+@dataclass(frozen=True)
+class JobAnswer:
+    """The result of a job."""
+
+    outputs: Mapping[tuple[int, int], Any] = field(default_factory=dict)  # arrays of the writable bindings
+    unsupported: str = ""  # missing features of the device; empty if none is missing
+    failure: str = ""  # the error that the driver reported, or its crash; empty if there was none
+    no_end: str = ""  # the time limit that the dispatch exceeded; empty if it ended
+    slow: str = ""  # the time limit that the driver's compiler exceeded; empty if it ended
+    idle: str = ""  # how it was seen that the device executes nothing; empty if it executes
+    internal_error: str = ""  # the error of vkgroup or the host; empty if there was none
+    # the subgroup sizes that a pipeline may require of the device for this shader
+    sizes: tuple[int, ...] = ()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether nothing prevents the job from running."""
+        return not (
+            self.unsupported or self.failure or self.no_end or self.slow or self.idle or self.internal_error
+        )
+
+
+def bindings_of(inputs: DispatchInputs) -> dict[tuple[int, int], Any]:
+    """Return the arrays of all bindings, in the form that `vkgroup.dispatch.Device.run` accepts."""
+    bindings: dict[tuple[int, int], Any] = {}
+    for entry in inputs.bindings:
+        # Raw bytes ("V1") are accepted for any block.
+        values: list[Any] = [array.view("V1") if entry.format is None else array for array in entry.arrays]
+        if entry.binding.kind == "sampler":
+            values = [entry.sampler] * (entry.binding.count or 1)
+        elif entry.binding.kind == "combined_image_sampler":
+            values = [(array, entry.sampler) for array in entry.arrays]
+        bindings[entry.place] = values[0] if entry.binding.count == 1 else values
+    return bindings
+
+
+def run_job(job: DispatchJob) -> JobAnswer:
+    """Run a job in a separate process, whose crash is described in `JobAnswer.failure`.
+
+    The driver compiles first, with a time limit that is not that of the dispatch.
+
+    Raises NoDevice: the process died before it opened the device.
+    """
+    try:
+        worker = WorkerProcess(JobSession(job.device, job.timeout), start_seconds=_START_SECONDS)
+    except WorkerDied as error:
+        raise NoDevice(f"The process for {job.device.name} does not start: {error}") from None
+    seconds = max(COMPILE_SECONDS, job.timeout)
+    try:
+        answer: JobAnswer | Failure = worker.ask(JobCompilation(job), seconds)
+        if isinstance(answer, Failure) and answer.kind == "timeout":
+            return JobAnswer(slow=f"the driver needs more than {seconds:g} s to compile the shader")
+        if isinstance(answer, JobAnswer) and answer.is_ready:
+            answer = worker.ask(job, job.timeout + _START_SECONDS)
+    except WorkerDied as error:
+        return JobAnswer(internal_error=str(error)) if error.is_internal else JobAnswer(failure=str(error))
+    except KeyboardInterrupt:
+        worker.kill()  # it may be inside the driver
+        raise
+    finally:
+        worker.close()
+    return _answer_of(answer) if isinstance(answer, Failure) else answer
+
+
+def _answer_of(failure: Failure) -> JobAnswer:
+    """Return the answer of a worker that failed."""
+    if failure.is_internal:
+        return JobAnswer(internal_error=failure.message)
+    return (
+        JobAnswer(no_end=failure.message) if failure.kind == "timeout" else JobAnswer(failure=failure.message)
+    )
+
+
+@dataclass(frozen=True)
+class JobCompilation:
+    """The request to open the device of a job and to compile its shader."""
+
+    job: DispatchJob
+
+
+@dataclass
+class JobSession:
+    """The first message to a worker that runs a job, and its session; see `vkgroup.workers.messages`.
+
+    The requests open the device themselves: an unsuitable device is an answer.
+    """
+
+    device: DeviceInfo
+    timeout: float
+    _opened: Device | None = None
+
+    def open(self) -> JobSession:
+        """Return the session."""
+        return self
+
+    def perform(self, request: JobCompilation | DispatchJob) -> JobAnswer:
+        """Compile or run a job; a missing feature or an error of the device becomes a sentence."""
+        try:
+            if isinstance(request, JobCompilation):
+                return self._compile(request.job)
+            return self._run(request)
+        except NoDevice as error:
+            return JobAnswer(idle=str(error))
+        except Unsupported as error:
+            return JobAnswer(unsupported=", ".join(error.missing) or str(error))
+        except OutOfMemory as error:
+            return JobAnswer(unsupported=str(error))
+        except DispatchTimeout as error:
+            return JobAnswer(no_end=str(error))
+        except VkgroupError as error:
+            text = describe(error)
+            return JobAnswer(failure=text) if is_device_error(error) else JobAnswer(internal_error=text)
+
+    def _compile(self, job: DispatchJob) -> JobAnswer:
+        """Open the device and compile the shader; the answer is ready if the job can run."""
+        self._opened = device = open_device(job.device)
+        if lacking := missing(job.module, device.capabilities, job.entry_point, job.subgroup_size):
+            return JobAnswer(unsupported=", ".join(lacking))
+        sizes = job.sizes(device.capabilities)
+        if lacking := job.size_problems(job.subgroup_size, device.capabilities):
+            return JobAnswer(unsupported=", ".join(lacking), sizes=sizes)
+        job.prepare(device)
+        return JobAnswer(sizes=sizes)
+
+    def _run(self, job: DispatchJob) -> JobAnswer:
+        """Run the shader, which was compiled before."""
+        assert self._opened is not None
+        outputs = job.start(self._opened)
+        if all(_same(job.bindings[place], found) for place, found in outputs.items()):
+            # The shader left everything as it was, or the device executes nothing any more.
+            self._opened.require_execution(again=True)
+        return JobAnswer(outputs, sizes=job.sizes(self._opened.capabilities))
+
+    def close(self) -> None:
+        """Close the device."""
+        if self._opened is not None:
+            self._opened.close()
+
+
+def _same(given: Any, found: Any) -> bool:
+    """Return whether the arrays of a binding have the bytes that were given."""
+    before, after = (value if isinstance(value, list) else [value] for value in (given, found))
+    return all(
+        isinstance(old, np.ndarray) and old.tobytes() == np.asarray(new).tobytes()
+        for old, new in zip(before, after, strict=True)
+    )
+
+
+def outputs_of_answer(inputs: DispatchInputs, answer: JobAnswer) -> dict[Place, npt.NDArray[np.uint8]]:
+    """Return the bytes of a device's outputs, by descriptor."""
+    outputs: dict[Place, npt.NDArray[np.uint8]] = {}
+    for entry in inputs.bindings:
+        if entry.place in answer.outputs:
+            arrays = answer.outputs[entry.place]
+            for number, array in enumerate([arrays] if entry.binding.count == 1 else arrays):
+                outputs[(*entry.place, number)] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return outputs
