@@ -26,9 +26,9 @@ import numpy as np
 
 from vkgroup.conformance.arrays import Flags
 from vkgroup.conformance.comparison import Expected, Verdict
-from vkgroup.conformance.diagnosis.hypotheses import HYPOTHESES, Hypothesis, Prediction
+from vkgroup.conformance.diagnosis.hypotheses import HYPOTHESES, Hypothesis
 from vkgroup.conformance.diagnosis.masks import diagnose_layout, diagnose_masks
-from vkgroup.conformance.diagnosis.observation import CaseObservation
+from vkgroup.conformance.diagnosis.observation import CaseObservation, Prediction
 from vkgroup.conformance.diagnosis.values import diagnose_values
 from vkgroup.conformance.instances import LayoutFault, MaskFault
 from vkgroup.conformance.subgroup.expectation import JudgedLanes, show

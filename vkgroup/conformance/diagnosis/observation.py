@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,10 @@ from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.lanes import Lanes
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import Operation
+
+Prediction = Expected | Flags
+Variants = Iterator[tuple[str, Prediction]]
+"""Texts that complete the sentence of a hypothesis, each with its prediction."""
 
 
 @dataclass(frozen=True)
