@@ -23,7 +23,7 @@ TIER = -m 'not slow'
 # Each process of the tests takes up to 2 GB of memory.
 PROCESSES = $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 2 ? 2 : n > 4 ? 4 : n)))
 
-.PHONY: conform test test-all docs site bundle clean
+.PHONY: conform test types pytest test-all docs site bundle clean
 
 conform:
 	$(SETUP) $(if $(OFFLINE),--offline '$(OFFLINE)')
@@ -33,7 +33,12 @@ test:
 	$(SETUP) --test --no-driver
 	.venv/bin/python tests/software_drivers.py
 	.venv/bin/ruff check .
+	$(MAKE) --jobs=2 types pytest
+
+types:
 	.venv/bin/mypy
+
+pytest:
 	.venv/bin/pytest -n $(PROCESSES) --dist worksteal $(TIER) $(ARGS)
 
 test-all:

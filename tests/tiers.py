@@ -1,7 +1,7 @@
 """The two tiers of the tests: `make test` leaves out what is slow, `make test-all` runs everything.
 
 A test is slow if it has the mark ``slow``, if its mark ``mostly_slow`` leaves out its parameter set, or if it
-is listed in ``slow_tests.txt``. This list has the tests that took a second or longer. Of a function whose
+is listed in ``slow_tests.txt``. This list has the tests that took 0.7 s or longer. Of a function whose
 parameter sets all did, the quickest one is not listed if it took less than `KEPT_BELOW` seconds.
 
 After large changes, write the list anew::
@@ -22,7 +22,7 @@ import pytest
 
 LIST = Path(__file__).parent / "slow_tests.txt"
 
-LIMIT = 1.0
+LIMIT = 0.7
 """Seconds from which a test is slow."""
 
 KEPT_BELOW = 1.5

@@ -137,7 +137,7 @@ def test_special_files_are_not_opened(special: dict[str, Path]) -> None:
 
 def test_names_that_no_file_can_have(tmp_path: Path) -> None:
     for name in ("a\0b", "a\ud800b"):
-        with pytest.raises(OSError, match="contains a character that no file name can have"):
+        with pytest.raises(OSError, match="no file name can have"):
             read_bytes(tmp_path / name)
 
 

@@ -110,6 +110,7 @@ def test_chains_are_right_on_the_reference_device(references: dict[int, Device],
     assert set(_problems(references[8], name, False).values()) == {None}
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("size", [1, 4, 128])
 @pytest.mark.parametrize("name", ["subgroupAdd.uint", "subgroupBroadcast.uint", "subgroupBallot.bool"])
 def test_chains_are_right_at_other_sizes(references: dict[int, Device], size: int, name: str) -> None:

@@ -26,6 +26,7 @@ def _definition(name: str) -> Definition:
     return one
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("name", NAMES)
 def test_all_results_are_right(device: Device, name: str) -> None:
     result = run(device, [_definition(name)], BenchmarkOptions(seed=1, smoke=True), ceilings=(), peers={})

@@ -75,7 +75,7 @@ def test_where_a_barrier_may_stand(place: str) -> None:
 
 def test_where_a_barrier_may_not_stand_is_said() -> None:
     source = f"#version 430\n{LAYOUTS['tessellation_control']}\nvoid main() {{\n for (;;) {{ barrier(); }} }}"
-    with pytest.raises(CompileError, match="barrier\\(\\) cannot be placed within flow control") as caught:
+    with pytest.raises(CompileError, match="flow control") as caught:
         compile_source(source, stage="tessellation_control", dialect="gl")
     assert caught.value.diagnostics[0].line == 4
 

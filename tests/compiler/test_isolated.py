@@ -44,7 +44,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> isolated._Server:
 @pytest.mark.parametrize("title", CRASHES)
 def test_a_source_that_crashes_the_compiler_does_not_compile(title: str) -> None:
     stage, source = CRASHES[title]
-    with pytest.raises(CompileError, match=r"glslang crashed \(signal 11\) on this source"):
+    with pytest.raises(CompileError, match="signal 11"):
         compile_source(source, stage=stage, name="a.glsl", cache=False)
     assert compile_source(COMPUTE, stage="compute", cache=False).reflection.entry_points
 

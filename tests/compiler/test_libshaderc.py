@@ -36,6 +36,7 @@ def test_same_interface(stage: str) -> None:
     assert comparable(first) == comparable(second)
 
 
+@pytest.mark.mostly_slow(every=2)
 @pytest.mark.parametrize("target", list(TargetEnvironment)[1:])
 def test_rich_interface(target: TargetEnvironment) -> None:
     first, second = both(RICH, stage="compute", target=target, optimize="size", defines={"SIZE": 5})

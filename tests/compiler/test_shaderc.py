@@ -14,6 +14,7 @@ from vkgroup.compiler import TargetEnvironment, compile_source, validate
 pytestmark = pytest.mark.usefixtures("glslc")
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("optimize", [False, "performance"])
 @pytest.mark.parametrize("target", list(TargetEnvironment)[1:])
 def test_same_interface(target: TargetEnvironment, optimize: str | bool) -> None:

@@ -152,9 +152,9 @@ def test_a_shader_that_the_library_cannot_find(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_compilers_and_languages_that_do_not_fit() -> None:
-    with pytest.raises(CompileError, match="slang does not compile the dialect vulkan"):
+    with pytest.raises(CompileError, match="dialect vulkan"):
         compile_source("void main() {}", stage="compute", compiler="slang")
-    with pytest.raises(CompileError, match="shaderc does not compile the dialect slang"):
+    with pytest.raises(CompileError, match="dialect slang"):
         compile_source(SUM, stage="compute", dialect="slang", compiler="shaderc")
     assert compiler_name("slang", "hlsl") == compiler_name("glslang", "slang")
     assert compiler_name("slang", "hlsl").startswith("Slang 20")

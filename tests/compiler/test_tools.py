@@ -52,7 +52,7 @@ def test_validation_is_for_a_target() -> None:
     module = compile_source(BY_STAGE["mesh"], stage="mesh", target=TargetEnvironment.VULKAN_1_3)
     validate(module, TargetEnvironment.VULKAN_1_3)
     validate(module, TargetEnvironment.VULKAN_1_4)
-    with pytest.raises(InvalidModule, match=r"not valid for vulkan1.1: Invalid SPIR-V binary version 1.6"):
+    with pytest.raises(InvalidModule, match=r"vulkan1\.1"):
         validate(module, TargetEnvironment.VULKAN_1_1)
 
 

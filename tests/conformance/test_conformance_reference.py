@@ -45,6 +45,7 @@ def test_workers_open_it_with_its_size(tmp_path) -> None:
     )
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 def test_planted_errors_are_caught(mutation) -> None:
     results = results_of("reference:8", cases_of(mutation)[::4], seed=11, transform=mutation.mutate)

@@ -133,6 +133,7 @@ def test_what_the_leader_chose_is_the_word_of_the_first_active_lane(size) -> Non
     assert len(np.unique(found)) > 2
 
 
+@pytest.mark.mostly_slow(every=4)
 @pytest.mark.parametrize("size", SIZES[1:])
 @pytest.mark.parametrize("operator", ["Add", "Mul", "Min", "Max", "And", "Or", "Xor"])
 def test_partitioned_operations_tell_each_other_apart(operator, size) -> None:

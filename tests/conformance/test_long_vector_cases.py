@@ -149,6 +149,7 @@ MUTATIONS = {
 }
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_planted_error_is_caught(name: str) -> None:
     glob, mutate = MUTATIONS[name]

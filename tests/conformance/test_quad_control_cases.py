@@ -186,6 +186,7 @@ GROUP_ERRORS = (
 )  # fmt: skip
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize(("what", "name", "mutate"), VOTES, ids=[row[0] for row in VOTES])
 def test_an_error_in_quads_is_caught(what: str, name: str, mutate) -> None:
     assert_caught("reference:8", name, mutate)

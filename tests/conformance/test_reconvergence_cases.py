@@ -254,6 +254,7 @@ def test_only_masks_of_whole_groups_are_known_under_uniform_control_flow() -> No
 # The simulator against the reference device
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 16, 32, 64, 128])
 def test_the_reference_device_agrees_with_the_simulator(size) -> None:
     with vkgroup.open(f"reference:{size}") as device:
@@ -294,6 +295,7 @@ def _visible(program: RandomProgram, mutant: RandomProgram) -> bool:
     return bool((mask & ~most | least & ~mask).any())
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_a_wrong_program_is_caught(change, monkeypatch) -> None:
     caught = 0

@@ -65,6 +65,7 @@ def random_globs(count: int) -> Iterator[tuple[str, str]]:
         yield name, "".join(glob)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("glob", GLOBS)
 def test_a_glob_selects_what_a_search_of_all_names_finds(glob: str) -> None:
     wanted = [case for case in all_cases() if fnmatchcase(case.name, glob)]

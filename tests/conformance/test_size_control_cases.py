@@ -225,6 +225,7 @@ PLANTED = (
 )  # fmt: skip
 
 
+@pytest.mark.mostly_slow(every=2)
 @pytest.mark.parametrize(("what", "device", "name", "one", "other"), PLANTED)
 def test_a_wrong_variable_is_caught(what: str, device: str, name: str, one: int, other: int) -> None:
     assert_caught(device, name, partial(swapped_builtins, one, other))

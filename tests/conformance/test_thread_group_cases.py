@@ -185,6 +185,7 @@ PLANTED = (
 )  # fmt: skip
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.usefixtures("swiftshader")
 @pytest.mark.parametrize(("what", "name", "mutate"), PLANTED, ids=[row[0] for row in PLANTED])
 def test_a_planted_error_is_caught(what, name, mutate) -> None:

@@ -134,7 +134,7 @@ def test_the_declarations_are_those_of_the_gpu(turnip: CachedDriver) -> None:
 
 
 def test_the_gpus_that_a_driver_compiles_for_are_listed_in_errors(turnip: CachedDriver) -> None:
-    with pytest.raises(NoDevice, match=r"turnip has no GPU '999'. It compiles for 618, 630"):
+    with pytest.raises(NoDevice, match="618, 630"):
         select("turnip:999")
 
 

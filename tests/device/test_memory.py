@@ -141,7 +141,7 @@ def test_an_allocation_that_the_driver_refuses_is_out_of_memory(
     monkeypatch.setattr(device.logical.functions, "vkAllocateMemory", refuse)
     # Larger than what the pool may have left of other tests.
     nbytes = 1 << 30
-    with pytest.raises(OutOfMemory, match=f"allocating memory for a buffer of {nbytes} bytes") as caught:
+    with pytest.raises(OutOfMemory, match=f"{nbytes} bytes") as caught:
         device.buffer(nbytes)
     assert caught.value.result == "VK_ERROR_OUT_OF_DEVICE_MEMORY"
 

@@ -137,7 +137,7 @@ def test_images_and_buffers_are_not_taken_for_each_other(device: Device) -> None
     with device.buffer(texels) as buffer, device.image(texels) as image:
         with pytest.raises(InvalidDispatch, match="is a storage image; buffer given"):
             device.run(add_one("uimage2D", "r32ui"), 1, {"picture": buffer})
-        with pytest.raises(InvalidDispatch, match="has the format R32i; the image given has R32ui"):
+        with pytest.raises(InvalidDispatch, match="given has R32ui"):
             device.run(add_one("iimage2D", "r32i"), 1, {"picture": image})
         with pytest.raises(InvalidDispatch, match="a 2D image is given"):
             device.run(add_one("uimage3D", "r32ui"), 1, {"picture": image})

@@ -75,7 +75,7 @@ def test_one_pipeline_draws_many_times(vulkan_device: Device) -> None:
         other = {"several": SEVERAL, "one": np.zeros((4, 8, 4), np.float32)}
         with pytest.raises(InvalidDispatch, match="made for another"):
             pipeline.bind(other, size=SIZE, vertices=Vertices(), attachments=(color,))
-    with pytest.raises(InvalidDispatch, match=r"reads the input attachments \[0, 1, 2, 3\]"):
+    with pytest.raises(InvalidDispatch, match=r"\[0, 1, 2, 3\]"):
         vulkan_device.graphics_pipeline(vertex, fragment, DrawFormats(colors=((0, color.format),)))
 
 

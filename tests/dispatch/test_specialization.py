@@ -57,9 +57,7 @@ def test_a_constant_that_is_given_by_id_and_by_name_is_refused(
     device: Device, values: tuple[int, int]
 ) -> None:
     given = dict(zip((1, "STEP"), values, strict=True))
-    with pytest.raises(
-        InvalidDispatch, match="The specialization constant 1 is given twice: as 1 and as 'STEP'"
-    ):
+    with pytest.raises(InvalidDispatch, match="as 1 and as 'STEP'"):
         device.run(SHARED_ID, 1, {"Sums": np.zeros(1, np.uint32)}, specialization=given)
 
 

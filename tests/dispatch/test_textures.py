@@ -86,9 +86,7 @@ def test_levels_are_written_read_and_fetched(device: Device) -> None:
         assert sample(device, image, call="texelFetch(picture, ivec2(i & 1, i >> 1), 1)") == [10, 11, 12, 13]
         with pytest.raises(InvalidDispatch, match="levels 0 to 2; 3 was given"):
             image.read(3)
-        with pytest.raises(
-            InvalidDispatch, match=r"level 1 of the image takes float32 arrays of shape \(2, 2\)"
-        ):
+        with pytest.raises(InvalidDispatch, match=r"shape \(2, 2\)"):
             image.write(levels[0], 1)
 
 
@@ -143,7 +141,7 @@ def test_what_does_not_fit_is_refused(device: Device, picture: Any, kind: str, r
 
 def test_images_of_another_kind_are_refused(device: Device) -> None:
     with device.image(np.zeros((2, 2), np.uint32)) as image:
-        with pytest.raises(InvalidDispatch, match="is a texture2D; the image given has the format R32ui"):
+        with pytest.raises(InvalidDispatch, match="format R32ui"):
             sample(device, image)
         with pytest.raises(InvalidDispatch, match="is a utexture3D; a 2D image is given"):
             sample(device, image, "usampler3D", "texture(picture, vec3(0))")
@@ -202,11 +200,9 @@ def test_bytes_of_texel_buffers_are_normalized(device: Device) -> None:
 
 def test_texel_buffers_that_do_not_fit_are_refused(device: Device) -> None:
     texels = np.zeros((4, 4), np.float32)
-    with pytest.raises(
-        InvalidDispatch, match="no image format that textureBuffer reads has 1 components of int32"
-    ):
+    with pytest.raises(InvalidDispatch, match="1 components of int32"):
         device.run(DOUBLE, 1, {"given": np.zeros(4, np.int32), "target": texels})
-    with pytest.raises(InvalidDispatch, match=r"texels of 16 bytes \(Rgba32f\); 20 bytes"):
+    with pytest.raises(InvalidDispatch, match=r"16 bytes .*; 20 bytes"):
         device.run(DOUBLE, 1, {"given": texels, "target": texels.reshape(-1)[:5]})
     with (
         device.image(texels) as image,

@@ -205,7 +205,7 @@ def test_instances_that_make_no_sense(
 def test_structures_that_make_no_sense(lavapipe_device: Device, bottom: AccelerationStructure) -> None:
     make = lavapipe_device.acceleration_structure
     for parts in ([Triangles(WALL), Boxes(BOX)], [Triangles(WALL), bottom], [Boxes(BOX), 5]):
-        with pytest.raises(InvalidDispatch, match="of Triangles, or of Boxes, and of nothing else"):
+        with pytest.raises(InvalidDispatch, match="nothing else"):
             make(parts)
     for parts in (WALL, "walls", 7):
         with pytest.raises(InvalidDispatch, match="made of Triangles, Boxes or Instances"):
@@ -221,7 +221,7 @@ def test_structures_are_bound_where_they_belong(
     with pytest.raises(InvalidDispatch, match="takes a top level"):
         _trace(lavapipe_device, bindings={"scene": bottom})
     with make(bottom) as top:
-        with pytest.raises(InvalidDispatch, match="is a storage buffer; acceleration structure given"):
+        with pytest.raises(InvalidDispatch, match="acceleration structure given"):
             _trace(lavapipe_device, bindings={"Seen": top})
         with pytest.raises(InvalidDispatch), make(Instance(bottom, sbt_offset=3)) as far:
             _trace(lavapipe_device, bindings={"scene": far})
@@ -279,7 +279,7 @@ def test_devices_without_ray_tracing_say_so(name: str, swiftshader: CachedDriver
 
 
 def test_pipelines_are_made_of_modules(lavapipe_device: Device) -> None:
-    with pytest.raises(InvalidDispatch, match="made of modules, and its raygen shader is"):
+    with pytest.raises(InvalidDispatch, match="made of modules"):
         lavapipe_device.ray_pipeline(RAYGEN)  # type: ignore[arg-type]
     module = lavapipe_device.compile(MISS, stage="miss")
     with pytest.raises(InvalidDispatch):

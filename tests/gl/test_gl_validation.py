@@ -86,7 +86,7 @@ def test_a_program_between_the_stages_of_another(context: gl.Context, found: Buf
     context.dispatch_compute(1)
     pipeline.use_stages("GEOMETRY_SHADER_BIT", between)
     assert "geometry" in context.problems()[0]
-    with pytest.raises(gl.InvalidOperation, match="another program is active for the geometry stage"):
+    with pytest.raises(gl.InvalidOperation, match="geometry stage"):
         context.dispatch_compute(1)
     with pytest.raises(gl.InvalidOperation):
         context.draw((2, 2))

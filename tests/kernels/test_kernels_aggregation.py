@@ -49,6 +49,7 @@ def _check(device: Device, x: Array, implementation: str, **tuning: Any) -> None
     assert np.array_equal(np.sort(found["kept"][: len(kept)]), np.sort(kept))
 
 
+@pytest.mark.mostly_slow(every=2)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_drivers_aggregate(driver: Device, implementation: str) -> None:
     for length in LENGTHS:
@@ -62,12 +63,14 @@ def test_the_reference_device_aggregates(reference: Device, implementation: str,
     _check(reference, _elements(dtype, 777), implementation, workgroup=128, items=2, groups=2)
 
 
+@pytest.mark.mostly_slow(every=2)
 @pytest.mark.parametrize("dtype", [kind for kind in GLSL if kind != np.float32], ids=str)
 def test_elements_of_every_type(references: dict[int, Device], dtype: np.dtype[Any]) -> None:
     for implementation in IMPLEMENTATIONS[:2]:
         _check(references[16], _elements(dtype, 333), implementation)
 
 
+@pytest.mark.mostly_slow(every=2)
 @pytest.mark.parametrize("length", [2**20 - 1, 2**20, 2**20 + 1])
 def test_many_elements(vulkan_device: Device, length: int) -> None:
     x = _elements(np.int32, length)
@@ -110,6 +113,7 @@ def _compared(x: Array, comparison: str, value: Any) -> Array:
     return np.asarray(function(x, value))
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, np.uint32, np.int64, np.uint64], ids=str)
 def test_conditions_are_numpys(references: dict[int, Device], dtype: Any) -> None:
     """Also where the number is none of the type: between two elements, or beyond all of them."""
@@ -175,6 +179,7 @@ def test_tuning_that_makes_no_sense_is_refused(
         plan_aggregation(references[4], 10, np.uint32, "maximum", **tuning)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_the_check_finds_nothing(checked: Any, operation: str, implementation: str) -> None:

@@ -58,6 +58,7 @@ def test_drivers_find_places(driver: Device, implementation: str) -> None:
     _check(driver, _few(np.int32, (2001, 3)), 0, implementation=implementation)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("finish", ["second", "ticket"])
 @pytest.mark.parametrize("size", [2**20 - 1, 2**20, 2**20 + 1])
 def test_a_million_elements(references: dict[int, Device], size: int, finish: str) -> None:

@@ -161,6 +161,7 @@ def test_elements_of_every_type(device: Device, dtype: np.dtype[Any], implementa
     assert (found.dtype, edges.dtype) == (wanted.dtype, wanted_edges.dtype)
 
 
+@pytest.mark.mostly_slow(every=2)
 @pytest.mark.parametrize("dtype", [kind for kind in GLSL if kind.kind in "iu"], ids=str)
 def test_whole_numbers_of_every_type_are_counted(references: dict[int, Device], dtype: np.dtype[Any]) -> None:
     x = _rng().integers(0, 100, 333).astype(dtype)

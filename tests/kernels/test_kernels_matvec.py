@@ -72,6 +72,7 @@ def test_every_type(references: dict[int, Device], dtype: np.dtype[Any]) -> None
     _check(references[8], dtype, (2, 4096))
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("shape", [(2**20 - 1, 1), (1, 2**20), (3, 2**20 + 1)], ids=str)
 def test_a_million_elements(references: dict[int, Device], shape: tuple[int, int]) -> None:
     _check(references[32], np.float32, shape)

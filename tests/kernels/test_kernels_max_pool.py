@@ -65,6 +65,7 @@ def test_drivers_pool(driver: Device, implementation: str, tuning: dict[str, Any
         assert np.array_equal(_run(driver, x, implementation, True, **tuning), _pooled(x, True)), shape
 
 
+@pytest.mark.mostly_slow(every=4)
 @pytest.mark.parametrize(("implementation", "tuning"), WAYS, ids=NAMES)
 def test_the_reference_device_pools(reference: Device, implementation: str, tuning: dict[str, Any]) -> None:
     """At sizes that have clusters of 16 lanes, of 4, and of neither; where there are quads, with quads."""

@@ -43,7 +43,7 @@ def test_values_that_make_no_sense_are_refused(name: str, value: Any, references
     for tuning in ("items", *FURTHER.get(name, ())):
         if tuning in ("groups", "copies") and value == 2**20:
             continue
-        with pytest.raises(InvalidDispatch, match=f"{tuning} is a whole number, at least . and at most"):
+        with pytest.raises(InvalidDispatch, match=f"{tuning} is a whole number"):
             PLANS[name](references[4], **{tuning: value})
 
 
@@ -60,9 +60,9 @@ def test_numbers_of_numpy_are_tuning_values(tuning: dict[str, Any], references: 
 @pytest.mark.parametrize("name", ["reduce", "softmax", "matvec"])
 def test_workgroups_consist_of_whole_subgroups_and_teams(name: str, references: dict[int, Device]) -> None:
     """Teams of lanes that were not there left rows out."""
-    with pytest.raises(InvalidDispatch, match="workgroup is a multiple of the subgroup size, 4; not 6"):
+    with pytest.raises(InvalidDispatch, match="subgroup size, 4; not 6"):
         PLANS[name](references[4], implementation="subgroup", workgroup=6)
-    with pytest.raises(InvalidDispatch, match="workgroup is a multiple of team, 16; not 33"):
+    with pytest.raises(InvalidDispatch, match="team, 16; not 33"):
         PLANS[name](references[4], implementation="shared", workgroup=33, team=16)
 
 

@@ -172,9 +172,7 @@ def test_sizes_are_compared_with_each_other_and_with_what_is_expected() -> None:
     testing.assert_same_at_every_size(
         RIGHT, 4, GIVEN, sizes=(1, 128), push={"limit": 0.5}, expected={"counts": COUNTS}
     )
-    with pytest.raises(
-        testing.SizesDiffer, match=r"2 of 4 elements at subgroup size 64 differ from those at"
-    ) as one:
+    with pytest.raises(testing.SizesDiffer, match="2 of 4 elements at subgroup size 64") as one:
         testing.assert_same_at_every_size(WRONG, 4, GIVEN, sizes=(8, 64), push={"limit": 0.5})
     assert one.value.sizes == (8, 64)
     assert one.value.wrong.tolist() == [[2], [3]]

@@ -125,7 +125,7 @@ def test_devices_of_one_model_have_equal_capabilities(swiftshader) -> None:
 def test_different_devices_cannot_share_a_run(monkeypatch) -> None:
     monkeypatch.setattr(scheduler, "read_capabilities", lambda device: Capabilities(device.name, device.type))
     assert LocalScheduler.of([GPU, SECOND, GPU], 2).jobs == 6
-    with pytest.raises(InvalidInput, match=r"differ cannot share a run: NVIDIA H200 .*, llvmpipe"):
+    with pytest.raises(InvalidInput, match=r"cannot share a run: NVIDIA H200 .*, llvmpipe"):
         LocalScheduler.of([GPU, SOFTWARE], 1)
 
 

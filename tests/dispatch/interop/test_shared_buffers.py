@@ -236,7 +236,7 @@ def test_memory_is_freed_with_its_last_view(shared_device: VulkanDevice, driver:
     buffer.close()
     with pytest.raises(errors.DriverError, match="closed"):
         buffer.__dlpack__()
-    with pytest.raises(errors.InvalidDispatch, match="views a buffer of vkgroup that is closed"):
+    with pytest.raises(errors.InvalidDispatch, match="closed"):
         shared_device.run(DOUBLE, 2, {"values": first})
     np.testing.assert_array_equal(first.values, RAMP)
     del first
@@ -369,8 +369,6 @@ def test_a_driver_that_does_not_start_is_none(driver: FakeCuda, swiftshader: Any
     driver.failing = {"cuInit": 201}
     with (
         vkgroup.open(swiftshader.name) as device,
-        pytest.raises(
-            errors.InvalidDispatch, match=r"there is no CUDA driver here .*CUDA_ERROR_INVALID_CONTEXT"
-        ),
+        pytest.raises(errors.InvalidDispatch, match="CUDA_ERROR_INVALID_CONTEXT"),
     ):
         device.run(DOUBLE, 2, {"values": Tensor.of(driver, RAMP)})

@@ -154,7 +154,5 @@ def test_speed_changes_count_beyond_the_intervals(make_info) -> None:
 
 def test_runs_without_common_content_are_refused(make_info) -> None:
     probe, bench = _of(make_info, probe=_probe("swiftshader")), _of(make_info, bench=_bench())
-    with pytest.raises(
-        InvalidInput, match="x has capabilities, x has benchmarks: they have no data in common"
-    ):
+    with pytest.raises(InvalidInput, match="no data in common"):
         diff.differences(probe, bench)

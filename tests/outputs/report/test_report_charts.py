@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 import re
-import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -16,6 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import sample_runs as made
 
+from vkgroup.cli.main import main
 from vkgroup.outputs.report.benchmarks import ContenderTimes, MedianInterval
 from vkgroup.outputs.report.charts import charts_of
 from vkgroup.outputs.report.svg import Scale, drawable
@@ -42,9 +42,7 @@ def test_names_of_any_characters(kind: str, part: str, tmp_path: Path) -> None:
         row["run_name"] = changed.get(part, row["run_name"])
         row["ceiling"] = text if part == "ceiling" else row["ceiling"]
     (tmp_path / "bench.json").write_text(json.dumps(data))
-    command = [sys.executable, "-m", "vkgroup", "report", "bench.json", "-o", "report.html"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert main(["report", str(tmp_path / "bench.json"), "-o", str(tmp_path / "report.html")]) == 0
     page = (tmp_path / "report.html").read_text()
     charts = page[page.index('<div class="charts"') :].split("<svg ")[1:]
     assert len(charts) >= 2

@@ -137,7 +137,7 @@ def test_files_of_others_are_not_touched(tmp_path: Path, folder: Path, kind: str
     else:
         (folder / "shrunk").write_text("mine")
     before = sorted(folder.rglob("*"))
-    with pytest.raises(InvalidInput, match="contains other files and would be replaced; move it away"):
+    with pytest.raises(InvalidInput, match="contains other files"):
         make(select("swiftshader"), CASE, folder, transform=wrong_switch)
     assert sorted(folder.rglob("*")) == before
 

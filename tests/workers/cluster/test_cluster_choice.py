@@ -207,7 +207,7 @@ def test_a_worker_that_ends_does_not_end_others(scheduler_stays, monkeypatch, ca
 
     lasted: list[float] = []
     if scheduler_stays:
-        with pytest.raises(NoDevice, match=r"worker for NVIDIA H200, llvmpipe .* ended before the scheduler"):
+        with pytest.raises(NoDevice, match="ended before the scheduler"):
             asyncio.run(serve(0.01, 0.4))
         assert "The worker for NVIDIA H200 has ended; 1 more" in capsys.readouterr().err
         assert lasted[0] > 0.4

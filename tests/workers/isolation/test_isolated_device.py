@@ -320,7 +320,7 @@ def test_a_driver_that_does_not_return_is_ended_from_outside(faulty: Device) -> 
     assert run(faulty) == [1, 2, 3]
     process = process_of(faulty)
     start = time.monotonic()
-    with pytest.raises(DispatchTimeout, match=r"did not end while running .*the next call"):
+    with pytest.raises(DispatchTimeout, match="did not end while running"):
         run(faulty, HANG, timeout=0.5)
     assert 1.0 < time.monotonic() - start < 20
     assert run(faulty) == [1, 2, 3]
@@ -366,7 +366,7 @@ def test_a_signal_of_the_system_is_no_crash_of_the_driver(faulty: Device) -> Non
 
 
 def test_an_answer_that_cannot_be_read_is_an_internal_error(faulty: Device) -> None:
-    with pytest.raises(InternalError, match=r"the answer of its process cannot be read \(TypeError"):
+    with pytest.raises(InternalError, match=r"answer .* cannot be read"):
         run(faulty, UNREADABLE)
     assert run(faulty) == [1, 2, 3]
 
