@@ -147,7 +147,7 @@ def test_partitioned_operations_tell_each_other_apart(operator, size) -> None:
     for one in (row for row in mine if row.operator == operator):
         for type_ in (type_ for type_ in one.types if type_.components == 1):
             recipe = data.recipe_name(one.name, operator, "value", "exact")
-            value = data.make(recipe, data.RecipeParameters(type_, 128), seed=1)[0][place]
+            value = data.make(recipe, type_, 128, seed=1)[0][place]
             right = reference_of(one.name)(value, active, ballots).value
             plain = OPERATIONS[one.name.replace("Partitioned", "").removesuffix("NV")]
             assert np.any(right != reference_of(plain.name)(value, active).value), (one.name, type_)
@@ -158,7 +158,7 @@ def test_partitioned_operations_tell_each_other_apart(operator, size) -> None:
 
 @pytest.mark.parametrize("type_", TYPES.values(), ids=str)
 def test_values_to_partition_are_equal_different_and_nearly_equal(type_) -> None:
-    value, decoys = data.make("classes", data.RecipeParameters(type_, 128), seed=1)
+    value, decoys = data.make("classes", type_, 128, seed=1)
     kinds = [len(np.unique(group, axis=0)) for group in value.reshape(WORKGROUPS, 128, -1)]
     least = 2 if type_.scalar.kind == "bool" else 3
     assert kinds[0] == 1

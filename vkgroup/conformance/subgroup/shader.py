@@ -204,10 +204,8 @@ class _Builder:
         recipe = data.recipe_name(case.operation, operation.operator, kind, case.data)
         key = recipe, type_.name
         if key not in self.feeds:
-            request = data.RecipeParameters(
-                type_, self.stage.group_places, type_.scalar.bits in self.denormals
-            )
-            values, decoys = data.make(recipe, request, self.seed)
+            denormals = type_.scalar.bits in self.denormals
+            values, decoys = data.make(recipe, type_, self.stage.group_places, self.seed, denormals)
             at = self._append(to_planes(np.concatenate([values, decoys]), type_))
             variable = f"value_{len(self.feeds)}"
             self.types[type_.name] = type_
