@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.patterns import WORKGROUPS
 from vkgroup.conformance.subgroup import data
 from vkgroup.reference.registry import reference_of
 from vkgroup.spec.operations import OPERATIONS

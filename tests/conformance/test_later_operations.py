@@ -15,7 +15,7 @@ from test_support import CATEGORIES, EVERYTHING
 import vkgroup.conformance as conformance
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.conformance import Status, cases_by_name, family_of, select
-from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.patterns import WORKGROUPS
 from vkgroup.conformance.subgroup import data, family
 from vkgroup.conformance.subgroup.cases import subgroup_cases
 from vkgroup.conformance.subgroup.expectation import verdict_on

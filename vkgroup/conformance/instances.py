@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import POISON, Flags, Indices, Words
 from vkgroup.conformance.evidence import Fault
-from vkgroup.conformance.patterns import Pattern
-from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.patterns import WORKGROUPS, Pattern
 from vkgroup.conformance.stages import BatchStage, Recorded
 
 SLOT_PLANES = 5

@@ -23,8 +23,8 @@ from vkgroup.conformance.family import AnyCase, Family, TableCase
 from vkgroup.conformance.instances import Instances, pack
 from vkgroup.conformance.null_device import NullDevice, NullWork, null_capabilities
 from vkgroup.conformance.older_ballots import EXAMPLE
+from vkgroup.conformance.patterns import WORKGROUPS
 from vkgroup.conformance.rules import rule_of_case
-from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.conformance.subgroup.expectation import JudgedLanes, expected_of, results_of
 from vkgroup.conformance.subgroup.shader import BatchEntry, BatchProgram

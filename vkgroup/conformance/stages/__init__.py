@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vkgroup.conformance.shapes import SHAPES
+from vkgroup.conformance.patterns import SHAPES
 from vkgroup.conformance.stages.base import (
     GROUP_CELLS,
     LANES,

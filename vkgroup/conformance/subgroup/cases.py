@@ -15,8 +15,7 @@ from typing import NamedTuple
 from vkgroup.base.garbage_collection import paused
 from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.globs import MayBegin, any_name
-from vkgroup.conformance.patterns import PATTERNS, patterns_of
-from vkgroup.conformance.shapes import SHAPES
+from vkgroup.conformance.patterns import PATTERNS, SHAPES, patterns_of
 from vkgroup.conformance.spelled_sentences import SENTENCES
 from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES
 from vkgroup.conformance.subgroup.operands import choices, represents

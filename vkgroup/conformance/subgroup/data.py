@@ -21,7 +21,7 @@ from zlib import crc32
 import numpy as np
 
 from vkgroup.conformance.arrays import Array
-from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.patterns import WORKGROUPS
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.spec.types import GlslType
 

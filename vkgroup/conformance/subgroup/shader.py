@@ -35,8 +35,7 @@ from vkgroup.conformance.intrinsics import (
     intrinsic_of,
     long_vector_declarations,
 )
-from vkgroup.conformance.patterns import Pattern, patterns_of
-from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.patterns import WORKGROUPS, Pattern, patterns_of
 from vkgroup.conformance.stages import BatchStage, stage_of
 from vkgroup.conformance.subgroup import data
 from vkgroup.conformance.subgroup.cases import Case
