@@ -28,7 +28,7 @@ from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.intrinsics import instruction
 from vkgroup.conformance.older_ballots import BALLOT, EXAMPLE, FORMS, OLDER, VOTE, Older
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.stages import BatchStage
+from vkgroup.conformance.stages.base import BatchStage
 from vkgroup.conformance.subgroup.cases import STAGES, Case
 from vkgroup.conformance.subgroup.family import Language, missing
 from vkgroup.conformance.subgroup.shader import Spelling

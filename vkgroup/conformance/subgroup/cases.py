@@ -17,7 +17,7 @@ from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.conformance.patterns import PATTERNS, SHAPES, patterns_of
 from vkgroup.conformance.spelled_sentences import SENTENCES
-from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES
+from vkgroup.conformance.stages.pixels import FRAMEBUFFER, FRAMEBUFFER_STAGES
 from vkgroup.conformance.subgroup.operands import choices, represents
 from vkgroup.spec import stages
 from vkgroup.spec.categories import Category

@@ -18,15 +18,9 @@ from vkgroup.conformance.execute import Executor, run_around
 from vkgroup.conformance.family import Family
 from vkgroup.conformance.instances import SLOT_PLANES, Instances, read
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.stages import (
-    FRAMEBUFFER,
-    GROUP_CELLS,
-    TICKETS,
-    BatchStage,
-    FramebufferStage,
-    TicketStage,
-    stage_of,
-)
+from vkgroup.conformance.stages.base import GROUP_CELLS, BatchStage
+from vkgroup.conformance.stages.interfaces import TICKETS, TicketStage
+from vkgroup.conformance.stages.pixels import FRAMEBUFFER, FramebufferStage, stage_of
 from vkgroup.conformance.subgroup.cases import Case, subgroup_cases
 from vkgroup.conformance.subgroup.expectation import verdict_on
 from vkgroup.conformance.subgroup.operands import choices

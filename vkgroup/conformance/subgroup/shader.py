@@ -36,7 +36,8 @@ from vkgroup.conformance.intrinsics import (
     long_vector_declarations,
 )
 from vkgroup.conformance.patterns import WORKGROUPS, Pattern, patterns_of
-from vkgroup.conformance.stages import BatchStage, stage_of
+from vkgroup.conformance.stages.base import BatchStage
+from vkgroup.conformance.stages.pixels import stage_of
 from vkgroup.conformance.subgroup import data
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.conformance.subgroup.operands import PARTITION_FUNCTIONS, CaseArgument, OperandChoice, choices
