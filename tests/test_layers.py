@@ -31,7 +31,7 @@ LAYERS = {
     "record": 1_640,
     "workers": 3_000,
     "programs": 3_050,
-    "conformance": 20_730,
+    "conformance": 20_699,
     "check": 7_260,
     "probe": 2_150,
     "cost": 730,
