@@ -26,7 +26,7 @@ from vkgroup.conformance.families import family_named, family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.null_device import null_capabilities
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.stages import BatchStage
+from vkgroup.conformance.stages.base import BatchStage
 from vkgroup.conformance.subgroup import family
 from vkgroup.conformance.subgroup.family import Language
 from vkgroup.dispatch import Buffer

@@ -15,7 +15,7 @@ from vkgroup.conformance.arrays import Flags, Words, poisoned
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.instances import Instances, pack
-from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.patterns import WORKGROUPS
 from vkgroup.conformance.subgroup.expectation import expected_of, verdict_on
 from vkgroup.conformance.subgroup.shader import BatchEntry, BatchProgram, result_type
 from vkgroup.programs.glsl_types import from_planes, to_planes

@@ -8,9 +8,8 @@ from vkgroup.conformance import barriers
 from vkgroup.conformance.arrays import POISON
 from vkgroup.conformance.barriers import ROUNDS
 from vkgroup.conformance.instances import SLOT_PLANES, pack, read
-from vkgroup.conformance.stages import WIDTH
 from vkgroup.conformance.stages.base import group_of_block
-from vkgroup.conformance.stages.pixels import quad_of
+from vkgroup.conformance.stages.pixels import WIDTH, quad_of
 from vkgroup.conformance.subgroup.expectation import expected_of
 from vkgroup.conformance.subgroup.shader import build, result_type
 from vkgroup.programs.glsl_types import to_planes

@@ -9,8 +9,8 @@ import pytest
 
 from vkgroup.conformance import all_cases, all_families, cases_by_name, family_of, select
 from vkgroup.conformance.barriers import BARRIERS
-from vkgroup.conformance.shapes import SHAPES
-from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES
+from vkgroup.conformance.patterns import SHAPES
+from vkgroup.conformance.stages.pixels import FRAMEBUFFER, FRAMEBUFFER_STAGES
 from vkgroup.conformance.subgroup.cases import STAGES, subgroup_cases
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS

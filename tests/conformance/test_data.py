@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.patterns import WORKGROUPS
 from vkgroup.conformance.subgroup import data
 from vkgroup.reference.registry import reference_of
 from vkgroup.spec.operations import OPERATIONS
@@ -30,7 +30,7 @@ def feed(operation, type_, size, activity):
     """Values as the shader would feed them, (subgroups, size, components), and who is active."""
     kind = operation.operands[0].kind.value
     recipe = data.recipe_name(operation.name, operation.operator, kind, "exact")
-    values, decoys = data.make(recipe, data.RecipeParameters(type_, INVOCATIONS), seed=1)
+    values, decoys = data.make(recipe, type_, INVOCATIONS, seed=1)
     lane = np.broadcast_to(np.arange(size), (WORKGROUPS * INVOCATIONS // size, size))
     active = ACTIVITIES[activity](lane)
     shape = (*active.shape, type_.components)
@@ -142,8 +142,7 @@ def test_the_seed_decides_the_data(recipe) -> None:
     name = {"predicates": "bool", "ballots": "uvec4", "uniform_ballots": "uvec4"}.get(recipe, "float")
     if recipe in ("conjunctions", "disjunctions"):
         name = "int"
-    request = data.RecipeParameters(TYPES[name], INVOCATIONS)
-    again = [data.make(recipe, request, seed) for seed in (5, 5, 6)]
+    again = [data.make(recipe, TYPES[name], INVOCATIONS, seed) for seed in (5, 5, 6)]
     assert all(a.tobytes() == b.tobytes() for a, b in zip(again[0], again[1], strict=True))
     assert again[0][0].tobytes() != again[2][0].tobytes()
 
@@ -151,7 +150,7 @@ def test_the_seed_decides_the_data(recipe) -> None:
 def test_exact_sums_and_products_stay_exact_in_every_order() -> None:
     generator = np.random.default_rng(3)
     for recipe, ufunc in (("sums", np.add), ("products", np.multiply)):
-        values, _ = data.make(recipe, data.RecipeParameters(TYPES["float16_t"], INVOCATIONS), seed=9)
+        values, _ = data.make(recipe, TYPES["float16_t"], INVOCATIONS, seed=9)
         for group in values.reshape(WORKGROUPS, INVOCATIONS):
             wanted = ufunc.reduce(group.astype(np.float64))
             for _ in range(20):

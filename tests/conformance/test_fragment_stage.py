@@ -13,9 +13,8 @@ from test_support import CATEGORIES, EVERYTHING
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, cases_by_name
-from vkgroup.conformance.stages import LANES, TriangleStage
-from vkgroup.conformance.stages.base import group_of_block
-from vkgroup.conformance.stages.pixels import quad_of
+from vkgroup.conformance.stages.base import LANES, group_of_block
+from vkgroup.conformance.stages.pixels import TriangleStage, quad_of
 from vkgroup.conformance.subgroup import family
 from vkgroup.conformance.subgroup.cases import subgroup_cases
 from vkgroup.conformance.subgroup.expectation import verdict_on

@@ -16,7 +16,7 @@ from test_support import CATEGORIES, EVERYTHING
 import vkgroup.conformance as conformance
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.conformance import Status, cases_by_name, family_of, select
-from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.patterns import WORKGROUPS
 from vkgroup.conformance.subgroup import data, family
 from vkgroup.conformance.subgroup.expectation import verdict_on
 from vkgroup.conformance.subgroup.operands import CHOICES
@@ -146,7 +146,7 @@ def test_partitioned_operations_tell_each_other_apart(operator, size) -> None:
     for one in (row for row in mine if row.operator == operator):
         for type_ in (type_ for type_ in one.types if type_.components == 1):
             recipe = data.recipe_name(one.name, operator, "value", "exact")
-            value = data.make(recipe, data.RecipeParameters(type_, 128), seed=1)[0][place]
+            value = data.make(recipe, type_, 128, seed=1)[0][place]
             right = reference_of(one.name)(value, active, ballots).value
             plain = OPERATIONS[one.name.replace("Partitioned", "").removesuffix("NV")]
             assert np.any(right != reference_of(plain.name)(value, active).value), (one.name, type_)
@@ -157,7 +157,7 @@ def test_partitioned_operations_tell_each_other_apart(operator, size) -> None:
 
 @pytest.mark.parametrize("type_", TYPES.values(), ids=str)
 def test_values_to_partition_are_equal_different_and_nearly_equal(type_) -> None:
-    value, decoys = data.make("classes", data.RecipeParameters(type_, 128), seed=1)
+    value, decoys = data.make("classes", type_, 128, seed=1)
     kinds = [len(np.unique(group, axis=0)) for group in value.reshape(WORKGROUPS, 128, -1)]
     least = 2 if type_.scalar.kind == "bool" else 3
     assert kinds[0] == 1

@@ -13,8 +13,8 @@ from test_support import EVERYTHING
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, cases_by_name, support
 from vkgroup.conformance.arrays import POISON
-from vkgroup.conformance.stages import FRAMEBUFFER, stage_of
 from vkgroup.conformance.stages.interfaces import INTERFACES
+from vkgroup.conformance.stages.pixels import FRAMEBUFFER, stage_of
 from vkgroup.conformance.subgroup import family
 from vkgroup.conformance.subgroup.cases import subgroup_cases
 from vkgroup.device import Subgroup, query

@@ -78,8 +78,9 @@ def add_operation(wrong: bool) -> str:
 def add_stage() -> str:
     """Add a stage, which is compute by another name, and its class; return the names of cases of it."""
     add_row("vkgroup.spec.stages", '    _mesh("task"', STAGE)
-    from vkgroup.conformance.shapes import SHAPES
-    from vkgroup.conformance.stages import CLASSES, WorkgroupStage
+    from vkgroup.conformance.patterns import SHAPES
+    from vkgroup.conformance.stages.base import WorkgroupStage
+    from vkgroup.conformance.stages.pixels import CLASSES
 
     @dataclass(frozen=True)
     class KernelStage(WorkgroupStage):

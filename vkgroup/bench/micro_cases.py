@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.subgroup.data import RECIPES, RecipeParameters, recipe_name
+from vkgroup.conformance.subgroup.data import RECIPES, DataSource, recipe_name
 from vkgroup.programs.glsl_types import to_planes
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.reference.registry import reference_of
@@ -177,11 +177,11 @@ def operands(case: MicroCase, size: int, chains: int, generator: np.random.Gener
     recipe = RECIPES[
         recipe_name(operation.name, operation.operator, operation.operands[0].kind.value, "exact")
     ]
-    request = RecipeParameters(type_, max(size, _LEAST_INVOCATIONS))
+    source = DataSource(generator, type_, max(size, _LEAST_INVOCATIONS))
     values = np.empty(shape, dtype_of(type_.scalar))
     for chain in range(chains):
         # Each of the recipe's four workgroups has data of another kind.
-        values[chain] = recipe(generator, request)[0][(chain + 2) % 4, :size]
+        values[chain] = recipe(source)[0][(chain + 2) % 4, :size]
     return values
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vkgroup.conformance.arrays import Flags, Indices, Words
-from vkgroup.conformance.stages import GROUP_CELLS, BatchStage
+from vkgroup.conformance.stages.base import GROUP_CELLS, BatchStage
 
 ROUNDS = 3
 """Number of exchanges of a case, each with different values."""

@@ -14,7 +14,8 @@ import numpy as np
 from vkgroup.base.errors import CompileError, CompilerUnavailable, Unsupported
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.compiler.front_ends import compiles
-from vkgroup.conformance.stages import SCENE, PipelineRest
+from vkgroup.conformance.stages.base import PipelineRest
+from vkgroup.conformance.stages.interfaces import SCENE
 from vkgroup.dispatch import Boxes, Buffer, Device, HitGroup, Instance, Triangles
 from vkgroup.spec.stages import STAGE_NAMES, PipelineKind
 from vkgroup.spirv import Module

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import POISON, Flags, Indices, Words
 from vkgroup.conformance.evidence import Fault
-from vkgroup.conformance.patterns import Pattern
-from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.conformance.stages import BatchStage, Recorded
+from vkgroup.conformance.patterns import WORKGROUPS, Pattern
+from vkgroup.conformance.stages.base import BatchStage, Recorded
 
 SLOT_PLANES = 5
 """Planes of one slot in the outputs: whether it was executed, and the active mask's four words."""

@@ -13,7 +13,7 @@ from functools import cache
 
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.older_ballots import OLDER
-from vkgroup.conformance.stages import FRAMEBUFFER
+from vkgroup.conformance.stages.pixels import FRAMEBUFFER
 from vkgroup.conformance.subgroup.operands import choices
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES, OperandKind

@@ -14,8 +14,7 @@ import numpy as np
 
 from vkgroup.conformance.arrays import Indices, Words
 from vkgroup.conformance.barriers import BARRIERS
-from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.shapes import SHAPES, WORKGROUPS
+from vkgroup.conformance.patterns import SHAPES, WORKGROUPS, patterns_of
 from vkgroup.conformance.stages.base import BatchStage, PipelineRest, Recorded, WorkgroupStage
 from vkgroup.conformance.stages.interfaces import TicketStage, vertices
 from vkgroup.conformance.stages.pixels import HEIGHT, WIDTH, TriangleStage

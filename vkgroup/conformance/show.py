@@ -23,11 +23,10 @@ from vkgroup.conformance.family import AnyCase, Family, TableCase
 from vkgroup.conformance.instances import Instances, pack
 from vkgroup.conformance.null_device import NullDevice, NullWork, null_capabilities
 from vkgroup.conformance.older_ballots import EXAMPLE
+from vkgroup.conformance.patterns import WORKGROUPS
 from vkgroup.conformance.rules import rule_of_case
-from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.conformance.subgroup.expectation import JudgedLanes, expected_of, results_of
-from vkgroup.conformance.subgroup.expectation import show as lane_text
 from vkgroup.conformance.subgroup.shader import BatchEntry, BatchProgram
 from vkgroup.device import Capabilities, SizeControl, Subgroup
 from vkgroup.dispatch.bindings import ArrayBuffer, Resource
@@ -294,9 +293,5 @@ def _example(entry: BatchEntry, program: BatchProgram) -> tuple[str, dict[str, l
     got, _ = results_of(entry, program, instances, words)
     expected = expected_of(entry, instances, got)
     judged = JudgedLanes(entry, program, instances, words, got, expected, ~active[..., None])
-    rows = judged.inputs(0)
-    defined = np.all(expected.defined[0], axis=-1).tolist()
-    rows["expected"] = [
-        expected.text((0, lane), lane_text) if defined[lane] else None for lane in lanes[0].tolist()
-    ]
+    rows = {**judged.inputs(0), "expected": judged.texts(0)}
     return f"{judged.where(0)}, if all its {size} lanes are active", rows

@@ -22,13 +22,13 @@ from vkgroup.conformance.intrinsics import EXTENSION
 from vkgroup.conformance.patterns import LEAVES, patterns_of
 from vkgroup.conformance.quad_control.scene_tests import TESTS
 from vkgroup.conformance.quad_control.values import image_levels, maximal_reconvergence, quad_modes, votes
-from vkgroup.conformance.subgroup.cases import REQUIRED_SIZES, STAGES, Case
+from vkgroup.conformance.subgroup.cases import STAGES, Case
 from vkgroup.conformance.subgroup.family import LLVM_BATCH, Language, missing
 from vkgroup.conformance.subgroup.shader import Spelling
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.spec.categories import Category
-from vkgroup.spec.limits import QUAD_SIZE
+from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
 from vkgroup.spec.stages import QUAD_STAGES
 
 _CATEGORIES = (Category.BASIC, Category.BALLOT, Category.QUAD)
@@ -146,7 +146,7 @@ _SPELLED = {"subgroupClusteredAnd": "quadAll", "subgroupClusteredOr": "quadAny"}
 def _vote_cases() -> Iterator[Case]:
     """Yield every vote in the core's stages and patterns; at required sizes if all lanes take part."""
     for stage in STAGES:
-        sizes = [size for size in REQUIRED_SIZES if size >= QUAD_SIZE and stage in QUAD_STAGES]
+        sizes = [size for size in SUBGROUP_SIZES if size >= QUAD_SIZE and stage in QUAD_STAGES]
         for operation in _CORE:
             for pattern in patterns_of(stage):
                 case = Case("quad_control", stage, operation, "", pattern, "")

@@ -13,7 +13,7 @@ from vkgroup.conformance.family import Family, TableCase, table
 from vkgroup.conformance.size_control.case import SIZES, SizeAxes, SizeCase
 from vkgroup.conformance.size_control.records import verdict_of_sizes
 from vkgroup.conformance.size_control.stages import STAGES, verdict_of_dispatches
-from vkgroup.conformance.stages import FRAMEBUFFER
+from vkgroup.conformance.stages.pixels import FRAMEBUFFER
 from vkgroup.conformance.support import lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.dispatch.reference.capabilities import DRIVER_NAME

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from vkgroup.conformance.stages import RAY_INTERFACES
+from vkgroup.conformance.stages.interfaces import RAY_INTERFACES
 from vkgroup.conformance.subgroup.cases import STAGES
 from vkgroup.spec.stages import WORKGROUP_STAGES
 

@@ -29,7 +29,8 @@ from vkgroup.conformance.size_control.shaders import (
     segments,
     workgroup_shader,
 )
-from vkgroup.conformance.stages import RAY_INTERFACES, PipelineRest
+from vkgroup.conformance.stages.base import PipelineRest
+from vkgroup.conformance.stages.interfaces import RAY_INTERFACES
 from vkgroup.conformance.support import STAGE_FEATURES
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Buffer, Dispatch, DrawState

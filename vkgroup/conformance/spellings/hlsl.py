@@ -20,7 +20,7 @@ from vkgroup.conformance.hlsl_intrinsics import (
     row_numbers,
 )
 from vkgroup.conformance.patterns import Pattern, patterns_of
-from vkgroup.conformance.stages import BatchStage, WorkgroupStage
+from vkgroup.conformance.stages.base import BatchStage, WorkgroupStage
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.conformance.subgroup.family import Language, missing
 from vkgroup.conformance.subgroup.operands import choices

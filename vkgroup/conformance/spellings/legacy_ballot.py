@@ -28,12 +28,13 @@ from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.intrinsics import instruction
 from vkgroup.conformance.older_ballots import BALLOT, EXAMPLE, FORMS, OLDER, VOTE, Older
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.stages import BatchStage
-from vkgroup.conformance.subgroup.cases import REQUIRED_SIZES, STAGES, Case
+from vkgroup.conformance.stages.base import BatchStage
+from vkgroup.conformance.subgroup.cases import STAGES, Case
 from vkgroup.conformance.subgroup.family import Language, missing
 from vkgroup.conformance.subgroup.shader import Spelling
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Status
+from vkgroup.spec.limits import SUBGROUP_SIZES
 from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
 from vkgroup.spec.stages import WORKGROUP_STAGES
 
@@ -153,7 +154,7 @@ def _operation_cases(stage: str, older: Older) -> Iterator[Case]:
                         )
                         yield case
                         if stage in WORKGROUP_STAGES and pattern == "all" and form == "declared":
-                            yield from (replace(case, subgroup_size=size) for size in REQUIRED_SIZES)
+                            yield from (replace(case, subgroup_size=size) for size in SUBGROUP_SIZES)
 
 
 WORKGROUPS, LOCAL_SIZE = 4, 61

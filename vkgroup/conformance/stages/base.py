@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance.arrays import Indices, Words
-from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.patterns import WORKGROUPS
 
 GROUP_CELLS = 256
 """Cells of barrier cases in a workgroup: subgroup times size, which workgroups of 128 stay below."""

@@ -4,27 +4,38 @@ Stores and atomics outside of compute shaders need one of two features, `vertexP
 and `fragmentStoresAndAtomics`. Without them, each invocation collects its record in a variable,
 which is passed through flat outputs to the fragment shader, and from there to the attachments, four words
 each. A stage may run more than once, so the record of an overwritten pixel is missing. Helper invocations
-have no pixel.
+have no pixel. `stage_of` returns the invocations of a batch of any stage.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from vkgroup.conformance.arrays import POISON, Indices, Words
+from vkgroup.conformance.patterns import SHAPES
 from vkgroup.conformance.stages.base import (
     GROUP_OF_BLOCK,
     LANES,
     BatchStage,
     PipelineRest,
     Recorded,
+    WorkgroupStage,
     group_of_block,
 )
-from vkgroup.conformance.stages.interfaces import BLOCK, GRID, INTERFACES, PIXEL, StageInterface
+from vkgroup.conformance.stages.interfaces import (
+    BLOCK,
+    GRID,
+    INTERFACES,
+    PIXEL,
+    RAY_INTERFACES,
+    StageInterface,
+    TicketStage,
+)
+from vkgroup.spec.stages import WORKGROUP_STAGES
 
 WIDTH, HEIGHT = 32, 16
 """Pixels of a whole target of fragment cases; partial ones lack a column and a row."""
@@ -278,3 +289,22 @@ void main() {{
     gl_Position = pixel_of(uint(gl_PrimitiveID) * 3u + corner);
     gl_PointSize = 1.0;
 }}"""
+
+
+TICKETED = INTERFACES | RAY_INTERFACES
+"""The stages whose invocations are numbered by tickets, with their interfaces, whole or partial."""
+
+
+CLASSES: dict[str, Callable[[str, str, bool], BatchStage]] = {
+    **dict.fromkeys(
+        WORKGROUP_STAGES, lambda name, shape, partial: WorkgroupStage(SHAPES[shape].local_size(partial), name)
+    ),
+    "fragment": lambda name, shape, partial: TriangleStage(WIDTH - partial, HEIGHT - partial),
+    **dict.fromkeys(TICKETED, lambda name, shape, partial: TicketStage(name, TICKETED[name](partial))),
+}
+"""Every stage of the suite: ``(name, shape, partial)`` → the invocations of a batch."""
+
+
+def stage_of(name: str, shape: str, partial: bool) -> BatchStage:
+    """Return the stage object of a batch for its cases' stage and shape, whole or partial."""
+    return FramebufferStage(name) if shape == FRAMEBUFFER else CLASSES[name](name, shape, partial)

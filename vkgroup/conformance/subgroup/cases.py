@@ -7,7 +7,7 @@ default subgroup size are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
 from typing import NamedTuple
@@ -15,10 +15,9 @@ from typing import NamedTuple
 from vkgroup.base.garbage_collection import paused
 from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.globs import MayBegin, any_name
-from vkgroup.conformance.patterns import PATTERNS, patterns_of
-from vkgroup.conformance.shapes import SHAPES
+from vkgroup.conformance.patterns import PATTERNS, SHAPES, patterns_of
 from vkgroup.conformance.spelled_sentences import SENTENCES
-from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES
+from vkgroup.conformance.stages.pixels import FRAMEBUFFER, FRAMEBUFFER_STAGES
 from vkgroup.conformance.subgroup.operands import choices, represents
 from vkgroup.spec import stages
 from vkgroup.spec.categories import Category
@@ -106,12 +105,6 @@ def _phrase(operation: str, operand: str) -> str:
     return choice.sentence if choice else ""
 
 
-REQUIRED_SIZES = SUBGROUP_SIZES
-"""Subgroup sizes that a pipeline may require."""
-
-_SPECIAL_MOVE_PATTERNS = ("all", "partial")
-
-
 @dataclass(frozen=True)
 class Axes:
     """Axes of a stage's cases besides operation, type and pattern."""
@@ -133,9 +126,9 @@ _MAIN_PATTERNS = ("all", "data_mask")
 
 _SOME_TYPES = ("float", "vec3", "int", "uvec2", "uint64_t", "f16vec4", "bool")
 
-_IN_WORKGROUPS = Axes(("all",), _MAIN_PATTERNS, inexact=("all",), sized=("all",), types=_SOME_TYPES)
 _OTHER = Axes(("all",), _MAIN_PATTERNS, inexact=("all",), types=_SOME_TYPES)
-_SPECIAL_AXES: dict[str, Axes] = {
+# Compute shaders come first and are tested most thoroughly.
+_AXES: dict[str, Axes] = {
     "compute": Axes(
         tuple(PATTERNS),
         ("all", "partial", "odd", "data_mask", "nested", "loop"),
@@ -146,15 +139,13 @@ _SPECIAL_AXES: dict[str, Axes] = {
         ("all", "partial"), ("all", "partial", "data_mask", "demote"), sized=("all",), least_size=QUAD_SIZE
     ),
 }
-
-
-# Compute shaders come first and are tested most thoroughly.
-_AXES = {
-    stage.name: _SPECIAL_AXES.get(stage.name) or (_IN_WORKGROUPS if stage.workgroups else _OTHER)
-    for stage in sorted(stages.STAGES, key=lambda stage: stage.name != "compute")
-}
-STAGES = tuple(_AXES)
+STAGES = tuple(sorted((stage.name for stage in stages.STAGES), key=lambda name: name != "compute"))
 """The shader stages that the suite tests."""
+_AXES |= {
+    name: replace(_OTHER, sized=("all",) if name in WORKGROUP_STAGES else ())
+    for name in STAGES
+    if name not in _AXES
+}
 
 # In other stages: the representatives, and all operands that group lanes.
 _WITH_EVERY_OPERAND = ("compute", "fragment")
@@ -206,11 +197,7 @@ def _has_data(operation: Operation, stage: str, data: str, pattern: str) -> bool
         return False
     if operation.category is Category.PARTITIONED and data != "exact" and pattern not in _NARROW_PATTERNS:
         return False
-    return data != "special" or operation.operator is not None or pattern in _SPECIAL_MOVE_PATTERNS
-
-
-def _in_stage(operation: Operation | BuiltinVariable, stage: str) -> bool:
-    return operation.stages is None or stage in operation.stages
+    return data != "special" or operation.operator is not None or pattern in ("all", "partial")
 
 
 class _Tail(NamedTuple):
@@ -223,9 +210,6 @@ class _Tail(NamedTuple):
     subgroup_size: int = 0
 
 
-_Tails = tuple[_Tail, ...]
-
-
 class _Block(NamedTuple):
     """All cases of an operation on a type in a stage."""
 
@@ -233,7 +217,7 @@ class _Block(NamedTuple):
     stage: str
     operation: str
     type: str
-    tails: _Tails
+    tails: tuple[_Tail, ...]
 
 
 @cache
@@ -245,7 +229,7 @@ def _name_of(tail: _Tail) -> str:
 @cache
 def _operation_tails(
     name: str, stage: str, data_sets: tuple[str, ...], all_patterns: bool, scalar: bool
-) -> _Tails:
+) -> tuple[_Tail, ...]:
     """Return the tails of the cases of an operation on a type; many types have the same tails."""
     operation = SUBGROUP_OPERATIONS[name]
     category = operation.category.value
@@ -261,7 +245,7 @@ def _operation_tails(
 
 
 @cache
-def _long_tails(name: str, stage: str) -> _Tails:
+def _long_tails(name: str, stage: str) -> tuple[_Tail, ...]:
     """Return the tails of the cases of vectors of eight components, with representative choices only."""
     # Helper invocations vote, too.
     helpers = stage == "fragment" and SUBGROUP_OPERATIONS[name].category is Category.VOTE
@@ -272,7 +256,7 @@ def _long_tails(name: str, stage: str) -> _Tails:
             patterns = (*_MAIN_PATTERNS, *(("partial",) if helpers else ()))
             tails += (tail._replace(pattern=pattern) for pattern in patterns)
             if _AXES[stage].sized:
-                tails += _sizes(stage, tail, REQUIRED_SIZES if name in _BROADCASTS else _LONG_SIZES)
+                tails += _sizes(stage, tail, SUBGROUP_SIZES if name in _BROADCASTS else _LONG_SIZES)
             if stage in FRAMEBUFFER_STAGES:
                 tails.append(tail._replace(shape=FRAMEBUFFER))
     return tuple(tails)
@@ -295,7 +279,7 @@ def _varied(category: str, stage: str, operation: str, tail: _Tail) -> Iterator[
         yield tail._replace(shape=FRAMEBUFFER)
 
 
-def _sizes(stage: str, tail: _Tail, sizes: tuple[int, ...] = REQUIRED_SIZES) -> Iterator[_Tail]:
+def _sizes(stage: str, tail: _Tail, sizes: tuple[int, ...] = SUBGROUP_SIZES) -> Iterator[_Tail]:
     """Yield the tail again at each required subgroup size."""
     return (tail._replace(subgroup_size=size) for size in sizes if size >= _AXES[stage].least_size)
 
@@ -318,29 +302,30 @@ def _operation_blocks(operation: Operation, stage: str, may_begin: MayBegin) -> 
             data_sets = _data_sets(operation, type_)
             tails = _operation_tails(name, stage, data_sets, all_patterns, type_.components == 1)
             yield _Block(category, stage, name, type_.name, tails)
-    if not operation.operands or operation.operands[0].kind is not OperandKind.VALUE:
-        return
     scalars = {type_.scalar for type_ in operation.types}
-    for type_ in LONG_TYPES.values():
+    has_value = operation.operands and operation.operands[0].kind is OperandKind.VALUE
+    for type_ in LONG_TYPES.values() if has_value else ():
         if type_.scalar in scalars and may_begin(f"{category}.{stage}.{name}.{type_.name}."):
             yield _Block(category, stage, name, type_.name, _long_tails(name, stage))
 
 
 def _stage_blocks(stage: str, may_begin: MayBegin) -> Iterator[_Block]:
-    for variable in BUILTIN_VARIABLES.values():
-        category, name, type_ = variable.category.value, variable.name, variable.type.name
-        if _in_stage(variable, stage) and may_begin(f"{category}.{stage}.{name}.{type_}."):
-            patterns = patterns_of(stage)
-            tails = (tail for one in patterns for tail in _varied(category, stage, name, _Tail(one)))
-            yield _Block(category, stage, name, type_, tuple(tails))
-    for barrier in BARRIERS.values():
-        if may_begin(f"basic.{stage}.{barrier.name}.uint."):
-            yield _Block("basic", stage, barrier.name, "uint", tuple(_barrier_tails(barrier, stage)))
-    for operation in SUBGROUP_OPERATIONS.values():
-        if operation.name in BARRIERS or not _in_stage(operation, stage):
+    rows: list[BuiltinVariable | Barrier | Operation] = [*BUILTIN_VARIABLES.values(), *BARRIERS.values()]
+    for row in (*rows, *SUBGROUP_OPERATIONS.values()):
+        category, name = "basic" if isinstance(row, Barrier) else row.category.value, row.name
+        if not may_begin(f"{category}.{stage}.{name}."):
             continue
-        if may_begin(f"{operation.category.value}.{stage}.{operation.name}."):
-            yield from _operation_blocks(operation, stage, may_begin)
+        if isinstance(row, Barrier):
+            yield _Block(category, stage, name, "uint", tuple(_barrier_tails(row, stage)))
+        elif name in BARRIERS or (row.stages is not None and stage not in row.stages):
+            continue
+        elif isinstance(row, Operation):
+            yield from _operation_blocks(row, stage, may_begin)
+        else:
+            tails = (
+                tail for one in patterns_of(stage) for tail in _varied(category, stage, name, _Tail(one))
+            )
+            yield _Block(category, stage, name, row.type.name, tuple(tails))
 
 
 def _blocks(may_begin: MayBegin) -> list[_Block]:

@@ -53,27 +53,26 @@ class JudgedLanes:
 
     def evidence(self, wrong: Flags) -> dict[str, Any]:
         """Return the evidence of the first instance with a wrong lane; `wrong` has (rows, size)."""
-        row = int(np.argwhere(wrong)[0][0])
-        instances = self.instances
-        lanes = np.arange(instances.size)
-        defined = np.all(self.expected.defined[row], axis=-1)
-        rows: dict[str, list[str | None]] = {
-            **self.inputs(row),
-            "expected": [
-                self.expected.text((row, lane), show) if defined[lane] else None for lane in lanes.tolist()
-            ],
-            "got": [show(value) for value in self.got[row]],
-        }
+        row, instances = int(np.argwhere(wrong)[0][0]), self.instances
         recorded = np.flatnonzero(instances.recorded[row])
+        rows = self.inputs(row)
+        rows["expected"], rows["got"] = self.texts(row), [show(value) for value in self.got[row]]
         return evidence.of_lanes(
             self.where(row),
-            lanes[recorded],
+            recorded,
             wrong[row, recorded],
             {name: [texts[lane] for lane in recorded.tolist()] for name, texts in rows.items()},
             size=instances.size,
             active=instances.active[row],
             slot=int(instances.slot[row]),
         )
+
+    def texts(self, row: int) -> list[str | None]:
+        """Return the expected values of each lane of an instance; None for any value."""
+        defined = np.all(self.expected.defined[row], axis=-1)
+        return [
+            self.expected.text((row, lane), show) if defined[lane] else None for lane in range(len(defined))
+        ]
 
     def inputs(self, row: int) -> dict[str, list[str | None]]:
         """Return the input and the operand of each lane of an instance, by name; absent ones are left out."""
@@ -94,17 +93,15 @@ def verdict_on(entry: BatchEntry, program: BatchProgram, instances: Instances, o
         return Verdict(Status.FAIL, 0, 0, "; ".join(instances.faults), shown, masks=masks)
     got, sound = results_of(entry, program, instances, outputs)
     expected = expected_of(entry, instances, got)
-    recorded = instances.recorded[..., None]
-    judged = expected.defined & recorded
-    if not judged.any() and not instances.recorded.any():
-        return Verdict(Status.FAIL, 0, 0, "no invocation executed the operation, where some had to")
-    lanes = JudgedLanes(
-        entry, program, instances, outputs, got, expected, (~legal(got, expected) | ~sound) & judged
-    )
+    judged = expected.defined & instances.recorded[..., None]
     total = int(instances.recorded.sum())
-    defined = int((np.all(expected.defined, axis=-1) & instances.recorded).sum())
+    if not total:
+        return Verdict(Status.FAIL, 0, 0, "no invocation executed the operation, where some had to")
+    wrong = (~legal(got, expected) | ~sound) & judged
+    lanes = JudgedLanes(entry, program, instances, outputs, got, expected, wrong)
+    defined = int(np.all(judged, axis=-1).sum())
     return verdict_of(
-        np.any(lanes.wrong, axis=-1),
+        np.any(wrong, axis=-1),
         Description("active lanes", lanes.line, lanes.evidence),
         defined=defined,
         undefined=total - defined,
@@ -143,9 +140,8 @@ def expected_of(entry: BatchEntry, instances: Instances, got: Array) -> Expected
         barrier_value, seen = barriers.expected(
             BARRIERS[entry.case.operation], got, *where, instances.active, instances.recorded
         )
-        return Expected(barrier_value, barrier_value, seen, bits=True)
-    operation = SUBGROUP_OPERATIONS[entry.case.operation]
-    case, active = entry.case, instances.active
+        return Expected(barrier_value, barrier_value, seen)
+    case, active, operation = entry.case, instances.active, SUBGROUP_OPERATIONS[entry.case.operation]
     value = entry.feed.values[instances.place] if entry.feed is not None else None
     others = others_of(entry, instances)
     if case.data == "rounding":
@@ -157,11 +153,11 @@ def expected_of(entry: BatchEntry, instances: Instances, got: Array) -> Expected
     arguments = [active, *others] if value is None else [value, active, *others]
     lanes: Lanes = reference_of(operation.name)(*arguments)
     floats = case.glsl_type.scalar.kind == "float"
-    as_number = floats and (operation.operator is not None or case.data == "special")
-    defined = lanes.defined
-    if floats and case.data == "special":
+    special, defined = floats and case.data == "special", lanes.defined
+    if special:
         defined = defined & ~_assumed_absent(operation, lanes.value, arguments)
-    return Expected(lanes.value, lanes.value, defined, bits=not as_number)
+    bits = not special and (not floats or operation.operator is None)
+    return Expected(lanes.value, lanes.value, defined, bits)
 
 
 def _assumed_absent(operation: Operation, result: Array, arguments: list[Any]) -> Flags:
@@ -172,12 +168,10 @@ def _assumed_absent(operation: Operation, result: Array, arguments: list[Any]) -
     declare it for arithmetic only, so NaN and infinities are undefined in sums, products and moves, and the
     sign of zero does not count.
     """
-    if operation.operator in ("Min", "Max"):
+    if operation.operator in ("Min", "Max") or (operation.operator is None and result.dtype.kind != "f"):
         return np.zeros(result.shape, np.bool_)
     if operation.operator is None:
-        return (
-            np.asarray(~np.isfinite(result)) if result.dtype.kind == "f" else np.zeros(result.shape, np.bool_)
-        )
+        return np.asarray(~np.isfinite(result))
     value, *others = arguments
     any_of = reference_of(operation.name.replace(operation.operator, "Or"))
     lanes: Lanes = any_of(~np.isfinite(value), *others)
@@ -196,21 +190,20 @@ def others_of(entry: BatchEntry, instances: Instances) -> list[Any]:
 
 def _expected_variable(entry: BatchEntry, instances: Instances) -> Expected:
     """Return a built-in variable's values from the recorded and checked layout."""
-    rows, size = instances.active.shape
     name = entry.case.operation
-    if name in ("gl_NumSubgroups", "gl_SubgroupID"):
-        numbers = [instances.subgroups[workgroup] for workgroup in instances.group]
-        if name == "gl_NumSubgroups":
-            of_row = np.array([len(ids) for ids in numbers])
-        else:
-            # In the range 0 to gl_NumSubgroups - 1: the smallest recorded number is 0, the next 1, and so on.
-            pairs = zip(numbers, instances.subgroup, strict=True)
-            of_row = np.array([np.searchsorted(ids, subgroup) for ids, subgroup in pairs])
-        value = np.broadcast_to(of_row.reshape(-1, 1, 1).astype(np.uint32), (rows, size, 1))
-        defined = np.broadcast_to(instances.active[..., None], value.shape)
-        return Expected(value, value, defined, bits=True)
-    lanes: Lanes = reference_of(name)(instances.active)
-    return Expected(lanes.value, lanes.value, lanes.defined, bits=True)
+    if name not in ("gl_NumSubgroups", "gl_SubgroupID"):
+        lanes: Lanes = reference_of(name)(instances.active)
+        return Expected(lanes.value, lanes.value, lanes.defined)
+    numbers = [instances.subgroups[workgroup] for workgroup in instances.group]
+    if name == "gl_NumSubgroups":
+        of_row = np.array([len(ids) for ids in numbers])
+    else:
+        # In the range 0 to gl_NumSubgroups - 1: the smallest recorded number is 0, the next 1, and so on.
+        pairs = zip(numbers, instances.subgroup, strict=True)
+        of_row = np.array([np.searchsorted(ids, subgroup) for ids, subgroup in pairs])
+    defined = instances.active[..., None]
+    value = np.broadcast_to(of_row.reshape(-1, 1, 1).astype(np.uint32), defined.shape)
+    return Expected(value, value, defined)
 
 
 def show(value: Array) -> str:

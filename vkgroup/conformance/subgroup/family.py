@@ -5,7 +5,7 @@ Cases of one stage, pattern, shape and subgroup size make one program, and one d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,15 +18,9 @@ from vkgroup.conformance.execute import Executor, run_around
 from vkgroup.conformance.family import Family
 from vkgroup.conformance.instances import SLOT_PLANES, Instances, read
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.stages import (
-    FRAMEBUFFER,
-    GROUP_CELLS,
-    TICKETS,
-    BatchStage,
-    FramebufferStage,
-    TicketStage,
-    stage_of,
-)
+from vkgroup.conformance.stages.base import GROUP_CELLS, BatchStage
+from vkgroup.conformance.stages.interfaces import TICKETS, TicketStage
+from vkgroup.conformance.stages.pixels import FRAMEBUFFER, FramebufferStage, stage_of
 from vkgroup.conformance.subgroup.cases import Case, subgroup_cases
 from vkgroup.conformance.subgroup.expectation import verdict_on
 from vkgroup.conformance.subgroup.operands import choices
@@ -79,44 +73,45 @@ def subgroup_size(case: Case, capabilities: Capabilities) -> int:
 
 def missing(case: Case, capabilities: Capabilities) -> list[str]:
     """Return the requirements of a case that the device lacks, by Vulkan's names; empty if none."""
-    parts = [_of_subgroups, _of_stage, _of_type, _of_operand, *([_of_size] if case.subgroup_size else [])]
+    parts = [_of_subgroups, _of_stage, _of_operand, *([_of_size] if case.subgroup_size else [])]
     return [need for part in parts for need in part(case, capabilities)]
+
+
+def _lacking(features: Iterable[str], capabilities: Capabilities) -> list[str]:
+    return [name for name in features if name not in capabilities.features]
 
 
 def _of_subgroups(case: Case, capabilities: Capabilities) -> Iterator[str]:
     """Yield the lacking stage, and the category's bit and features, if it is not in Vulkan 1.1."""
-    category, features = Category(case.category), capabilities.features
+    category = Category(case.category)
     yield from lacking_stages((case.stage,), capabilities)
     if category.declared not in capabilities.subgroup.supported_operations:
         yield category.feature
-    yield from (name for name in category.features if name not in features)
+    yield from _lacking(category.features, capabilities)
     nv = "VK_NV_shader_subgroup_partitioned"
     if category is Category.PARTITIONED and nv not in capabilities.extensions:
-        yield from [] if "shaderSubgroupPartitioned" in features else [f"{nv} or shaderSubgroupPartitioned"]
+        yield from (f"{nv} or {name}" for name in _lacking(["shaderSubgroupPartitioned"], capabilities))
     least = patterns_of(case.stage)[case.pattern].least_size
     if subgroup_size(case, capabilities) < least:
         yield f"a subgroup size of at least {least} (smaller ones execute nothing)"
 
 
 def _of_stage(case: Case, capabilities: Capabilities) -> Iterator[str]:
-    """Yield the lacking requirements of the stage and the pattern apart from subgroup operations."""
-    pattern = patterns_of(case.stage)[case.pattern]
+    """Yield the lacking requirements of stage, pattern and type apart from subgroup operations."""
+    pattern, type_ = patterns_of(case.stage)[case.pattern], case.glsl_type
     without = STORES if case.shape == FRAMEBUFFER else ()
     needed = [name for name in STAGE_FEATURES.get(case.stage, ()) if name not in without]
-    yield from (name for name in needed if name not in capabilities.features)
+    yield from _lacking(needed, capabilities)
     if case.stage in DRAWN and capabilities.subgroup.size < QUAD_SIZE:
         yield f"a subgroup size of at least {QUAD_SIZE} (the fragments of a draw are shaded in quads)"
     if case.category == "quad":
         yield from lacking_quads(case.stage, capabilities)
-    yield from (name for name in pattern.leave.features if name not in capabilities.features)
+    yield from _lacking(pattern.leave.features, capabilities)
     observed = case.stage not in WORKGROUP_STAGES or not pattern.uniform or case.operation in BARRIERS
     if observed and not has_ballot(capabilities):
         yield "VK_SUBGROUP_FEATURE_BALLOT_BIT (to observe the active mask)"
-
-
-def _of_type(case: Case, capabilities: Capabilities) -> Iterator[str]:
-    needed = (*case.glsl_type.scalar.subgroup_features, *(["longVector"] if is_long(case.glsl_type) else []))
-    yield from (name for name in needed if name not in capabilities.features)
+    long = ["longVector"] if is_long(type_) else []
+    yield from _lacking([*type_.scalar.subgroup_features, *long], capabilities)
     control = f"shaderSignedZeroInfNanPreserveFloat{case.preserved_width}"
     if case.preserved_width and not capabilities.float_controls.get(control, False):
         yield control
@@ -124,28 +119,23 @@ def _of_type(case: Case, capabilities: Capabilities) -> Iterator[str]:
 
 def _of_operand(case: Case, capabilities: Capabilities) -> Iterator[str]:
     size = subgroup_size(case, capabilities)
+    operand = choices(case.operation).get(case.operand)
     if case.operation in BARRIERS:
         lanes = -(-_invocations(case) // size) * size
         if lanes > GROUP_CELLS and case.stage in WORKGROUP_STAGES:
             yield f"at most {GROUP_CELLS} lanes a workgroup"
-        return
-    operand = choices(case.operation).get(case.operand)
-    if operand is None:
-        return
-    if operand.cluster > size:
+    elif operand is not None and operand.cluster > size:
         yield f"a subgroup size of at least {operand.cluster} (it is {size}; larger clusters are undefined)"
-        return
-    if operand.observes and not has_ballot(capabilities):
-        yield "VK_SUBGROUP_FEATURE_BALLOT_BIT (to make the operand)"
-    dynamic_ids = "subgroupBroadcastDynamicId"
-    operands = SUBGROUP_OPERATIONS[case.operation].operands
-    constant_id = any(row.kind is OperandKind.ID and row.constant for row in operands)
-    if operand.dynamic and constant_id and dynamic_ids not in capabilities.features:
-        yield dynamic_ids
+    elif operand is not None:
+        if operand.observes and not has_ballot(capabilities):
+            yield "VK_SUBGROUP_FEATURE_BALLOT_BIT (to make the operand)"
+        operands = SUBGROUP_OPERATIONS[case.operation].operands
+        if operand.dynamic and any(row.kind is OperandKind.ID and row.constant for row in operands):
+            yield from _lacking(["subgroupBroadcastDynamicId"], capabilities)
 
 
 def _of_size(case: Case, capabilities: Capabilities) -> Iterator[str]:
-    control, size = capabilities.size_control, case.subgroup_size
+    control, size, invocations = capabilities.size_control, case.subgroup_size, _invocations(case)
     if not control.supported:
         yield "subgroupSizeControl"
         return
@@ -154,7 +144,6 @@ def _of_size(case: Case, capabilities: Capabilities) -> Iterator[str]:
     least, most = control.min_size, control.max_size
     if not least <= size <= most:
         yield f"a subgroup size of {size} (minSubgroupSize {least}, maxSubgroupSize {most})"
-    invocations = _invocations(case)
     if case.stage in WORKGROUP_STAGES and size * control.max_compute_workgroup_subgroups < invocations:
         yield f"maxComputeWorkgroupSubgroups of at least {-(-invocations // size)}"
 
@@ -250,13 +239,10 @@ SUBGROUP = Family(
 
 
 def observed(executor: Executor, program: BatchProgram, module: Module) -> tuple[Words, Instances]:
-    """Run a module of a program; return its outputs and the dynamic instances."""
-    outputs = _outputs(executor, program, module)
-    return outputs, read(program, outputs, has_ballot(executor.capabilities))
+    """Run a module of a program; return its outputs and the dynamic instances.
 
-
-def _outputs(executor: Executor, program: BatchProgram, module: Module) -> Words:
-    """Run a module of a program; return (program.output_words,), with `POISON` in unwritten words."""
+    The outputs are (program.output_words,), with `POISON` in unwritten words.
+    """
     inputs = executor.buffer("inputs", program.inputs.nbytes, host=True)
     inputs.write(program.inputs)
     bindings: dict[Any, Any] = {0: inputs}
@@ -277,6 +263,7 @@ def _outputs(executor: Executor, program: BatchProgram, module: Module) -> Words
     around, control = stage.around(program.planes), {"specialization": program.specialization}
     results = run_around(executor, stage.name, module, around, bindings, **control, subgroup_size=size)
     if isinstance(stage, FramebufferStage):
-        return stage.words(results, program.planes)
-    words: Words = bindings[1].read(np.uint32, program.output_words)
-    return words
+        outputs = stage.words(results, program.planes)
+    else:
+        outputs = bindings[1].read(np.uint32, program.output_words)
+    return outputs, read(program, outputs, has_ballot(executor.capabilities))

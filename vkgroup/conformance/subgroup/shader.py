@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
@@ -29,14 +29,15 @@ from vkgroup.conformance.barriers import BARRIERS, ROUNDS, BarrierMemory
 from vkgroup.conformance.instances import SLOT_PLANES
 from vkgroup.conformance.intrinsics import (
     EXTENSION,
+    SpirvIntrinsic,
     float_modes,
     function_of,
     intrinsic_of,
     long_vector_declarations,
 )
-from vkgroup.conformance.patterns import Pattern, patterns_of
-from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.conformance.stages import BatchStage, stage_of
+from vkgroup.conformance.patterns import WORKGROUPS, Pattern, patterns_of
+from vkgroup.conformance.stages.base import BatchStage
+from vkgroup.conformance.stages.pixels import stage_of
 from vkgroup.conformance.subgroup import data
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.conformance.subgroup.operands import PARTITION_FUNCTIONS, CaseArgument, OperandChoice, choices
@@ -82,12 +83,12 @@ class BatchProgram:
     stage: BatchStage
     pattern: Pattern
     subgroup_size: int
-    source: str
-    inputs: Words
     output_words: int
-    entries: list[BatchEntry]
-    memories: dict[int, BarrierMemory]
-    specialization: dict[int | str, int]
+    source: str = ""
+    inputs: Words = field(default_factory=lambda: np.zeros(0, np.uint32))
+    entries: list[BatchEntry] = field(default_factory=list)
+    memories: dict[int, BarrierMemory] = field(default_factory=dict)
+    specialization: dict[int | str, int] = field(default_factory=dict)
 
     @property
     def invocations(self) -> int:
@@ -105,12 +106,16 @@ class BatchProgram:
         return self.output_words // self.invocations
 
 
+def _intrinsic(case: Case) -> SpirvIntrinsic | None:
+    """Return the declared instruction that a case calls; None if it calls a function."""
+    return None if is_long(case.glsl_type) else intrinsic_of(case.operation)
+
+
 def _call(case: Case, arguments: Sequence[str]) -> str:
     """Return the expression of a case in the words of the extensions."""
     if case.operation in BUILTIN_VARIABLES:
         return case.operation
-    intrinsic = intrinsic_of(case.operation)
-    if intrinsic is not None and not is_long(case.glsl_type):
+    if (intrinsic := _intrinsic(case)) is not None:
         return intrinsic.call(case.operation, arguments)
     return f"{function_of(SUBGROUP_OPERATIONS[case.operation], case.glsl_type)}({', '.join(arguments)})"
 
@@ -126,56 +131,45 @@ class Spelling:
     ballot: str = "subgroupBallot(true)"  # an expression of the active mask, a uvec4
 
 
+@dataclass
 class _Builder:
     """Collects the parts of a batch's program."""
 
-    def __init__(
-        self,
-        first: Case,
-        size: int,
-        seed: int,
-        denormals: frozenset[int],
-        spelling: Spelling,
-        part: BatchStage | None,
-    ) -> None:
-        self.size, self.seed, self.denormals, self.spelling = size, seed, denormals, spelling
-        self.pattern = patterns_of(first.stage)[first.pattern]
-        self.stage = part or stage_of(first.stage, first.shape, self.pattern.partial)
-        self.inputs: list[Words] = []
-        record = self.stage.record_planes + SLOT_PLANES * self.pattern.slots
-        self.output_words = record * self.stage.invocations
-        self.entries: list[BatchEntry] = []
-        self.memories: dict[int, BarrierMemory] = {}
-        self.specialization: dict[int | str, int] = {}
-        self.feeds: dict[tuple[str, str], tuple[str, Feed]] = {}  # by recipe and type, with their variables
-        self.tables: dict[str, tuple[int, Words]] = {}  # operand tables by key, with their first input word
-        self.types: dict[str, GlslType] = {}  # the types that are read or written
-        # GLSL outside of `main`, at its beginning, and at each mark ``@OBSERVE``.
-        self.constants: list[str] = []
-        self.intrinsics: dict[str, None] = {}
-        self.cells: list[str] = []
-        self.resets: list[str] = []
-        self.loads: list[str] = []
-        self.partitions: dict[str, str] = {}
-        self.observations: list[str] = []
-        self.mask_base = self._append(
-            self._generator("mask").integers(0, 2, self.stage.own_numbers, np.uint32)
-        )
+    program: BatchProgram  # its source and inputs are set last
+    seed: int
+    denormals: frozenset[int]
+    spelling: Spelling
+    inputs: list[Words] = field(default_factory=list)
+    feeds: dict[tuple[str, str], tuple[str, Feed]] = field(
+        default_factory=dict
+    )  # variables, by recipe and type
+    tables: dict[str, tuple[int, Words]] = field(default_factory=dict)  # with their first input word
+    types: dict[str, GlslType] = field(default_factory=dict)  # the types that are read or written
+    # GLSL outside of `main`, at its beginning, and at each mark ``@OBSERVE``.
+    constants: list[str] = field(default_factory=list)
+    intrinsics: dict[str, None] = field(default_factory=dict)
+    cells: list[str] = field(default_factory=list)
+    resets: list[str] = field(default_factory=list)
+    loads: list[str] = field(default_factory=list)
+    partitions: dict[str, str] = field(default_factory=dict)
+    observations: list[str] = field(default_factory=list)
 
-    def _generator(self, key: str) -> np.random.Generator:
-        return np.random.default_rng([self.seed, crc32(key.encode()), self.size, self.stage.table_seed])
+    def generator(self, key: str) -> np.random.Generator:
+        """Return the generator of a table."""
+        stage, size = self.program.stage, self.program.subgroup_size
+        return np.random.default_rng([self.seed, crc32(key.encode()), size, stage.table_seed])
 
-    def _append(self, words: Words) -> int:
+    def append(self, words: Words) -> int:
         """Add words to the inputs; return the index of the first one."""
         at = sum(part.size for part in self.inputs)
-        self.inputs.append(self.stage.used_inputs(words.ravel()))
+        self.inputs.append(self.program.stage.used_inputs(words.ravel()))
         return at
 
     def _entry(self, case: Case, planes_: int, *inputs: Any) -> str:
         """Add the entry of a case; return the GLSL of the index of its first word in the outputs."""
-        plane = self.output_words // self.stage.invocations
-        self.entries.append(BatchEntry(case, self.output_words, planes_, *inputs))
-        self.output_words += planes_ * self.pattern.slots * self.stage.invocations
+        program, plane = self.program, self.program.planes
+        program.entries.append(BatchEntry(case, program.output_words, planes_, *inputs))
+        program.output_words += planes_ * program.pattern.slots * program.invocations
         return f"({plane}u + slot * {planes_}u) * INVOCATIONS + index"
 
     def add(self, case: Case) -> None:
@@ -191,8 +185,7 @@ class _Builder:
             glsl.append(variable)
         argument = self._argument(case)
         glsl += argument.glsl if argument is not None else ()
-        intrinsic = intrinsic_of(case.operation)
-        if intrinsic is not None and not is_long(case.glsl_type):
+        if (intrinsic := _intrinsic(case)) is not None:
             operands = [case.type, *["uint"] * (len(glsl) - 1)]
             self.intrinsics[intrinsic.declaration(case.operation, type_.name, operands)] = None
         at = self._entry(case, planes(type_), feed, argument)
@@ -201,14 +194,11 @@ class _Builder:
     def _feed(self, case: Case, operation: Operation) -> tuple[str, Feed]:
         """Return the GLSL variable that holds a case's value, and its data."""
         type_, kind = case.glsl_type, operation.operands[0].kind.value
-        recipe = data.recipe_name(case.operation, operation.operator, kind, case.data)
-        key = recipe, type_.name
+        key = data.recipe_name(case.operation, operation.operator, kind, case.data), type_.name
         if key not in self.feeds:
-            request = data.RecipeParameters(
-                type_, self.stage.group_places, type_.scalar.bits in self.denormals
-            )
-            values, decoys = data.make(recipe, request, self.seed)
-            at = self._append(to_planes(np.concatenate([values, decoys]), type_))
+            places, denormals = self.program.stage.group_places, type_.scalar.bits in self.denormals
+            values, decoys = data.make(key[0], type_, places, self.seed, denormals)
+            at = self.append(to_planes(np.concatenate([values, decoys]), type_))
             variable = f"value_{len(self.feeds)}"
             self.types[type_.name] = type_
             self.loads.append(f"{type_.name} {variable} = get_{type_.name}({at}u + row);")
@@ -220,44 +210,38 @@ class _Builder:
         if not case.operand:
             return None
         operand = choices(case.operation)[case.operand]
-        kind = Category.PARTITIONED.value if operand.labels is not None else case.operation
-        word, table = self._table(operand, kind)
-        glsl = [self._operand(operand, word)]
-        if operand.cluster and case.category != Category.CLUSTERED.value:
-            glsl.append(f"{operand.cluster}u")
-        return CaseArgument(operand, tuple(glsl), table)
-
-    def _operand(self, operand: OperandChoice, word: str) -> str:
-        """Return the GLSL of an operand; `word` reads its table."""
+        word, table = self._table(operand, case.operation) if operand.table else ("", None)
         if operand.labels is not None:
             # All cases of the program share the variable with a partition.
             if not self.partitions:
                 self.constants.append(PARTITION_FUNCTIONS)
-            name = f"partition_{operand.name}"
-            self.partitions[name] = f"uvec4 {name} = {str(operand.expression).format(word=word)};"
-            return name
-        if operand.literal is None:
-            return word if operand.expression is None else operand.expression
-        value = operand.literal(self.size)
-        if not operand.specialized:
-            return f"{value}u"
-        if value not in self.specialization.values():
-            # The default value of the constant is wrong.
-            number = len(self.specialization)
-            self.specialization[number] = value
-            constant = f"const uint SPECIALIZED_{value} = {value ^ 1}u;"
-            self.constants.append(f"layout(constant_id = {number}) {constant}")
-        return f"SPECIALIZED_{value}"
+            glsl = f"partition_{operand.name}"
+            self.partitions[glsl] = f"uvec4 {glsl} = {str(operand.expression).format(word=word)};"
+        elif operand.literal is not None:
+            glsl = self._literal(operand.literal(self.program.subgroup_size), operand.specialized)
+        else:
+            glsl = operand.expression or word
+        size = [f"{operand.cluster}u"] if operand.cluster and case.category != "clustered" else []
+        return CaseArgument(operand, (glsl, *size), table)
 
-    def _table(self, operand: OperandChoice, kind: str) -> tuple[str, Words | None]:
+    def _literal(self, value: int, specialized: bool) -> str:
+        """Return the GLSL of a constant; the default of a specialization constant is wrong."""
+        constants = self.program.specialization
+        if specialized and value not in constants.values():
+            declared = f"const uint SPECIALIZED_{value} = {value ^ 1}u;"
+            self.constants.append(f"layout(constant_id = {len(constants)}) {declared}")
+            constants[len(constants)] = value
+        return f"SPECIALIZED_{value}" if specialized else f"{value}u"
+
+    def _table(self, operand: OperandChoice, operation: str) -> tuple[str, Words]:
         """Return the GLSL that reads an operand from its table, and the table, one word for each place."""
-        if operand.table is None:
-            return "", None
-        key, places = f"{kind}:{operand.name}", self.stage.group_places
+        kind = Category.PARTITIONED.value if operand.labels is not None else operation
+        key, places = f"{kind}:{operand.name}", self.program.stage.group_places
         if key not in self.tables:
             count = WORKGROUPS if operand.uniform else WORKGROUPS * places
-            words = operand.table(self._generator(key), self.size, count)
-            self.tables[key] = self._append(words), words
+            assert operand.table is not None
+            words = operand.table(self.generator(key), self.program.subgroup_size, count)
+            self.tables[key] = self.append(words), words
         at, words = self.tables[key]
         if operand.uniform:
             return f"inputs[{at}u + group]", np.repeat(words, places)
@@ -265,13 +249,12 @@ class _Builder:
         return f"subgroupBroadcastFirst({word})" if operand.leader else word, words
 
     def _add_barrier(self, case: Case) -> None:
-        barrier, k = BARRIERS[case.operation], len(self.entries)
-        binding = 2 + len(self.memories)
-        planes = barriers.planes(barrier, self.pattern.slots)
+        program, barrier = self.program, BARRIERS[case.operation]
+        k, binding = len(program.entries), 2 + len(program.memories)
+        planes = barriers.planes(barrier, program.pattern.slots)
         if case.operand != "shared":
-            self.memories[binding] = BarrierMemory(
-                case.operand, barriers.words(self.stage, self.size, planes)
-            )
+            words = barriers.words(program.stage, program.subgroup_size, planes)
+            program.memories[binding] = BarrierMemory(case.operand, words)
         self.cells.append(barriers.declarations(case.operand, k, binding, planes))
         self.resets += filter(None, [barriers.reset(barrier, case.operand, k)])
         code = barriers.body(barrier, case.operand, k, self._entry(case, 2 * ROUNDS))
@@ -279,19 +262,21 @@ class _Builder:
 
     def declarations(self) -> list[str]:
         """Return the GLSL outside of `main`, after the constants of every program."""
-        cases = [entry.case for entry in self.entries]
-        long = [case for case in cases if is_long(case.glsl_type)]
-        lines = [self.stage.declarations, self.spelling.declarations, *self.constants, *self.intrinsics]
-        lines += long_vector_declarations(
-            (SUBGROUP_OPERATIONS[case.operation], case.glsl_type) for case in long
+        stage, cases = self.program.stage, [entry.case for entry in self.program.entries]
+        long = (
+            (SUBGROUP_OPERATIONS[case.operation], case.glsl_type) for case in cases if is_long(case.glsl_type)
         )
+        lines = [stage.declarations, self.spelling.declarations, *self.constants, *self.intrinsics]
+        lines += long_vector_declarations(long)
         lines += [reader(type_named(name)) for name in sorted({name for _, name in self.feeds})]
         lines += [writer(type_) for _, type_ in sorted(self.types.items())]
-        return lines + (barriers.constants(self.stage, self.size) + self.cells if self.cells else [])
+        return lines + (
+            barriers.constants(stage, self.program.subgroup_size) + self.cells if self.cells else []
+        )
 
     def observe(self, slot: str, ballot: bool) -> str:
         """Return the code of one mark ``@OBSERVE(slot)``."""
-        first = self.stage.record_planes
+        first = self.program.stage.record_planes
         at = f"{first}u * INVOCATIONS + slot * {SLOT_PLANES}u * INVOCATIONS + index"
         lines = [f"uint slot = {slot};", f"uint at = {at};", "outputs[at] = 1u;"]
         if ballot:
@@ -362,30 +347,30 @@ def build(
     Without `ballot`, no active masks are recorded. `denormals` holds the widths of floats for which the
     device supports DenormPreserve. `stage` is a part of the cases' stage; None for the whole one.
     """
-    builder = _Builder(cases[0], size, seed, denormals, spelling, stage)
+    pattern = patterns_of(cases[0].stage)[cases[0].pattern]
+    stage = stage or stage_of(cases[0].stage, cases[0].shape, pattern.partial)
+    record = stage.record_planes + SLOT_PLANES * pattern.slots
+    program = BatchProgram(stage, pattern, size, record * stage.invocations)
+    builder = _Builder(program, seed, denormals, spelling)
+    mask_base = builder.append(builder.generator("mask").integers(0, 2, stage.own_numbers, np.uint32))
     for case in cases:
         builder.add(case)
-    stage, pattern = builder.stage, builder.pattern
-    output_planes = builder.output_words // stage.invocations
     extensions = sorted({*_extensions(cases, pattern, ballot), *spelling.extensions, *stage.extensions})
-    source = _TEMPLATE.format(
+    program.inputs = np.concatenate(builder.inputs)
+    program.source = _TEMPLATE.format(
         title=f"{len(cases)} conformance cases executed {pattern.sentence}.",
         extensions="\n".join(f"#extension {name} : require" for name in extensions),
         modes="\n".join(float_modes({case.preserved_width for case in cases} - {0}, denormals)),
         declarations="\n".join(builder.declarations()),
-        storage=stage.storage(output_planes),
-        finish=stage.finish(output_planes),
+        storage=stage.storage(program.planes),
+        finish=stage.finish(program.planes),
         invocations=stage.stride,
         places=WORKGROUPS * stage.group_places,
         start=stage.start,
-        mask_base=builder.mask_base,
+        mask_base=mask_base,
         resets="\n    ".join([*builder.resets, "barrier();"] if builder.resets else []),
         active=pattern.active,
         loads="\n    ".join(builder.loads),
-        code=re.sub(
-            r"@OBSERVE\((\w+)\)", lambda match: builder.observe(match[1], ballot), pattern.code
-        ),
-    )  # fmt: skip
-    inputs = np.concatenate(builder.inputs)
-    words, entries, constants = builder.output_words, builder.entries, builder.specialization
-    return BatchProgram(stage, pattern, size, source, inputs, words, entries, builder.memories, constants)
+        code=re.sub(r"@OBSERVE\((\w+)\)", lambda match: builder.observe(match[1], ballot), pattern.code),
+    )
+    return program

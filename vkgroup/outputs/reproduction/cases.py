@@ -15,7 +15,7 @@ from vkgroup.base.files import Unwritable
 from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.families import case_named, family_of
 from vkgroup.conformance.run import Setup
-from vkgroup.conformance.stages import BatchStage
+from vkgroup.conformance.stages.base import BatchStage
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction import readme, shrunk, steps

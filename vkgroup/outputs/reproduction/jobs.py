@@ -27,7 +27,7 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.parts import wrong_subgroups
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.run import compile_batch, diagnosed_result, result_of_error
-from vkgroup.conformance.stages import BatchStage
+from vkgroup.conformance.stages.base import BatchStage
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.device import Capabilities
 from vkgroup.outputs.reproduction import folder as folders

@@ -20,7 +20,7 @@ from vkgroup.conformance.older_ballots import EXAMPLE
 from vkgroup.conformance.parts import parts_of
 from vkgroup.conformance.plan import risk
 from vkgroup.conformance.run import Setup
-from vkgroup.conformance.stages import BatchStage
+from vkgroup.conformance.stages.base import BatchStage
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.conformance.subgroup.family import subgroup_size
 from vkgroup.device import Capabilities
