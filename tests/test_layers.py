@@ -23,7 +23,7 @@ LAYERS = {
     "spirv": 3_470,
     "reference": 13_990,
     "configuration": 810,
-    "compiler": 6_810,
+    "compiler": 6_870,
     "drivers": 1_970,
     "bootstrap": 580,
     "device": 5_580,

@@ -162,8 +162,8 @@ def test_compile_writes_a_module_that_run_takes(
     here: Path, swiftshader: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compile", "add.comp", "-D", "SHIFT=0", "-o", "add.spv"]) == 0
-    assert "SPIR-V 1.3" in capsys.readouterr().out
-    assert Module.from_bytes((here / "add.spv").read_bytes()).version == (1, 3)
+    assert "SPIR-V 1.5" in capsys.readouterr().out
+    assert Module.from_bytes((here / "add.spv").read_bytes()).version == (1, 5)
     words = "run add.spv --groups 2 --in 0=values.npy --out 1=uint[128]:out.npy --push offset=1"
     assert main([*words.split(), "--device", "swiftshader"]) == 0
     assert np.array_equal(np.load(here / "out.npy"), np.arange(128) + 1)

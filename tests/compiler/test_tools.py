@@ -78,7 +78,7 @@ def test_optimize(level: str) -> None:
     validate(optimized)
     assert len(optimized.words) < len(module.words)
     assert optimized.version == module.version
-    assert optimize(module, level, target=TargetEnvironment.VULKAN_1_1) == optimized
+    assert optimize(module, level, target=TargetEnvironment.VULKAN_1_2) == optimized
 
 
 def test_optimize_refuses_what_is_not_valid() -> None:

@@ -14,8 +14,7 @@ from vkgroup import drivers
 from vkgroup.base import resources
 from vkgroup.base.errors import VkgroupError
 from vkgroup.check import Finding, check
-from vkgroup.check.request import TARGET
-from vkgroup.compiler import compile_file
+from vkgroup.compiler import DEFAULT_TARGET, compile_file
 from vkgroup.dispatch import Device
 from vkgroup.kernels import pipelines
 
@@ -86,7 +85,7 @@ def checked() -> Callable[..., tuple[Finding, ...]]:
         module = compile_file(
             resources.kernel(path),
             defines=dict(defines or {}),
-            target=TARGET,
+            target=DEFAULT_TARGET,
             debug=True,
         )
         return check(module, **{"sizes": (1, 4, 32), **given}).findings

@@ -31,7 +31,7 @@ def module() -> Module:
 
 
 def test_header(module: Module) -> None:
-    assert module.version == (1, 3)
+    assert module.version == (1, 5)
     assert module.words.dtype == np.uint32
     assert module.words[0] == 0x07230203
     assert module.to_bytes() == module.words.tobytes()

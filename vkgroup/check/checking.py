@@ -67,8 +67,8 @@ def check(
     outputs : bindings whose contents are undefined before the run.
     push, specialization : push constants by name, specialization constants by id or name.
     entry_point, defines : as for `vkgroup.compile`.
-    target : the target that a file is compiled for; None for `vkgroup.check.request.TARGET`, and for no
-        target of SPIR-V.
+    target : the target that a file is compiled or validated for; None for `vkgroup.compiler.DEFAULT_TARGET`,
+        and for that of its own version if it is SPIR-V.
     seed : seed of the generated inputs and of the shuffled lanes.
     devices : real devices on which the shader also runs.
     timeout : time limit of one run in seconds.

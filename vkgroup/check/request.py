@@ -23,9 +23,6 @@ from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import EntryPoint, Module
 
-TARGET = TargetEnvironment.VULKAN_1_2
-"""Compilation target of shaders: the first version that allows broadcasts with non-constant ids."""
-
 
 @dataclass(frozen=True)
 class CheckRequest:
@@ -67,7 +64,7 @@ class CheckRequest:
             return compile_file(
                 path,
                 debug=True,
-                target=self.target or TARGET,
+                target=self.target,
                 entry_point=self.entry_point or "main",
                 defines=self.defines,
             )
@@ -76,10 +73,10 @@ class CheckRequest:
         except OSError as error:
             raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from error
         if path.suffix == ".spvasm":
-            module = assemble(data.decode("utf-8", "replace"), self.target or TARGET, name=str(path))
+            module = assemble(data.decode("utf-8", "replace"), self.target, name=str(path))
         else:
             module = Module.from_bytes(data)
-        validate(module, self.target or TargetEnvironment.VULKAN_1_4)
+        validate(module, self.target)
         return module
 
     @property

@@ -11,13 +11,11 @@ from typing import Any, NamedTuple
 import vkgroup
 from vkgroup.check import CheckRequest, Guarantees
 from vkgroup.check.outcome import ConfigurationOutcome
-from vkgroup.check.request import TARGET
 from vkgroup.cli import pairs, shaders
 from vkgroup.cli.deadline import RUN_PART
 from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.options.table import words_of
 from vkgroup.cli.settings import Settings
-from vkgroup.compiler import TargetEnvironment
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
 from vkgroup.device.fetched import fetched_gpus
@@ -29,14 +27,7 @@ from vkgroup.workers.opening import select
 def load(settings: Settings) -> Module:
     """Return the module of the shader, with line numbers."""
     options = argparse.Namespace(**{**vars(settings.options), "debug": True})
-    return shaders.load(options, _target_of(options))
-
-
-def _target_of(options: argparse.Namespace) -> TargetEnvironment:
-    """Return the target of the shader: the given one, else a default."""
-    if options.target is not None:
-        return shaders.TARGETS[options.target]
-    return TargetEnvironment.VULKAN_1_4 if options.shader.suffix in (".spv", ".spvasm") else TARGET
+    return shaders.load(options)
 
 
 def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> CheckRequest:
@@ -58,7 +49,7 @@ def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> Check
         specialization=settings.specialization(module),
         entry_point=options.entry_point,
         defines=dict(shaders.define(text) for text in options.defines),
-        target=_target_of(options),
+        target=options.target,
         seed=options.seed,
         devices=chosen.devices,
         skip_idle_devices=chosen.skip_idle,

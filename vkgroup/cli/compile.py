@@ -15,7 +15,7 @@ from vkgroup.spirv import Module
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
-    module = shaders.load(arguments, shaders.TARGETS[arguments.target])
+    module = shaders.load(arguments)
     if arguments.output == "-":
         sys.stdout.buffer.write(module.to_bytes())
     elif arguments.output is not None:

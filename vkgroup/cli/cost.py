@@ -66,7 +66,7 @@ def _devices(choice: str | None) -> list[DeviceInfo]:
 
 def _job(setting: Settings, options: argparse.Namespace) -> CompileJob:
     """Return the shader to compile."""
-    module = shaders.load(options, shaders.TARGETS[options.target])
+    module = shaders.load(options)
     setting.require_valid(module)
     names = {entry.name for entry in module.reflection.entry_points}
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.compiler import TargetEnvironment, compile_file, link
+from vkgroup.compiler import DEFAULT_TARGET, TargetEnvironment, compile_file, link
 from vkgroup.compiler.request import read
 from vkgroup.spirv import Module, set_local_size
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from vkgroup.device import Capabilities
     from vkgroup.device.gl_limits import Value
 
-TARGETS = {".".join(map(str, target.vulkan_version)): target for target in reversed(TargetEnvironment)}
-
 
 def load(
-    arguments: argparse.Namespace, target: TargetEnvironment, capabilities: Capabilities | None = None
+    arguments: argparse.Namespace,
+    default_target: TargetEnvironment = DEFAULT_TARGET,
+    capabilities: Capabilities | None = None,
 ) -> Module:
     """Return the validated module of the shader on the command line.
 
+    `default_target`: the target of a source without ``--target``.
     `capabilities`: capabilities of the device; they determine OpenGL's limits for ``--dialect gl``.
     """
     limits = None if arguments.dialect != "gl" or capabilities is None else _limits(capabilities)
@@ -33,7 +34,7 @@ def load(
         dialect=arguments.dialect,
         entry_point=arguments.entry_point,
         limits=limits,
-        **_options(arguments, target),
+        **_options(arguments, default_target),
     )
     if arguments.local_size is None:
         return module
@@ -54,16 +55,16 @@ def load_stage(
     arguments: argparse.Namespace,
     file: Path,
     stage: str,
-    target: TargetEnvironment,
+    default_target: TargetEnvironment,
     capabilities: Capabilities,
 ) -> Module:
     """Return the module of another shader, with the options of the main shader."""
     given = vars(arguments) | {"shader": file, "stage": stage, "local_size": None}
-    return load(argparse.Namespace(**given), target, capabilities)
+    return load(argparse.Namespace(**given), default_target, capabilities)
 
 
 def load_stages(
-    arguments: argparse.Namespace, target: TargetEnvironment, capabilities: Capabilities
+    arguments: argparse.Namespace, default_target: TargetEnvironment, capabilities: Capabilities
 ) -> tuple[Module, dict[str, Any]]:
     """Load the shader on the command line and the other stages of the draw.
 
@@ -75,7 +76,7 @@ def load_stages(
     def load_file(file: Path | None, stage: str) -> Module | None:
         if file is None:
             return None
-        return load_stage(arguments, file, stage, target, capabilities)
+        return load_stage(arguments, file, stage, default_target, capabilities)
 
     others = any((arguments.tessellation, arguments.geometry, arguments.mesh, arguments.task))
     if arguments.dialect == "gl" and others:
@@ -83,7 +84,7 @@ def load_stages(
     if arguments.dialect == "gl" and arguments.vertex is not None:
         files = {"fragment": arguments.shader, "vertex": arguments.vertex}
         sources = [(read(file), stage, str(file)) for stage, file in files.items()]
-        modules = link(sources, limits=_limits(capabilities), **_options(arguments, target))
+        modules = link(sources, limits=_limits(capabilities), **_options(arguments, default_target))
         return modules["fragment"], {"vertex": modules["vertex"]}
     stages = ("tessellation_control", "tessellation_evaluation")
     pair = arguments.tessellation and tuple(map(load_file, arguments.tessellation, stages))
@@ -91,15 +92,16 @@ def load_stages(
         stage: load_file(vars(arguments)[stage], stage) for stage in ("vertex", "geometry", "mesh", "task")
     }
     modules_by_stage["tessellation"] = pair
-    return load(arguments, target, capabilities), modules_by_stage
+    return load(arguments, default_target, capabilities), modules_by_stage
 
 
-def _options(arguments: argparse.Namespace, target: TargetEnvironment) -> dict[str, Any]:
+def _options(arguments: argparse.Namespace, default_target: TargetEnvironment) -> dict[str, Any]:
     """Return the options that compiling and linking share."""
     return {
         "defines": dict(define(text) for text in arguments.defines),
         "include_paths": arguments.include_paths,
-        "target": target,
+        "target": vars(arguments).get("target"),  # `vkgroup run` has no such option
+        "default_target": default_target,
         "optimize": arguments.optimize or False,
         "debug": arguments.debug,
         "compiler": arguments.compiler,

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from vkgroup.compiler.front import CompileOptions, compile_file, compile_source, link
     from vkgroup.compiler.gl.interface import GlInterface, interface_of
     from vkgroup.compiler.optimizer import optimize
-    from vkgroup.compiler.request import TargetEnvironment
+    from vkgroup.compiler.request import DEFAULT_TARGET, TargetEnvironment
     from vkgroup.compiler.tools import assemble, disassemble, validate
 
 __all__ = [
     "COMPILERS",
+    "DEFAULT_TARGET",
     "DIALECTS",
     "CompileOptions",
     "GlInterface",
@@ -37,7 +38,7 @@ _MODULES = {
     "vkgroup.compiler.front": "CompileOptions compile_file compile_source link",
     "vkgroup.compiler.gl.interface": "GlInterface interface_of",
     "vkgroup.compiler.optimizer": "optimize",
-    "vkgroup.compiler.request": "TargetEnvironment",
+    "vkgroup.compiler.request": "DEFAULT_TARGET TargetEnvironment",
     "vkgroup.compiler.tools": "assemble disassemble validate",
 }
 

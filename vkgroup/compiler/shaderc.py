@@ -193,8 +193,14 @@ def problem(question: tuple[str, bytes]) -> str:
 
 
 def _versions(request: CompileRequest) -> tuple[int, int]:
-    """Return the minor versions of Vulkan (1.3 at most: common shaderc builds lack 1.4) and of SPIR-V."""
-    return min(request.target.vulkan_version[1], 3), request.target.spirv_version[1]
+    """Return the minor versions of Vulkan (1.3 at most: common shaderc builds lack 1.4) and of SPIR-V.
+
+    For HLSL, shaderc writes BufferBlock, which SPIR-V 1.4 removed; HLSL is compiled to SPIR-V 1.3 at most.
+    """
+    spirv = request.target.spirv_version[1]
+    if request.dialect == "hlsl" and request.stage.since <= (1, 3):
+        spirv = min(spirv, 3)
+    return min(request.target.vulkan_version[1], 3), spirv
 
 
 def _compile_by_library(library: _Library, request: CompileRequest) -> tuple[bytes, Dependencies]:

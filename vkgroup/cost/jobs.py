@@ -119,7 +119,7 @@ def job_of(
         formats = _formats(attributes, module)
         other = vertex
     else:
-        other = compile_source(_fragment_shader(entry), stage="fragment")
+        other = compile_source(_fragment_shader(entry), stage="fragment", target="1.1")
         formats = _formats(_attributes(entry), other)
     uses_subgroups = bool(module.reflection.subgroup_uses)
     uses_subgroups |= "GroupNonUniform" in module.reflection.capabilities
@@ -141,7 +141,7 @@ def _vertex_shader(fragment: EntryPoint) -> tuple[Module, tuple[Any, ...]]:
         item.location: _vertices(item.scalar, item.components) for item in fragment.variables.inputs
     }
     given["position"] = np.zeros((1, 4), np.float32)
-    vertex = compile_source(pass_through(fragment, given), stage="vertex")
+    vertex = compile_source(pass_through(fragment, given), stage="vertex", target="1.1")
     return vertex, _attributes(vertex.reflection.entry_point(None))
 
 

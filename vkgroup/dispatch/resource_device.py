@@ -16,7 +16,7 @@ from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import InvalidDispatch, NotShareable, OutOfMemory
 from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.base.sampler import Sampler, make_sampler
-from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
+from vkgroup.compiler import DEFAULT_TARGET, TargetEnvironment, compile_file, compile_source
 from vkgroup.device.base import DeviceBase, MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.gl_limits import gl_values
@@ -92,8 +92,9 @@ class ResourceDevice(Closeable):
 
     @property
     def target(self) -> TargetEnvironment:
-        """The target that modules for this device are compiled for."""
-        return TargetEnvironment.for_api_version(self.capabilities.api_version)
+        """The default target of sources for this device: `DEFAULT_TARGET`, or an older one of the device."""
+        newest = TargetEnvironment.for_api_version(self.capabilities.api_version)
+        return min(newest, DEFAULT_TARGET, key=lambda target: target.vulkan_version)
 
     def compile(self, source: str | os.PathLike[str], *, stage: str | None = None, **options: Any) -> Module:
         """Compile a shader for this device.
@@ -102,8 +103,8 @@ class ResourceDevice(Closeable):
         ----------
         source : a file as `pathlib.Path`; or source text, which is a compute shader unless `stage` says
             otherwise. A text of one line that ends as a shader's file name does is taken for a path.
-        stage, **options : as for `vkgroup.compiler.compile_source` and `compile_file`; `target` and, for
-            the dialect ``"gl"``, `limits` are the device's unless given.
+        stage, **options : as for `vkgroup.compiler.compile_source` and `compile_file`; `default_target`
+            and, for the dialect ``"gl"``, `limits` are the device's unless given.
 
         Raises
         ------
@@ -116,7 +117,7 @@ class ResourceDevice(Closeable):
             raise InvalidDispatch(
                 f"A shader is a Module, a file as pathlib.Path, or source text; {source!r} was given."
             )
-        options.setdefault("target", self.target)
+        options.setdefault("default_target", self.target)
         if options.get("dialect") == "gl":
             options.setdefault("limits", gl_values(self.capabilities))
         # GLSL never is a single word that ends like a shader's file name.

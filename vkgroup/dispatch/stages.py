@@ -65,10 +65,9 @@ class Shader:
         """Validate the module with SPIRV-Tools before a driver sees it, once for each device."""
         if hash(self.module) in device.validated:
             return
-        target = TargetEnvironment.for_api_version(device.capabilities.api_version)
-        if target is TargetEnvironment.VULKAN_1_1 and self.module.version == (1, 4):
-            target = TargetEnvironment.VULKAN_1_1_SPIRV_1_4
-        validate(self.module, target)
+        own = TargetEnvironment.for_spirv(self.module.version)
+        newest = TargetEnvironment.for_api_version(device.capabilities.api_version)
+        validate(self.module, own if own.vulkan_version <= newest.vulkan_version else newest)
         device.validated.add(hash(self.module))
 
 

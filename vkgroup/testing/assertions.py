@@ -21,7 +21,6 @@ from vkgroup.check import checking
 from vkgroup.check.findings import Finding, FindingKind
 from vkgroup.check.report import Report
 from vkgroup.check.report_text import finding_lines
-from vkgroup.check.request import TARGET
 from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import RunResult
@@ -99,7 +98,8 @@ def check_shader(
         ``"barrier"``, ``"hang"``, ``"bounds"``, ``"assumes"``.
     seed : seed of the generated values.
     timeout : time limit for one run, in seconds.
-    target : the Vulkan version to compile for, such as ``"vulkan1.3"``; None means Vulkan 1.2.
+    target : the Vulkan version to compile for, such as ``"vulkan1.3"``; None means Vulkan 1.2,
+        and for SPIR-V the one that its SPIR-V version belongs to.
     strict : whether weak findings (``"same_value"``) raise the error too.
 
     Returns
@@ -227,8 +227,8 @@ def _sizes(sizes: Sequence[int], *, compared: bool) -> tuple[int, ...]:
 def _compiled(shader: str | os.PathLike[str]) -> Module:
     """Return the module of a file or of source text."""
     if isinstance(shader, str) and "\n" in shader:
-        return compile_source(shader, stage="compute", target=TARGET)
-    return compile_file(Path(shader), target=TARGET)
+        return compile_source(shader, stage="compute")
+    return compile_file(Path(shader))
 
 
 def _compare_sizes(

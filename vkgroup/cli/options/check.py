@@ -31,7 +31,8 @@ _CHECK = Command(
         *CONFIGURED,
         Option("--save-with", "F",
                "write the configuration that was assumed, inputs included, as JSON for --with", Path),
-        Option("--target", help="Vulkan version for which the shader is compiled (default: 1.2)",
+        Option("--target",
+               help="Vulkan version of the shader (default: 1.2; SPIR-V: that of its version)",
                choices=choices.VULKAN_VERSIONS, field="target", printed=5),
         *grouped(
             _WHERE,

@@ -135,12 +135,16 @@ TRACING = tuple(
     )
 )
 
+TARGET = Option(
+    "--target", help="Vulkan version (default: 1.2; SPIR-V: that of its version)",
+    choices=choices.VULKAN_VERSIONS, field="target",
+)  # fmt: skip
+
 _COMPILE = Command(
     (
         SHADER,
         *COMPILATION,
-        Option("--target", help="Vulkan version (default: 1.1)", default="1.1",
-               choices=choices.VULKAN_VERSIONS),
+        TARGET,
         Option("-o", "F.spv", "write the module (- is standard output)", dest="output"),
         flag("--disassemble", "print the module as SPIR-V text"),
     )
@@ -196,8 +200,7 @@ _RUN = Command(
 _COST = Command(
     (
         *CONFIGURED,
-        Option("--target", help="Vulkan version (default: 1.2)", default="1.2",
-               choices=choices.VULKAN_VERSIONS, field="target"),
+        TARGET,
         Option("--device", "D",
                "devices: names as in `vkgroup devices`, globs and lists, as in 'radv:navi*,nvk:ga104'"
                " (default: one GPU of each generation of the fetched drivers)"),

@@ -300,18 +300,6 @@ class VulkanDevice(Device):
     def _from_cuda(self, array: Any, copy: bool | None) -> Buffer:
         return adopt(self.logical, array, copy)
 
-    @property
-    def target(self) -> TargetEnvironment:
-        """The target that modules for this device are compiled for.
-
-        Mesa before 23 ends the process at `HelperInvocation` as SPIR-V 1.6 has it, volatile
-        (docs/results/index.md), so modules for it are of SPIR-V 1.5.
-        """
-        capabilities = self.capabilities
-        if capabilities.driver_name == "llvmpipe" and capabilities.driver_info.startswith("Mesa 22."):
-            return TargetEnvironment.VULKAN_1_2
-        return super().target
-
 
 def _required(size: int | None, capabilities: Capabilities) -> int | None:
     """Return the size to require; none where the device has no other anyway."""

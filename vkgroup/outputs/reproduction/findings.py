@@ -18,8 +18,7 @@ from vkgroup.check import CheckRequest, Guarantees, checking
 from vkgroup.check.fields import fields_of
 from vkgroup.check.report import Report
 from vkgroup.check.report_text import count_of, lines_of
-from vkgroup.check.request import TARGET
-from vkgroup.compiler import compile_source
+from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.compiler.request import read
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.reproduction import folder as folders
@@ -145,7 +144,8 @@ def _fill(
     strict: bool,
 ) -> None:
     """Write the files of a check into an empty folder."""
-    module, target = request.module, request.target or TARGET
+    module = request.module
+    target = TargetEnvironment.of(request.target or TargetEnvironment.for_spirv(module.version))
     files, shaders = Files(folder), StepShaders(folder)
     if module.debug_source is not None:
         shaders.of(module, module.debug_source, dialect)
@@ -178,7 +178,7 @@ def _fill(
         "local_size": local_size and list(local_size),
         "host": asdict(request.host),
         "strict": strict,
-        "target": target if isinstance(target, str) else target.environment,
+        "target": target.environment,
     }
     record["runs"] = _runs(files, module, report, record)
     with open_device(request.devices[0] if request.devices else "reference") as opened:
@@ -297,7 +297,7 @@ def _compiled(folder: Path, record: Json, confined_to: Path | None) -> Module:
     module = compile_source(
         read(file) if confined_to is None else read_source(folder, shader["source"]),
         stage=shader["stage"], dialect=shader["dialect"], name=shader["source"],
-        target=record.get("target", TARGET), debug=True, defines=record["defines"],
+        target=record["target"], debug=True, defines=record["defines"],
         entry_point=record["entry_point"] or "main",
         include_paths=[file.parent], confined_to=confined_to,
     )  # fmt: skip

@@ -171,12 +171,12 @@ class _Check(Struct):
     defines: dict[str, str | int]
     seed: int
     step_limit: int
+    target: str
     runs: list[_Run]
     device: _Device
     local_size: list[Annotated[int, Meta(ge=1)]] | None = None
     host: _Host | None = None
     strict: bool = False
-    target: str = "vulkan1.2"
 
 
 def check(record: Any, path: Path) -> None:
