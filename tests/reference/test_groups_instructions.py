@@ -15,8 +15,7 @@ from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.lane_set import Subgroups
 from vkgroup.reference.interpreter.values.value import Value, single
 from vkgroup.reference.registry import reference_of
-from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
-from vkgroup.spec.operations import OPERATIONS, OperandKind
+from vkgroup.spec.operations import EXTENDED_OPERATIONS, OPERATIONS, OperandKind
 from vkgroup.spec.types import TYPES
 from vkgroup.spirv import ScalarType, VectorType
 

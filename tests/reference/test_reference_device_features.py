@@ -11,7 +11,7 @@ import pytest
 import vkgroup
 from vkgroup.device import requirements
 from vkgroup.dispatch import Device
-from vkgroup.spec.capabilities import CAPABILITIES, EXTENSIONS
+from vkgroup.spec.features import CAPABILITIES, EXTENSIONS
 from vkgroup.spirv import Module
 
 LANES = 32

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from vkgroup.base import files
-from vkgroup.base.resources import PACKAGE
+from vkgroup.base.files import PACKAGE
 from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind
 from vkgroup.check.request import CheckRequest
 from vkgroup.compiler.cache import key_of, thin_out

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closeable
+from vkgroup.base.lifetime import Closeable
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.pipeline import Pipeline

@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DriverError, InvalidDispatch
+from vkgroup.base.lifetime import Closeable
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.requirements import require
 from vkgroup.dispatch.acceleration import AccelerationStructure

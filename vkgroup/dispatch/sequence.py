@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DriverError, InvalidDispatch
+from vkgroup.base.lifetime import Closeable
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.commands import checked_repeat

@@ -16,8 +16,7 @@ from vkgroup.reference.semantics import (
 )
 from vkgroup.reference.semantics.groups import OPERATORS, clustered, reduce, scan
 from vkgroup.reference.semantics.lanes import DEFINITIONS, SHARED, Reference
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import Operation
+from vkgroup.spec.operations import SUBGROUP_OPERATIONS, Operation
 from vkgroup.spec.sentences import SENTENCES
 
 MODULES = (ballot, basic, partitions, quad, shuffle, thread_group, variables)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closeable
+from vkgroup.base.lifetime import Closeable
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.bindings import keys_of

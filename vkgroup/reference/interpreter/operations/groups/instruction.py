@@ -15,9 +15,8 @@ from vkgroup.reference.interpreter.values.value import Causes, Data, Value, comb
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words
 from vkgroup.spec.categories import Category, ExtendedCategory
-from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
 from vkgroup.spec.limits import QUAD_SIZE
-from vkgroup.spec.operations import OPERATIONS, OperandKind, Operation
+from vkgroup.spec.operations import EXTENDED_OPERATIONS, OPERATIONS, OperandKind, Operation
 from vkgroup.spirv import grammar
 
 _SUBGROUP = 3
