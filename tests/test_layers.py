@@ -21,7 +21,7 @@ LAYERS = {
     "spec": 1_940,
     "base": 1_220,
     "spirv": 3_390,
-    "reference": 13_990,
+    "reference": 13_830,
     "configuration": 810,
     "compiler": 6_810,
     "drivers": 1_970,

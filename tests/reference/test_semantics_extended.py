@@ -14,7 +14,7 @@ from test_semantics_loops import compare
 
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.reference.registry import reference_of
-from vkgroup.reference.semantics.partitions import subset_of
+from vkgroup.reference.semantics.groups import subset_of
 from vkgroup.spec.operations import EXTENDED_OPERATIONS, OperandKind
 
 
