@@ -15,10 +15,10 @@ import numpy.typing as npt
 from vkgroup.base.lifetime import Closeable
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
+from vkgroup.dispatch.commands import Submission
 from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Step
 from vkgroup.dispatch.sequence import Sequence as StepSequence
-from vkgroup.dispatch.submission import Submission
 
 
 @dataclass(frozen=True)
