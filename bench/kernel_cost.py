@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from vkgroup.base import resources
+from vkgroup.base import files
 from vkgroup.compiler import compile_file
 from vkgroup.compiler.request import TargetEnvironment
 from vkgroup.cost import CompileJob, CompileStatus, costs_of_jobs
@@ -43,7 +43,7 @@ Estimates = dict[str, dict[str, float]]
 
 def pairs() -> Iterator[tuple[str, Path, Path]]:
     """Yield the name of each kernel pair, and the files with and without subgroup operations."""
-    folder = resources.kernels()
+    folder = files.kernels()
     for subgroup in sorted(folder.rglob("*subgroup*.comp")):
         shared = subgroup.with_name(subgroup.name.replace("subgroup", "shared"))
         if shared.is_file():

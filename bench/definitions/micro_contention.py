@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.base.resources import bench
+from vkgroup.base.files import bench
 from vkgroup.bench import BenchmarkCase, Data, Definition
 from vkgroup.bench.definition import Arrays
 from vkgroup.dispatch import Device

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import vkgroup
-from vkgroup.base.reading import NotRegular, read_array, read_bytes, read_text, require_regular
+from vkgroup.base.files import NotRegular, read_array, read_bytes, read_text, require_regular
 from vkgroup.cli.conform_run import OWN_FILES as OWN_FILES_OF_RUNS
 
 PACKAGE = Path(vkgroup.__file__).parent
@@ -34,15 +34,15 @@ OWN_FILES = {
     "conformance/caselist.py": "package data",
     "drivers/build.py": "unpacked packages, and drivers that vkgroup builds",
     "drivers/cache.py": "cache",
-    "base/peak_memory.py": "a file of the kernel in /proc",
-    "base/reading.py": "the helper functions",
+    "base/files.py": "the helper functions",
+    "base/processes.py": "a file of the kernel in /proc",
     "reference/interpreter/program/site.py": "package data",
     "record/causes/findings.py": "package data",
     "outputs/report/page.py": "package data",
     "workers/cluster/offer.py": "package data",
     "spirv/grammar.py": "package data",
 }
-"""Modules that read only vkgroup's own files without `vkgroup.base.reading`, each with what it reads."""
+"""Modules that read only vkgroup's own files without `vkgroup.base.files`, each with what it reads."""
 
 
 OPENERS = {
@@ -58,9 +58,8 @@ OPENERS = {
     "drivers/cache.py": "cache; libraries of a bundle, after `require_regular`",
     "drivers/compilers.py": "files of unpacked packages, which `file_of` checks",
     "drivers/own_c_library.py": "files of unpacked packages, which `file_of` checks",
-    "base/files.py": "output files",
+    "base/files.py": "the helper functions, and output files",
     "base/processes.py": "a pipe between processes",
-    "base/reading.py": "the helper functions",
     "outputs/history/connection.py": "a database, after `require_regular_if_exists`",
     "outputs/history/files.py": "a database, after `require_regular`",
     "outputs/reproduction/program.py": "the C program, which is package data",

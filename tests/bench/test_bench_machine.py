@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import vkgroup
-from vkgroup.base.resources import bench
+from vkgroup.base.files import bench
 from vkgroup.bench.machine import (
     Cache,
     DeviceEviction,

@@ -9,8 +9,7 @@ from vkgroup.bench import micro_cases, micro_shared
 from vkgroup.bench.catalogue import definitions
 from vkgroup.bench.micro_cases import MicroCase, all_cases
 from vkgroup.reference.dtypes import dtype_of
-from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
-from vkgroup.spec.operations import OPERATIONS
+from vkgroup.spec.operations import EXTENDED_OPERATIONS, OPERATIONS
 from vkgroup.spec.types import TYPES
 
 CASES = {case.name: case for case in all_cases()}

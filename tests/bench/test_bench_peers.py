@@ -347,7 +347,7 @@ def test_ours_does_all_of_its_work(device: Device, work: CallWork) -> None:
 
 
 def test_no_peer_hides_the_package_that_it_is_about() -> None:
-    import vkgroup.base.resources
+    import vkgroup.base.files
 
-    files = {Path(path).stem for path in vkgroup.base.resources.bench("peers").glob("*.py")}
+    files = {Path(path).stem for path in vkgroup.base.files.bench("peers").glob("*.py")}
     assert not files & PEERS.keys()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vkgroup.base import resources
+from vkgroup.base import files
 from vkgroup.cli.main import main
 from vkgroup.spirv import Module
 
@@ -209,7 +209,7 @@ def test_a_binding_given_twice_is_refused(tmp_path: Path, capsys: pytest.Capture
     np.save(tmp_path / "a.npy", np.zeros(4, np.uint32))
     for command in ("run", "check"):
         given = f"values={tmp_path / 'a.npy'}"
-        shader = str(resources.shader("tutorial/sum.comp"))
+        shader = str(files.shader("tutorial/sum.comp"))
         words = [command, shader, "--in", given, "--in", given, "--groups", "1"]
         assert main(words) == 2
         assert "given twice" in capsys.readouterr().err

@@ -8,8 +8,7 @@ from pathlib import Path
 from vkgroup.conformance.subgroup.cases import subgroup_cases
 from vkgroup.conformance.subgroup.operands import CHOICES, OperandChoice, choices
 from vkgroup.spec.categories import Category
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import Operation
+from vkgroup.spec.operations import SUBGROUP_OPERATIONS, Operation
 
 PAGE = Path(__file__).parents[2] / "docs" / "conformance" / "suite.md"
 _KIND = {

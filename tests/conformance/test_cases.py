@@ -13,8 +13,7 @@ from vkgroup.conformance.patterns import SHAPES
 from vkgroup.conformance.stages.pixels import FRAMEBUFFER, FRAMEBUFFER_STAGES
 from vkgroup.conformance.subgroup.cases import STAGES, subgroup_cases
 from vkgroup.spec.categories import Category
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import BUILTIN_VARIABLES
+from vkgroup.spec.operations import BUILTIN_VARIABLES, SUBGROUP_OPERATIONS
 from vkgroup.spec.stages import STAGES as VULKAN_STAGES
 from vkgroup.spec.types import LONG_TYPES
 

@@ -23,7 +23,7 @@ from vkgroup.record.causes.axes import axes_of, complexity
 from vkgroup.record.causes.description import ExecutedCases, describe, pattern_of
 from vkgroup.record.causes.findings import DriverVersion, KnownError, all_findings, read_finding
 from vkgroup.record.record import Result, Status
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import SUBGROUP_OPERATIONS
 from vkgroup.workers.opening import select as select_device
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from vkgroup.conformance.shader_clock import SHADER_CLOCK
 from vkgroup.conformance.sm_builtins import SM_BUILTINS
 from vkgroup.device import Capabilities, SmBuiltins
 from vkgroup.dispatch.reference import capabilities, device
-from vkgroup.reference.interpreter.execution.initial_values import SM_COUNT, WARPS_PER_SM
+from vkgroup.reference.interpreter.execution.program import SM_COUNT, WARPS_PER_SM
 
 CLOCKS = tuple(SHADER_CLOCK.cases())
 SM = tuple(SM_BUILTINS.cases())

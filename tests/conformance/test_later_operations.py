@@ -23,9 +23,8 @@ from vkgroup.conformance.subgroup.operands import CHOICES
 from vkgroup.conformance.subgroup.shader import build
 from vkgroup.device import Subgroup
 from vkgroup.reference.registry import reference_of
-from vkgroup.reference.semantics.partitions import subset_of
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import OPERATIONS
+from vkgroup.reference.semantics.groups import subset_of
+from vkgroup.spec.operations import OPERATIONS, SUBGROUP_OPERATIONS
 from vkgroup.spec.types import LONG_TYPES, TYPES
 from vkgroup.spirv import grammar
 from vkgroup.workers.opening import open_device

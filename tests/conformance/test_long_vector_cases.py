@@ -35,8 +35,7 @@ from vkgroup.conformance.subgroup.shader import build
 from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.programs.glsl_types import from_planes, to_planes
 from vkgroup.reference.dtypes import dtype_of
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import OperandKind
+from vkgroup.spec.operations import SUBGROUP_OPERATIONS, OperandKind
 from vkgroup.spec.types import LONG_TYPES, SCALARS, GlslType, type_named
 from vkgroup.spirv import VectorType
 from vkgroup.spirv.declarations import Declarations

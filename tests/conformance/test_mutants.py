@@ -23,8 +23,7 @@ from vkgroup.conformance.subgroup.cases import STAGES
 from vkgroup.conformance.subgroup.shader import build
 from vkgroup.device import Subgroup
 from vkgroup.spec.categories import Category
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import BUILTIN_VARIABLES
+from vkgroup.spec.operations import BUILTIN_VARIABLES, SUBGROUP_OPERATIONS
 from vkgroup.spec.stages import WORKGROUP_STAGES
 from vkgroup.spirv.editor import Editor
 from vkgroup.workers.opening import select as select_device

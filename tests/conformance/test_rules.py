@@ -11,9 +11,9 @@ from vkgroup.conformance.rules import BARRIERS_IN_BRANCHES, rule_of, rule_of_cas
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Result, Status
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.rules import SENTENCES, Rule
-from vkgroup.spec.strength import STRENGTHS, Strength
+from vkgroup.spec.sentences import STRENGTHS, Strength
 from vkgroup.workers.messages import NO_ANSWER
 
 DEVICE = Capabilities(name="a device", type="cpu", api_version=(1, 3, 0))

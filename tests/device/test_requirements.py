@@ -9,9 +9,8 @@ import pytest
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import Capabilities, Subgroup, limits, query, vk
 from vkgroup.device.requirements import missing
-from vkgroup.spec.capabilities import CAPABILITIES, EXTENSIONS
 from vkgroup.spec.categories import OPERATION_BITS
-from vkgroup.spec.features import STRUCTS
+from vkgroup.spec.features import CAPABILITIES, SPIRV_EXTENSIONS, STRUCTS
 from vkgroup.spec.limits import DESCRIPTOR_LIMITS
 from vkgroup.spec.stages import STAGE_BITS
 from vkgroup.spirv import Module, grammar
@@ -32,7 +31,7 @@ ALL = Capabilities(
         for need in needs.split("|")
     )
     | {"shaderSubgroupExtendedTypes", "subgroupBroadcastDynamicId", "uniformBufferStandardLayout"},
-    extensions={need: 1 for needs in EXTENSIONS.values() for need in needs.split("|")},
+    extensions={need: 1 for needs in SPIRV_EXTENSIONS.values() for need in needs.split("|")},
 )
 
 
@@ -96,7 +95,7 @@ def test_the_tables_name_capabilities_that_exist() -> None:
     assert set(CAPABILITIES) <= set(grammar().enumeration("Capability").values())
 
 
-@pytest.mark.parametrize("table", [CAPABILITIES, EXTENSIONS])
+@pytest.mark.parametrize("table", [CAPABILITIES, SPIRV_EXTENSIONS])
 def test_the_tables_name_features_that_are_read(table: dict[str, str]) -> None:
     needs = {need for text in table.values() for need in text.split("|") if need}
     plain = {n for n in needs if not n.startswith("VK_") and not n[0].isdigit()} - set(OPERATION_BITS)

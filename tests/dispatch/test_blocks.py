@@ -11,7 +11,7 @@ import pytest
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.compiler import compile_source
 from vkgroup.dispatch.blocks import check_array, pack_push
-from vkgroup.dispatch.specialization import pack_specialization
+from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.spirv import PushConstants, Reflection, StructType
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.record.causes.findings import KnownError, all_findings
-from vkgroup.spec.strength import STRENGTHS
+from vkgroup.spec.sentences import STRENGTHS
 
 _ROOT = Path(__file__).parents[2]
 DOCS = _ROOT / "docs" / "results"

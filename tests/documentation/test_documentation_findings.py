@@ -11,7 +11,7 @@ from vkgroup.conformance.families import select
 from vkgroup.record.causes.findings import KnownError, all_findings
 from vkgroup.spec.rules import SENTENCES
 from vkgroup.spec.sentences import SENTENCES as BUILT_INS
-from vkgroup.spec.strength import STRENGTHS
+from vkgroup.spec.sentences import STRENGTHS
 
 ROOT = Path(__file__).parents[2]
 FINDINGS = {finding.id: finding for finding in all_findings()}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base import resources
+from vkgroup.base import files
 
 Array = npt.NDArray[Any]
 
@@ -107,7 +107,7 @@ class Program:
     def path(self) -> Path:
         """The shader: one of this folder's, or ``tutorial/…`` of the package's."""
         name = f"{self.shader or self.name}.comp"
-        return resources.shader(name) if name.startswith("tutorial/") else SHADERS / name
+        return files.shader(name) if name.startswith("tutorial/") else SHADERS / name
 
 
 def exact(outcome: Outcome, name: str, wanted: npt.ArrayLike, where: Any = True) -> Claim:

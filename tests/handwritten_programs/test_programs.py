@@ -17,7 +17,7 @@ from program import Claim, Outcome, Program
 import vkgroup
 from vkgroup import drivers
 from vkgroup.base.errors import Unsupported
-from vkgroup.base.resources import shader
+from vkgroup.base.files import shader
 from vkgroup.dispatch import Device
 from vkgroup.drivers import CachedDriver
 

@@ -11,7 +11,7 @@ import software_drivers
 
 import vkgroup
 from vkgroup import drivers
-from vkgroup.base import resources
+from vkgroup.base import files
 from vkgroup.base.errors import VkgroupError
 from vkgroup.check import Finding, check
 from vkgroup.compiler import DEFAULT_TARGET, compile_file
@@ -83,7 +83,7 @@ def checked() -> Callable[..., tuple[Finding, ...]]:
 
     def run(path: str, defines: Mapping[str, Any] | None = None, **given: Any) -> tuple[Finding, ...]:
         module = compile_file(
-            resources.kernel(path),
+            files.kernel(path),
             defines=dict(defines or {}),
             target=DEFAULT_TARGET,
             debug=True,

@@ -10,14 +10,14 @@ import pytest
 
 import vkgroup
 from vkgroup import kernels
-from vkgroup.base import resources
+from vkgroup.base import files
 from vkgroup.cli.main import main
 from vkgroup.compiler import compile_file
 from vkgroup.compiler.request import TargetEnvironment
 from vkgroup.drivers import CachedDriver
 
 _ROOT = Path(__file__).resolve().parents[2]
-_FOLDER = resources.kernels()
+_FOLDER = files.kernels()
 _SHADERS = sorted(
     path.relative_to(_FOLDER).as_posix() for kind in ("comp", "frag") for path in _FOLDER.rglob(f"*.{kind}")
 )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from vkgroup import kernels
-from vkgroup.base import resources
+from vkgroup.base import files
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.compiler import compile_file, validate
 from vkgroup.device import Capabilities, CooperativeMatrix
@@ -172,7 +172,7 @@ def test_what_cannot_be_multiplied_is_refused(references: dict[int, Device]) -> 
 @pytest.mark.parametrize("result", ["float", "float16_t"])
 def test_the_cooperative_kernel_is_valid(vector: int, result: str) -> None:
     module = compile_file(
-        resources.kernel("matmul/cooperative.comp"),
+        files.kernel("matmul/cooperative.comp"),
         defines={
             "T": "float16_t",
             "T_BITS": 16,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from vkgroup import kernels
-from vkgroup.base import resources
+from vkgroup.base import files
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.compiler import compile_file, validate
 from vkgroup.dispatch import Buffer, Device
@@ -260,7 +260,7 @@ def test_the_check_finds_nothing(checked: Callable[..., Any], implementation: st
 @pytest.mark.parametrize("vector", [0, 1])
 def test_the_cooperative_kernel_is_valid(vector: int) -> None:
     module = compile_file(
-        resources.kernel("matmul/cooperative.comp"),
+        files.kernel("matmul/cooperative.comp"),
         defines={"T": "float16_t", "T_BITS": 16, "T_FLOAT": 1, "VECTOR": vector, "BATCHED": 1},
     )
     validate(module)

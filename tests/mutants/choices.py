@@ -16,9 +16,8 @@ from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.conformance.subgroup.shader import result_type
 from vkgroup.device import Capabilities
 from vkgroup.spec.categories import Category
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.limits import QUAD_SIZE
-from vkgroup.spec.operations import BUILTIN_VARIABLES, OPCODE_PREFIXES, Operation
+from vkgroup.spec.operations import BUILTIN_VARIABLES, OPCODE_PREFIXES, SUBGROUP_OPERATIONS, Operation
 
 Choice = tuple[str, str]
 """An operator and its choice, see `mutants.mutant.Mutant`."""

@@ -13,8 +13,7 @@ from vkgroup.conformance.subgroup.expectation import expected_of, others_of
 from vkgroup.conformance.subgroup.shader import BatchEntry
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.lanes import Lanes
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import Operation
+from vkgroup.spec.operations import SUBGROUP_OPERATIONS, Operation
 
 LOCKSTEP = "lanes in lockstep keep the order of their accesses without a barrier"
 ALONE = "no subgroup has two active lanes, and alone this is the same"

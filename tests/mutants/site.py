@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vkgroup.conformance.subgroup.cases import Case
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import BUILTIN_VARIABLES
+from vkgroup.spec.operations import BUILTIN_VARIABLES, SUBGROUP_OPERATIONS
 from vkgroup.spirv import Module
 from vkgroup.spirv.binary import literal
 from vkgroup.spirv.editor import Editor, Words

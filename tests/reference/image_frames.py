@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from vkgroup.base.sampler import Sampler
+from vkgroup.reference.interpreter.operations.accessor import LaneSet
 from vkgroup.reference.interpreter.operations.images import IMAGES, ImageMemory
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.lane_set import LaneSet
 from vkgroup.reference.interpreter.values.value import CauseTable, Value, single
 from vkgroup.spirv import ScalarType, Type, VectorType
 

@@ -10,7 +10,7 @@ import pytest
 import vkgroup
 from vkgroup.base.errors import Unsupported
 from vkgroup.compiler import TargetEnvironment, compile_source
-from vkgroup.reference import bfloat16
+from vkgroup.reference import dtypes
 from vkgroup.reference.interpreter import ExecutableShader, Memory, execute
 from vkgroup.reference.semantics.cooperative import multiply_add
 
@@ -77,19 +77,19 @@ def test_bfloat16_is_the_nearest_of_its_numbers() -> None:
     numbers = np.ldexp(random.uniform(-2, 2, 2000), random.integers(-20, 20, 2000))
     numbers = np.concatenate([numbers, [1.00390625, 1.01171875, -1.00390625, 0.0, 1 + 2.0**-8 + 2.0**-40]])
     bits = np.arange(1 << 16, dtype=np.uint16)
-    every = np.sort(bfloat16.widened(bits[bits >> 7 & 0xFF != 0xFF]).astype(np.float64))
+    every = np.sort(dtypes.widened(bits[bits >> 7 & 0xFF != 0xFF]).astype(np.float64))
     for kind in (np.float32, np.float64):
         given = numbers.astype(kind)
-        result = bfloat16.widened(bfloat16.rounded(given)).astype(np.float64)
+        result = dtypes.widened(dtypes.rounded(given)).astype(np.float64)
         for number, one in zip(given.tolist(), result.tolist(), strict=True):
             at = int(np.searchsorted(every, number))
             near = every[max(0, at - 2) : at + 3]
             least = min(abs(Fraction(number) - Fraction(other)) for other in near.tolist())
             assert abs(Fraction(number) - Fraction(one)) == least
-    ties = bfloat16.rounded(np.array([1.00390625, 1.01171875], np.float32))
+    ties = dtypes.rounded(np.array([1.00390625, 1.01171875], np.float32))
     assert ties.tolist() == [0x3F80, 0x3F82]
-    assert np.isnan(bfloat16.widened(bfloat16.rounded(np.array([np.nan], np.float32)))).all()
-    assert np.isposinf(bfloat16.widened(bfloat16.rounded(np.array([3.4e38], np.float32)))).all()
+    assert np.isnan(dtypes.widened(dtypes.rounded(np.array([np.nan], np.float32)))).all()
+    assert np.isposinf(dtypes.widened(dtypes.rounded(np.array([3.4e38], np.float32)))).all()
 
 
 @pytest.mark.parametrize("size", [1, 4, 32, 64])

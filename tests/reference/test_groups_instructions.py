@@ -10,13 +10,12 @@ from inputs import SIZES, generators, masks_of, operand_of, values_of
 from test_semantics_extended import ballots_of
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.reference.interpreter.operations.groups.instruction import GROUPS
+from vkgroup.reference.interpreter.operations.accessor import Subgroups
+from vkgroup.reference.interpreter.operations.groups import GROUPS
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.lane_set import Subgroups
 from vkgroup.reference.interpreter.values.value import Value, single
 from vkgroup.reference.registry import reference_of
-from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
-from vkgroup.spec.operations import OPERATIONS, OperandKind
+from vkgroup.spec.operations import EXTENDED_OPERATIONS, OPERATIONS, OperandKind
 from vkgroup.spec.types import TYPES
 from vkgroup.spirv import ScalarType, VectorType
 

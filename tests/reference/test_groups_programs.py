@@ -22,8 +22,7 @@ from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.registry import reference_of
 from vkgroup.spec.categories import ExtendedCategory
-from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
-from vkgroup.spec.operations import OPERATIONS, OperandKind
+from vkgroup.spec.operations import EXTENDED_OPERATIONS, OPERATIONS, OperandKind
 from vkgroup.spec.types import SCALARS, TYPES
 
 WORKGROUPS, INVOCATIONS, CLUSTER_SIZE = 2, 60, 4

@@ -11,7 +11,7 @@ import pytest
 import vkgroup
 from vkgroup.device import requirements
 from vkgroup.dispatch import Device
-from vkgroup.spec.capabilities import CAPABILITIES, EXTENSIONS
+from vkgroup.spec.features import CAPABILITIES, SPIRV_EXTENSIONS
 from vkgroup.spirv import Module
 
 LANES = 32
@@ -301,7 +301,7 @@ def bindings_of(device: Device, module: Module) -> dict[int, object]:
 
 
 def test_every_declared_feature_that_a_module_may_need_is_tried(reference: Device) -> None:
-    tables = (*CAPABILITIES.values(), *EXTENSIONS.values())
+    tables = (*CAPABILITIES.values(), *SPIRV_EXTENSIONS.values())
     known = {need for needs in tables for need in needs.split("|")} | {"scalarBlockLayout", "maintenance4"}
     declared = reference.capabilities.features & known
     elsewhere = {name for name in declared if "Sampled" in name or "Texel" in name or "Gather" in name}

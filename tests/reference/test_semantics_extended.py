@@ -14,9 +14,8 @@ from test_semantics_loops import compare
 
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.reference.registry import reference_of
-from vkgroup.reference.semantics.partitions import subset_of
-from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
-from vkgroup.spec.operations import OperandKind
+from vkgroup.reference.semantics.groups import subset_of
+from vkgroup.spec.operations import EXTENDED_OPERATIONS, OperandKind
 
 
 def ballots_of(rng, shape):

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import vkgroup.spec
-from vkgroup.spec.capabilities import CAPABILITIES
 from vkgroup.spec.categories import OPERATION_BITS, Category
+from vkgroup.spec.features import CAPABILITIES
 
 MODULES = sorted(
     path.stem for path in Path(vkgroup.spec.__file__).parent.glob("*.py") if path.stem != "__init__"

@@ -8,8 +8,14 @@ import pytest
 
 from vkgroup.device import vk
 from vkgroup.spec.categories import Category, ExtendedCategory
-from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS, SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS, MemorySemantics, OperandKind
+from vkgroup.spec.operations import (
+    BUILTIN_VARIABLES,
+    EXTENDED_OPERATIONS,
+    OPERATIONS,
+    SUBGROUP_OPERATIONS,
+    MemorySemantics,
+    OperandKind,
+)
 from vkgroup.spec.types import TYPES
 from vkgroup.spirv import grammar
 

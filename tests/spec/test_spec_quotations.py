@@ -11,8 +11,7 @@ import pytest
 
 from vkgroup.reference.registry import reference_of, specification_of
 from vkgroup.reference.semantics.lanes import DEFINITIONS, SHARED
-from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
-from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
+from vkgroup.spec.operations import BUILTIN_VARIABLES, EXTENDED_OPERATIONS, OPERATIONS
 from vkgroup.spec.sentences import DOCUMENTS, SENTENCES
 from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from vkgroup.base.errors import InvalidModule
 from vkgroup.compiler import TargetEnvironment, assemble, compile_source, validate
-from vkgroup.dispatch.specialization import pack_specialization
+from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.spirv import Module, ScalarType
 from vkgroup.spirv.editor import Editor
 from vkgroup.spirv.interface import LocalSize

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vkgroup.spirv.source_text import NOWHERE, Line, SourceText
+from vkgroup.spirv.lines import NOWHERE, Line, SourceText
 
 _TEXT = """#version 460
 first

@@ -8,8 +8,7 @@ import pytest
 
 from vkgroup.compiler import TargetEnvironment, assemble, compile_file, compile_source
 from vkgroup.spirv import Module
-from vkgroup.spirv.lines import LineTable
-from vkgroup.spirv.source_text import NOWHERE, Line
+from vkgroup.spirv.lines import NOWHERE, Line, LineTable
 
 _SOURCE = """#version 460
 layout(local_size_x = 4) in;

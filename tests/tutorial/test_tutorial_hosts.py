@@ -11,11 +11,11 @@ from types import ModuleType
 
 import pytest
 
-from vkgroup.base import resources
+from vkgroup.base import files
 from vkgroup.base.errors import Unsupported
 from vkgroup.dispatch import Device
 
-FOLDER = resources.shaders() / "tutorial"
+FOLDER = files.shaders() / "tutorial"
 HOSTS = sorted(file.stem for file in FOLDER.glob("*.py") if file.stem not in ("host", "__main__"))
 
 #: For each shader one wrong word, and a device whose subgroups are large enough for it to show.

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from vkgroup import conformance
-from vkgroup.base.peak_memory import peak_memory
+from vkgroup.base.processes import peak_memory
 from vkgroup.cli.main import main
 from vkgroup.workers.opening import select
 from vkgroup.workers.worker_process import WorkerProcess
@@ -28,7 +28,7 @@ def test_the_peak_stays_after_memory_was_freed() -> None:
 
 def test_a_process_does_not_inherit_the_peak_of_another() -> None:
     np.ones(200 << 20, np.uint8).sum()
-    command = [sys.executable, "-c", "from vkgroup.base.peak_memory import peak_memory; print(peak_memory())"]
+    command = [sys.executable, "-c", "from vkgroup.base.processes import peak_memory; print(peak_memory())"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert 1 << 20 < int(done.stdout) < 100 << 20
 

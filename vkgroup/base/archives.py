@@ -8,7 +8,7 @@ import zlib
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 
-from vkgroup.base.reading import require_regular
+from vkgroup.base.files import require_regular
 
 MOST_BYTES = 4 << 30
 """Size of all files of an archive at most; a small archive can contain terabytes of zeros."""

@@ -1,8 +1,15 @@
-"""Atomic writing of files, and the user's cache folder."""
+"""Files: reading, atomic writing, the user's cache folder, and the package's own files.
+
+Opening a pipe without a writer blocks, and reading a device such as ``/dev/zero`` never ends. Every module
+that reads a file which a user or a document names uses the functions of this module;
+`tests/base/test_reading.py` checks this.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +17,127 @@ from typing import IO, TYPE_CHECKING, Any
 
 import platformdirs
 
-from vkgroup.base.errors import InvalidInput
+from vkgroup.base.errors import InvalidInput, VkgroupError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+class NotRegular(OSError):
+    """A device, a pipe, a socket, or a name that no file can have; `strerror` says what to give instead."""
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
+def require_regular(path: Path | str) -> None:
+    """Raise OSError if a path is a device, a pipe or a socket, or if it does not exist; nothing is opened."""
+    try:
+        mode = os.stat(path).st_mode
+    except ValueError as error:  # a NUL character, or a lone surrogate that does not stand for a byte
+        raise NotRegular(errno.EINVAL, "its name contains a character that no file name can have") from error
+    kind = _KINDS.get(stat.S_IFMT(mode))
+    if kind is not None:
+        raise NotRegular(errno.EINVAL, f"it is {kind}; give a regular file", str(path))
+
+
+def require_regular_if_exists(path: Path | str) -> None:
+    """Raise OSError if a path, which need not exist, is a device, a pipe or a socket; nothing is opened."""
+    try:
+        require_regular(path)
+    except FileNotFoundError:
+        return
+
+
+def printable(path: Path | str) -> str:
+    """Return a path as text that UTF-8 can encode; other bytes of a name become ``\\udcff`` and the like."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+def is_inside(path: Path | str, folder: Path) -> bool:
+    """Return whether a path, with its symbolic links resolved, lies in a folder."""
+    try:
+        return Path(path).resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # a loop of links, or a name that no file can have
+        return False
+
+
+def read_bytes(path: Path | str) -> bytes:
+    """Return the content of a regular file; raise OSError as `require_regular` and ``open`` do."""
+    require_regular(path)
+    return Path(path).read_bytes()
+
+
+def read_text(path: Path | str, encoding: str = "utf-8", errors: str = "strict") -> str:
+    """Return the text of a regular file; raise OSError as `read_bytes` does, and UnicodeDecodeError."""
+    require_regular(path)
+    return Path(path).read_text(encoding=encoding, errors=errors)
+
+
+def read_array(path: Path | str) -> npt.NDArray[Any]:
+    """Return what NumPy loads from a regular file, without pickles.
+
+    NumPy parses the header as Python and allocates the size in it: a damaged file can raise almost any error.
+    """
+    import numpy as np  # most commands that only need other functions of this file do not need it
+
+    require_regular(path)
+    with open(path, "rb") as stream:
+        if not stream.read(6).startswith((b"\x93NUMPY", b"PK\x03\x04")):
+            raise ValueError("it does not begin like one.")  # NumPy would speak of pickled data
+    array: npt.NDArray[Any] = np.load(path, allow_pickle=False)
+    return array
+
+
+PACKAGE = Path(__file__).resolve().parents[1]
+"""The folder of the package vkgroup."""
+
+
+def shaders() -> Path:
+    """Return the folder of vkgroup's shaders."""
+    return _folder("shaders", PACKAGE / "shaders", PACKAGE.parent / "shaders")
+
+
+def shader(name: str) -> Path:
+    """Return one of vkgroup's shaders by its path in that folder: ``"probe/layout.comp"``."""
+    return _file(shaders(), name, "shader")
+
+
+def kernels() -> Path:
+    """Return the folder of the GLSL kernels."""
+    return _folder("kernels", PACKAGE / "kernels" / "glsl", PACKAGE.parent / "kernels")
+
+
+def kernel(name: str) -> Path:
+    """Return a kernel by its path in that folder: ``"reduce/subgroup.comp"``."""
+    return _file(kernels(), name, "kernel")
+
+
+def _folder(what: str, *candidates: Path) -> Path:
+    for folder in candidates:
+        if folder.is_dir():
+            return folder
+    raise VkgroupError(f"This installation of vkgroup in {PACKAGE} has no {what}. Install it again.")
+
+
+def _file(folder: Path, name: str, what: str) -> Path:
+    path = folder / name
+    if not path.is_file():
+        raise VkgroupError(f"vkgroup has no {what} {name} in {folder}.")
+    return path
+
+
+def bench(part: str) -> Path:
+    """Return a folder of the benchmarks: ``"definitions"``, ``"peers"`` or ``"shaders"``."""
+    return _folder(f"bench/{part}", PACKAGE / "bench" / part, PACKAGE.parent / "bench" / part)
 
 
 class Unwritable(InvalidInput):

@@ -12,9 +12,25 @@ import struct
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import IO, Any
 
-from vkgroup.base.resources import PACKAGE
+from vkgroup.base.files import PACKAGE
+
+
+def peak_memory(process: int | None = None) -> int:
+    """Return the largest resident memory of a process so far, in bytes; of this process by default.
+
+    The result is 0 if the process has ended, or on systems other than Linux. The peak that `resource` gives
+    is not used: a process inherits that of the process that started it.
+    """
+    try:
+        status = Path(f"/proc/{process or os.getpid()}/status").read_bytes()
+    except OSError:
+        return 0
+    line = next((line for line in status.splitlines() if line.startswith(b"VmHWM:")), None)
+    return int(line.split()[1]) * 1024 if line else 0  # a process that has ended has no such line
+
 
 _LENGTH = struct.Struct("<Q")
 

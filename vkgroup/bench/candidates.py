@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 
-from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import (
     DeviceLost,
     DispatchTimeout,
@@ -20,6 +19,7 @@ from vkgroup.base.errors import (
     describe,
     is_device_error,
 )
+from vkgroup.base.lifetime import Closeable
 from vkgroup.bench.definition import (
     BenchmarkCandidate,
     BenchmarkCase,

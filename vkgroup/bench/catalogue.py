@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.base.resources import bench
+from vkgroup.base.files import bench
 from vkgroup.bench.definition import Definition, Peer
 
 CEILING = "ceiling."

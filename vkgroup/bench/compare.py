@@ -13,7 +13,7 @@ import msgspec
 
 from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput
-from vkgroup.base.reading import read_text
+from vkgroup.base.files import read_text
 from vkgroup.bench.row import Estimate, median_interval
 
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}

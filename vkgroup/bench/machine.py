@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from vkgroup.base.closing import Closeable
-from vkgroup.base.resources import bench
+from vkgroup.base.files import bench
+from vkgroup.base.lifetime import Closeable
 from vkgroup.compiler.front_ends import compiler_name
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Device

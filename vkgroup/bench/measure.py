@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import InvalidDispatch, OutOfMemory, Unsupported
+from vkgroup.base.lifetime import Closeable
 from vkgroup.bench.candidates import Candidates
 from vkgroup.bench.catalogue import CEILING
 from vkgroup.bench.definition import BenchmarkCase, Definition, Peer

@@ -20,8 +20,7 @@ from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.groups import OPERATORS, identity
 from vkgroup.reference.semantics.lanes import Lanes
 from vkgroup.spec.categories import Category, ExtendedCategory
-from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
-from vkgroup.spec.operations import OPERATIONS, OperandKind, Operation
+from vkgroup.spec.operations import EXTENDED_OPERATIONS, OPERATIONS, OperandKind, Operation
 from vkgroup.spec.types import TYPES, GlslType
 
 LaneValues = NDArray[np.uint32]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.base.resources import bench
+from vkgroup.base.files import bench
 from vkgroup.bench.definition import Arrays, Data, PreparedCandidate
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Device, Pipeline

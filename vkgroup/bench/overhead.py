@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vkgroup.base.closing import Closeable
+from vkgroup.base.lifetime import Closeable
 from vkgroup.bench.definition import Arrays, Data
 from vkgroup.device import vk
 from vkgroup.dispatch import Device, Dispatch

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import InvalidInput
+from vkgroup.base.lifetime import Closeable
 from vkgroup.bench.definition import Arrays, Data, Recordable
 from vkgroup.bench.row import TIMESTAMPS
 from vkgroup.dispatch import Buffer, Copy, Device, Fill

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from vkgroup.base.closing import Closeable
-from vkgroup.base.resources import bench
+from vkgroup.base.files import bench
+from vkgroup.base.lifetime import Closeable
 from vkgroup.bench.definition import Data, PreparedCandidate
 from vkgroup.bench.host import first_error
 from vkgroup.bench.machine import Eviction

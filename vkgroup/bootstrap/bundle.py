@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vkgroup.base.archives import DamagedArchive, extract_files
-from vkgroup.base.reading import is_inside, read_text, require_regular
+from vkgroup.base.files import is_inside, read_text, require_regular
 from vkgroup.bootstrap.environment import SetupError
 
 FORMAT = 1

@@ -16,8 +16,7 @@ from vkgroup.check.host import SpecializationValue
 from vkgroup.compiler import disassemble
 from vkgroup.reference.events import Invocation
 from vkgroup.spirv import Instruction, Module
-from vkgroup.spirv.lines import LineTable
-from vkgroup.spirv.source_text import Line
+from vkgroup.spirv.lines import Line, LineTable
 
 
 class FindingKind(StrEnum):

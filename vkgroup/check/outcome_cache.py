@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.base import files
-from vkgroup.base.resources import PACKAGE
+from vkgroup.base.files import PACKAGE
 from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind
 from vkgroup.check.request import CheckRequest
 from vkgroup.compiler.cache import checksum, key_of, thin_out

@@ -26,7 +26,7 @@ from vkgroup.check.trial_set import differing
 from vkgroup.check.trials import CheckTrial, Trier
 from vkgroup.device.limits import local_size_problems
 from vkgroup.dispatch.reference.capabilities import capabilities_of
-from vkgroup.dispatch.specialization import notes_of, pack_specialization
+from vkgroup.dispatch.stages import notes_of, pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spirv import EntryPoint
 

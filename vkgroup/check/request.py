@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from vkgroup.base.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput
-from vkgroup.base.reading import printable, read_bytes
+from vkgroup.base.files import printable, read_bytes
 from vkgroup.check.host import Guarantees
 from vkgroup.check.inputs import Key
 from vkgroup.compiler import TargetEnvironment, assemble, compile_file, validate

@@ -12,10 +12,10 @@ from vkgroup.base.formats import TexelFormat
 from vkgroup.check.compare import Flags, Tolerance, pairs_of, widen
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
+from vkgroup.reference.interpreter.operations.accessor import Subgroups
 from vkgroup.reference.interpreter.operations.precision import legal_range
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.lane_set import Subgroups
 from vkgroup.reference.interpreter.values.value import Data, Value
 from vkgroup.reference.precision import interval
 from vkgroup.spirv import Module, ScalarType, grammar

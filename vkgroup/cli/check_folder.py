@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
+from vkgroup.base.files import read_text
 from vkgroup.base.phases import DeadlineReached, status
-from vkgroup.base.reading import read_text
 from vkgroup.check import outcome_cache, perform
 from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, of_error, of_late, of_report, worst
 from vkgroup.check.parallel import check_all

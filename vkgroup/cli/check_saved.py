@@ -19,7 +19,7 @@ from vkgroup.cli.settings import Settings
 from vkgroup.configuration import Arrays, Configuration
 from vkgroup.configuration.fields import Key
 from vkgroup.configuration.generated import marks_of
-from vkgroup.dispatch.specialization import constant_of
+from vkgroup.dispatch.stages import constant_of
 from vkgroup.spirv import Module
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vkgroup.base.errors import InternalError, InvalidInput, NoDevice
-from vkgroup.base.reading import require_regular_if_exists
+from vkgroup.base.files import require_regular_if_exists
 from vkgroup.cli.causes import print_causes
 from vkgroup.cli.conform_end import REPORT, finish, print_failed_batches, print_not_run, write_failed_batches
 from vkgroup.cli.conform_expected import Expecting

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 import vkgroup
 from vkgroup.base.choices import COMPILERS
 from vkgroup.base.errors import InvalidInput, NoDevice, Unsupported
-from vkgroup.base.reading import read_text
+from vkgroup.base.files import read_text
 from vkgroup.cli import shaders
 from vkgroup.cli.output import people, table, write_json
 from vkgroup.cli.settings import Settings, settings_of

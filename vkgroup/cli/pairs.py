@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.base.reading import read_array
+from vkgroup.base.files import read_array
 from vkgroup.configuration import key_of as key
 from vkgroup.configuration.fields import Key
 

@@ -25,7 +25,7 @@ from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.dispatch import Device, DrawState, HitGroup
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.results import RunResult
-from vkgroup.dispatch.specialization import notes_of
+from vkgroup.dispatch.stages import notes_of
 from vkgroup.gl import Names
 from vkgroup.spirv import Module
 

@@ -17,7 +17,7 @@ from vkgroup.configuration import Configuration, chosen, read
 from vkgroup.configuration.fields import NUMBERS, define_text, triple
 from vkgroup.configuration.generated import without_generated
 from vkgroup.configuration.reading import FileConfiguration
-from vkgroup.dispatch.specialization import pack_specialization
+from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spirv import Module
 

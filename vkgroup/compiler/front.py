@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from vkgroup import spirv
-from vkgroup.base import resources
+from vkgroup.base import files
 from vkgroup.base.choices import DIALECTS, SOURCE_DIALECTS
 from vkgroup.base.errors import CompileError, Diagnostic, InvalidModule
+from vkgroup.base.files import printable
 from vkgroup.base.phases import phase
-from vkgroup.base.reading import printable
 from vkgroup.compiler import cache as module_cache
 from vkgroup.compiler import hlsl, thread_group
 from vkgroup.compiler.front_ends import front_end
@@ -362,14 +362,14 @@ def _key(request: CompileRequest, compiler: str) -> str | None:
 @cache
 def _revision() -> str:
     """Return the digest of all files that decide the compiled module, as part of the cache key."""
-    folders = (Path(__file__).parent, Path(spirv.__file__).parent, resources.shaders() / "include")
-    files = sorted(
+    folders = (Path(__file__).parent, Path(spirv.__file__).parent, files.shaders() / "include")
+    sources = sorted(
         file
         for folder in folders
         for file in folder.rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     )
-    return module_cache.key_of(*(text for file in files for text in (file.name, file.read_text("utf-8"))))
+    return module_cache.key_of(*(text for file in sources for text in (file.name, file.read_text("utf-8"))))
 
 
 def _rewritten(request: CompileRequest, compiler: str) -> CompileRequest:

@@ -11,7 +11,7 @@ intrinsic               defect of glslang 13                           correctio
                         SPIR-V, or undefined if lanes differ
 `WaveGetLaneCount`,     are not flat in pixel shaders: invalid SPIR-V  `_flatten_lanes`
 `WaveGetLaneIndex`
-both, in two blocks     declare two inputs: invalid SPIR-V             `hlsl_inputs.merge_inputs`
+both, in two blocks     declare two inputs: invalid SPIR-V             `merge_inputs`
 all wave operations     include helper lanes                           `_exclude_helpers`
 ======================= ============================================== ===========================
 """
@@ -21,11 +21,57 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from vkgroup.compiler.hlsl_inputs import merge_inputs
 from vkgroup.compiler.hlsl_prelude import PRELUDE
 from vkgroup.compiler.request import CompileRequest
 from vkgroup.spirv import Module, grammar
+from vkgroup.spirv.binary import literal_length
 from vkgroup.spirv.editor import Editor, Rewrite, Words
+
+_BUILT_IN = 11  # Decoration (SPIR-V 3.20)
+_INPUT = 1  # Storage Class (SPIR-V 3.7)
+_READS = ("OpLoad", "OpAccessChain", "OpInBoundsAccessChain")
+
+
+def merge_inputs(module: Module) -> Module:
+    """Return a legalized module in which built-in inputs of one type are one variable."""
+    merged = _merged(module)
+    if not merged:
+        return module
+
+    def drop(position: int) -> Rewrite:
+        return lambda _, words: [] if words[position] in merged else [words]
+
+    def read(_: Editor, words: Words) -> list[Words]:
+        return [[*words[:3], merged.get(words[3], words[3]), *words[4:]]]
+
+    def entry(editor: Editor, words: Words) -> list[Words]:
+        start = 3 + literal_length(words[3:])
+        # The interface may lack an input that is not read; the one that replaces others may be read now.
+        interface = dict.fromkeys(merged.get(variable, variable) for variable in words[start:])
+        return [editor.instruction("OpEntryPoint", *words[1:start], *interface)]
+
+    rewrites = dict.fromkeys(("OpName", "OpDecorate"), drop(1)) | dict.fromkeys(_READS, read)
+    return Editor(module).rewrite({**rewrites, "OpVariable": drop(2), "OpEntryPoint": entry})
+
+
+def _merged(module: Module) -> dict[int, int]:
+    """Return, for each input that is not the first of its built-in and type, the first one."""
+    built_ins: dict[int, int] = {}
+    types: dict[int, int] = {}
+    for instruction in module.instructions:
+        if instruction.name == "OpDecorate" and instruction.operands[1] == _BUILT_IN:
+            built_ins[instruction.operands[0]] = instruction.operands[2]
+        elif instruction.name == "OpVariable" and instruction.operands[0] == _INPUT:
+            types[instruction.result_id] = instruction.result_type
+    first: dict[tuple[int, int], int] = {}
+    merged: dict[int, int] = {}
+    for variable, built_in in built_ins.items():
+        if variable in types:
+            kept = first.setdefault((built_in, types[variable]), variable)
+            if kept != variable:
+                merged[variable] = kept
+    return merged
+
 
 _ALL_EQUAL = re.compile(r"\bWaveActiveAllEqual\b")
 
@@ -51,7 +97,7 @@ def mended(module: Module) -> Module:
 _INCLUSIVE, _EXCLUSIVE = 1, 2  # Group Operation (SPIR-V 3.28)
 _SCANS = tuple(f"OpGroupNonUniform{name}" for name in ("IAdd", "FAdd", "IMul", "FMul"))
 _QUAD = 4
-_BUILT_IN, _FLAT = 11, 14  # Decoration (SPIR-V 3.20)
+_FLAT = 14  # Decoration (SPIR-V 3.20)
 _LANES = ("SubgroupSize", "SubgroupLocalInvocationId")
 
 _VOTES = ("OpGroupNonUniformAll", "OpGroupNonUniformAny", "OpGroupNonUniformAllEqual")
@@ -154,7 +200,7 @@ _HEADS = ("OpFunctionParameter", "OpLabel", "OpVariable", "OpLine", "OpNoLine")
 
 _SUBGROUP = 3  # Scope (SPIR-V 3.27)
 _HELPER_INVOCATION = 23  # BuiltIn (SPIR-V 3.21)
-_INPUT, _PRIVATE = 1, 6  # Storage Class (SPIR-V 3.7)
+_PRIVATE = 6  # Storage Class (SPIR-V 3.7)
 _WHOLE_INTERFACE = (1, 4)  # since this SPIR-V version, entry points list all global variables
 _FRAGMENT = 4  # Execution Model (SPIR-V 3.3)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vkgroup.base.errors import CompileError
-from vkgroup.base.reading import is_inside, printable, read_bytes
+from vkgroup.base.files import is_inside, printable, read_bytes
 from vkgroup.compiler.request import CompileRequest, decode, failure
 
 #: Maximum depth of inclusion; a deeper one is reported as a cycle without an include guard.

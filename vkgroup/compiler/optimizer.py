@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from vkgroup.base.errors import CompileError, CompilerUnavailable, InvalidInput, InvalidModule
-from vkgroup.base.reading import read_bytes
+from vkgroup.base.files import read_bytes
 from vkgroup.base.wheels import prefixes
 from vkgroup.compiler.request import TargetEnvironment, clean
 from vkgroup.compiler.tools import assemble, universal_environment, validate, validate_for

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from vkgroup.base.errors import CompileError, Diagnostic, InvalidInput
-from vkgroup.base.reading import read_bytes
+from vkgroup.base.files import read_bytes
 from vkgroup.compiler.gl_limits import Limits
 from vkgroup.spec.stages import Stage
 

@@ -17,7 +17,7 @@ from typing import Any
 import cffi
 
 from vkgroup.base.errors import CompileError, CompilerUnavailable
-from vkgroup.base.reading import require_regular
+from vkgroup.base.files import require_regular
 from vkgroup.base.unraisable import called_from_c
 from vkgroup.compiler.includes import Cycle, Dependencies, Includer, Inclusion, require_unconfined, scan
 from vkgroup.compiler.installed import LIBRARY_VARIABLE

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.base.errors import CompilerUnavailable, Diagnostic
-from vkgroup.base.reading import is_inside, read_bytes
+from vkgroup.base.files import is_inside, read_bytes
 from vkgroup.base.wheels import wheel_version
 from vkgroup.compiler.hlsl_front_ends import common_arguments, entry_point_of
 from vkgroup.compiler.includes import Dependencies, digest, outside_of

@@ -11,7 +11,7 @@ import os
 import re
 from dataclasses import replace
 
-from vkgroup.base import resources
+from vkgroup.base import files
 from vkgroup.base.errors import CompileError
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.request import CompileRequest
@@ -85,7 +85,7 @@ def prepared(request: CompileRequest) -> CompileRequest:
         request,
         source=source,
         defines=(*request.defines, (_MACRO, "1")),
-        include_paths=(*request.include_paths, resources.shaders() / "include"),
+        include_paths=(*request.include_paths, files.shaders() / "include"),
     )
 
 

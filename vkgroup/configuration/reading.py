@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.base.reading import read_text
+from vkgroup.base.files import read_text
 from vkgroup.configuration.fields import Configuration, from_data, nearest, resolved
 
 LIST = "configurations"

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidInput
+from vkgroup.base.files import read_array
 from vkgroup.base.masks import refuse_mask
-from vkgroup.base.reading import read_array
 from vkgroup.configuration.fields import nearest
 
 RULES = ("random", "arange", "fill", "zeros", "indices_of", "from")

@@ -22,7 +22,7 @@ from typing import Any
 import re2
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.base.reading import read_text
+from vkgroup.base.files import read_text
 from vkgroup.conformance.families import cases_named, select_names
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.khronos import PREFIX, Mapping, map_name

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from vkgroup.base.reading import read_text
+from vkgroup.base.files import read_text
 from vkgroup.conformance.caselist import listed, matches
 from vkgroup.conformance.families import all_cases, cases_by_name, family_of
 from vkgroup.conformance.family import AnyCase

@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.base.reading import require_regular
+from vkgroup.base.files import require_regular
 from vkgroup.conformance import caselist
 from vkgroup.conformance.caselist import CaseExpressions
 from vkgroup.conformance.families import cases_named

@@ -8,7 +8,7 @@ from importlib import import_module
 from re import compile as compile_pattern
 from typing import Any, NamedTuple
 
-from vkgroup.base.garbage_collection import paused
+from vkgroup.base.lifetime import paused
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.globs import Globs, MayBegin
 from vkgroup.conformance.subgroup.cases import subgroup_cases, subgroup_names

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from vkgroup.programs.glsl_types import is_long
-from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS, SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import Operation
+from vkgroup.spec.operations import EXTENDED_OPERATIONS, SUBGROUP_OPERATIONS, Operation
 from vkgroup.spec.types import GlslType
 from vkgroup.spirv import grammar
 

@@ -15,8 +15,7 @@ from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.older_ballots import OLDER
 from vkgroup.conformance.stages.pixels import FRAMEBUFFER
 from vkgroup.conformance.subgroup.operands import choices
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import BUILTIN_VARIABLES, OperandKind
+from vkgroup.spec.operations import BUILTIN_VARIABLES, SUBGROUP_OPERATIONS, OperandKind
 from vkgroup.spec.stages import PRIMITIVE_STAGES, RAY_STAGES, STAGES
 from vkgroup.spec.types import type_named
 

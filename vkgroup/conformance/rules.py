@@ -20,11 +20,10 @@ from vkgroup.conformance.patterns import patterns_of
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Result, Status
 from vkgroup.spec.categories import Category
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import BUILTIN_VARIABLES, Operation
+from vkgroup.spec.operations import BUILTIN_VARIABLES, SUBGROUP_OPERATIONS, Operation
 from vkgroup.spec.rules import SENTENCES, Rule
 from vkgroup.spec.sentences import SENTENCES as BUILT_INS
-from vkgroup.spec.strength import Strength
+from vkgroup.spec.sentences import Strength
 from vkgroup.spec.types import LONG_TYPES, TYPES
 from vkgroup.workers.messages import NO_ANSWER
 

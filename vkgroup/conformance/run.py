@@ -38,7 +38,7 @@ from vkgroup.conformance.rules import rule_of
 from vkgroup.conformance.statistics import case_statistics
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
-from vkgroup.dispatch.executables import Executable
+from vkgroup.dispatch.statistics import Executable
 from vkgroup.dispatch.vulkan import VulkanDevice
 from vkgroup.record.causes.text import rule_text
 from vkgroup.record.journal import Journal

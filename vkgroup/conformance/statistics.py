@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from vkgroup.dispatch.executables import Executable
-from vkgroup.dispatch.statistics import quantities
+from vkgroup.dispatch.statistics import Executable, quantities
 from vkgroup.spec.stages import STAGE_BITS
 
 

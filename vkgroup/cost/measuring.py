@@ -12,8 +12,7 @@ from vkgroup.cost.jobs import CompileJob
 from vkgroup.cost.record import CompileStatus, Cost
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.dispatch import Device
-from vkgroup.dispatch.executables import Executable
-from vkgroup.dispatch.statistics import quantities, statistics_of
+from vkgroup.dispatch.statistics import Executable, quantities, statistics_of
 from vkgroup.workers.describe import SECONDS
 from vkgroup.workers.driver_output import position, printed_since
 from vkgroup.workers.messages import Failure

@@ -10,8 +10,8 @@ from itertools import count
 from typing import Any, NoReturn, Protocol
 from weakref import WeakSet, ref
 
-from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DeviceLost, DriverError, InvalidDispatch, Unsupported
+from vkgroup.base.lifetime import Closeable
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 
 

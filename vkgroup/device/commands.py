@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from vkgroup.base.closing import Closeable
+from vkgroup.base.lifetime import Closeable
 from vkgroup.device import vk
 from vkgroup.device.core import DeviceCore, checked_timeout
 from vkgroup.device.sharing import Shareable, SharedMemory, wait_for_cuda

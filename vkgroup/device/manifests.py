@@ -13,8 +13,7 @@ import msgspec
 
 from vkgroup import drivers
 from vkgroup.base.errors import NoDevice
-from vkgroup.base.files import expanded
-from vkgroup.base.reading import read_bytes, require_regular
+from vkgroup.base.files import expanded, read_bytes, require_regular
 
 _SYSTEM_NAMES = {
     "win32": ("vulkan-1.dll",),

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DriverError, OutOfMemory, Unsupported
+from vkgroup.base.lifetime import Closeable
 from vkgroup.device import vk
 from vkgroup.device.base import MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo

@@ -3,16 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
 
 from vkgroup.base.errors import Unsupported
 from vkgroup.device.capabilities import Capabilities
-from vkgroup.spec.capabilities import CAPABILITIES, EXTENSIONS, FLOAT_MODES, MODES, SPIRV_VERSIONS
 from vkgroup.spec.categories import OPERATION_BITS, Category
+from vkgroup.spec.features import CAPABILITIES, FLOAT_MODES, MODES, SPIRV_EXTENSIONS, SPIRV_VERSIONS
 from vkgroup.spec.limits import LARGEST_WARP
 from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES
 from vkgroup.spirv import EntryPoint, Module, Reflection, SubgroupUse
-from vkgroup.spirv.atomics import features_of_atomics
+from vkgroup.spirv.binary import Instruction
 from vkgroup.spirv.editor import source_extensions
+from vkgroup.spirv.grammar import grammar
+
+_MEMORIES = {
+    **dict.fromkeys(("StorageBuffer", "PhysicalStorageBuffer", "Uniform"), "Buffer"),
+    "Workgroup": "Shared",
+    "Image": "Image",
+}
+"""Words in the names of features, by storage class."""
+
+_OPERATIONS = {
+    "OpAtomicFAddEXT": "AtomicAdd",
+    "OpAtomicFMinEXT": "AtomicMinMax",
+    "OpAtomicFMaxEXT": "AtomicMinMax",
+}
+"""Words in the names of features of floats; ``"Atomics"`` for loads, stores and exchanges."""
+
+
+def features_of_atomics(module: Module) -> list[str]:
+    """Return the features that the atomic instructions of a module need, sorted.
+
+    32-bit integers need none.
+    """
+    opcodes = module.words[module.instruction_starts] & 0xFFFF
+    if _codes().isdisjoint(np.unique(opcodes).tolist()):
+        return []
+    types = {entry.result_id: entry.result_type for entry in module.instructions if entry.result_type}
+    declared = {entry.result_id: entry for entry in module.instructions if entry.name.startswith("OpType")}
+    found = set()
+    for entry in module.instructions:
+        if entry.opcode in _codes():
+            pointer = declared.get(types.get(entry.operands[0], 0))
+            if pointer is not None and pointer.name == "OpTypePointer":
+                storage = grammar().enumerant("StorageClass", pointer.operands[0])
+                found.add(_feature(entry, _MEMORIES.get(storage, ""), declared.get(pointer.operands[1])))
+    return sorted(found - {""})
+
+
+@cache
+def _codes() -> frozenset[int]:
+    return frozenset(code for name, code in grammar().opcodes.items() if name.startswith("OpAtomic"))
+
+
+def _feature(entry: Instruction, memory: str, kind: Instruction | None) -> str:
+    """Return the feature of an instruction on a type in a kind of memory; "" if it needs none."""
+    if not memory or kind is None:
+        return ""
+    if kind.name == "OpTypeFloat":
+        return f"shader{memory}Float{kind.operands[0]}{_OPERATIONS.get(entry.name, 'Atomics')}"
+    if kind.name == "OpTypeInt" and kind.operands[0] == 64:
+        return f"shader{memory}Int64Atomics"
+    return ""
+
 
 EXTENSION = "GL_NV_shader_thread_group"
 """The `OpSourceExtension` of a module that was compiled from a source with the extension."""
@@ -71,7 +126,7 @@ def missing(
     for name in sorted(reflection.capabilities):
         needs += _unmet(f"SPIR-V capability {name}", CAPABILITIES.get(name), capabilities)
     for name in sorted(reflection.extensions):
-        needs += _unmet(name, EXTENSIONS.get(name), capabilities)
+        needs += _unmet(name, SPIRV_EXTENSIONS.get(name), capabilities)
     needs += _missing_for_entry(entry, reflection.capabilities, capabilities)
     for use in reflection.subgroup_uses:
         needs += _missing_for_use(use, capabilities)

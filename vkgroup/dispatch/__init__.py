@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from vkgroup.dispatch.acceleration import AccelerationStructure, Boxes, Instance, Triangles
 from vkgroup.dispatch.buffer import Buffer
+from vkgroup.dispatch.commands import PendingRun, Submission
 from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.draw_state import DrawFormats, DrawState
 from vkgroup.dispatch.image import Image
@@ -14,7 +15,6 @@ from vkgroup.dispatch.pipeline import Pipeline, Work
 from vkgroup.dispatch.ray_stages import HitGroup
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Sequence
-from vkgroup.dispatch.submission import PendingRun, Submission
 
 __all__ = [
     "AccelerationStructure",

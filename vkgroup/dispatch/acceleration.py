@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import InvalidDispatch, Unsupported
+from vkgroup.base.lifetime import Closeable
 from vkgroup.base.masks import refuse_mask
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.requirements import require

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DriverError, InvalidDispatch, Unsupported
+from vkgroup.base.lifetime import Closeable
 from vkgroup.base.sampler import Sampler
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure, Instance, geometry_of

@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DriverError, InvalidDispatch, NotShareable, Unsupported
+from vkgroup.base.lifetime import Closeable
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.dlpack import CPU, CUDA, as_host, capsule_of
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
+from vkgroup.dispatch.commands import PendingRun
 from vkgroup.dispatch.draw_device import Drawing
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.launcher import Launcher, LauncherStep, RecentlyUsed, SequenceLauncher
@@ -17,7 +18,6 @@ from vkgroup.dispatch.ray_device import Tracing
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Sequence, Step
 from vkgroup.dispatch.stages import ComputeStages, PipelineOptions
-from vkgroup.dispatch.submission import PendingRun
 from vkgroup.spirv import Module
 
 

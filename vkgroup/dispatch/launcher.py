@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closeable
+from vkgroup.base.lifetime import Closeable
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
+from vkgroup.dispatch.commands import Submission
 from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Step
 from vkgroup.dispatch.sequence import Sequence as StepSequence
-from vkgroup.dispatch.submission import Submission
 
 
 @dataclass(frozen=True)

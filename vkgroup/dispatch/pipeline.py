@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DriverError, InvalidDispatch
+from vkgroup.base.lifetime import Closeable
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.requirements import require
 from vkgroup.dispatch.acceleration import AccelerationStructure
@@ -23,17 +23,17 @@ from vkgroup.dispatch.commands import (
     DrawCommand,
     Groups,
     Indirect,
+    Submission,
     TraceCommand,
     checked_counts,
     checked_repeat,
 )
-from vkgroup.dispatch.executables import Executable
 from vkgroup.dispatch.graphics_stages import GraphicsStages, check_bound, check_framebuffer
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.ray_stages import RayStages, launch_size
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import Stages
-from vkgroup.dispatch.submission import Submission
+from vkgroup.dispatch.statistics import Executable
 from vkgroup.dispatch.vertices import MeshGroups, Vertices
 
 _COMMANDS = {"compute": "dispatch", "graphics": "draw", "ray-tracing": "trace"}

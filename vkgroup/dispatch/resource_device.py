@@ -12,8 +12,8 @@ from weakref import ref
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import InvalidDispatch, NotShareable, OutOfMemory
+from vkgroup.base.lifetime import Closeable
 from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.base.sampler import Sampler, make_sampler
 from vkgroup.compiler import DEFAULT_TARGET, TargetEnvironment, compile_file, compile_source

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import DriverError, InvalidDispatch
+from vkgroup.base.lifetime import Closeable
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
-from vkgroup.dispatch.commands import checked_repeat
+from vkgroup.dispatch.commands import Submission, checked_repeat
 from vkgroup.dispatch.pipeline import Work
-from vkgroup.dispatch.submission import Submission
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from vkgroup.dispatch.executables import Value
+Value = float | int | bool
+
+
+@dataclass(frozen=True)
+class Representation:
+    """Code in one of the compiler's intermediate or final forms."""
+
+    name: str  # the driver's name, such as ``Assembly``
+    text: str  # the code; empty if it is binary
+
+
+@dataclass(frozen=True)
+class Executable:
+    """One executable: the result of compiling one or several stages of a pipeline."""
+
+    name: str  # the driver's name
+    stages: tuple[str, ...]  # the stages that it was made of
+    subgroup_size: int  # the size that it runs with
+    statistics: dict[str, Value]  # by the driver's names
+    representations: tuple[Representation, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from vkgroup.base.errors import DriverFetchError, InvalidInput
-from vkgroup.base.files import cache_folder
-from vkgroup.base.reading import require_regular
+from vkgroup.base.files import cache_folder, require_regular
 
 _FORMAT = 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from vkgroup.base.errors import DriverFetchError
-from vkgroup.base.reading import is_inside, require_regular
+from vkgroup.base.files import is_inside, require_regular
 
 
 def file_of(root: Path, pattern: str) -> Path:

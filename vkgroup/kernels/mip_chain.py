@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base import resources
+from vkgroup.base import files
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Buffer, Device, RunResult
 from vkgroup.kernels.arguments import Given, KernelArguments, as_array, check_device, default_device
@@ -219,7 +219,7 @@ def draw_quad_mip(
         )
     smaller = np.zeros((max(1, extent.height // 2), max(1, extent.width // 2), 4), np.float32)
     return device.draw(
-        resources.kernel(f"quad_mip/{_quad_mip_version(device, implementation)}.frag"),
+        files.kernel(f"quad_mip/{_quad_mip_version(device, implementation)}.frag"),
         (extent.width, extent.height),
         {"picture": (picture, device.sampler()), "smaller": smaller},
         repeat=repeat,

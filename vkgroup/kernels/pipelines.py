@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-from vkgroup.base import resources
+from vkgroup.base import files
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch import Device, Pipeline
 from vkgroup.spirv import Module
@@ -50,7 +50,7 @@ class Pipelines:
         pipeline = cache.pop(key, None)
         if pipeline is None or pipeline.closed:
             if (path, defines) not in self._modules:
-                self._modules[path, defines] = device.compile(resources.kernel(path), defines=dict(defines))
+                self._modules[path, defines] = device.compile(files.kernel(path), defines=dict(defines))
             pipeline = _make(device, self._modules[path, defines], workgroup, dict(values))
         cache[key] = pipeline
         if len(cache) > _MOST:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closeable
 from vkgroup.base.errors import InvalidDispatch
+from vkgroup.base.lifetime import Closeable
 from vkgroup.dispatch import Buffer, Copy, Device, Dispatch, Fill, Pipeline, Sequence, Submission, Work
 from vkgroup.dispatch.launcher import Clear, Launcher, LauncherStep, Move, Output, Pass
 from vkgroup.dispatch.sequence import Step

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.base import resources
+from vkgroup.base import files
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Device
 from vkgroup.probe.layout import Extent, RecordedLayout, extents
@@ -34,7 +34,7 @@ class Subject:
 
     def module(self, shader: str, **defines: int) -> Module:
         """Return the compiled module of ``shaders/probe/<shader>.comp``."""
-        module: Module = self.device.compile(resources.shader(f"probe/{shader}.comp"), defines=defines)
+        module: Module = self.device.compile(files.shader(f"probe/{shader}.comp"), defines=defines)
         return module
 
     @cached_property

@@ -15,8 +15,7 @@ from typing import Any, TextIO
 import msgspec
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.base.files import write_whole
-from vkgroup.base.reading import read_bytes, require_regular_if_exists
+from vkgroup.base.files import read_bytes, require_regular_if_exists, write_whole
 from vkgroup.record.record import Result, format_result, parse_result
 
 try:

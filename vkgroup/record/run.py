@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 from vkgroup.base.errors import InternalError, VkgroupError
-from vkgroup.base.peak_memory import peak_memory
+from vkgroup.base.processes import peak_memory
 from vkgroup.compiler.front_ends import compiler_name, compiler_of_language
 from vkgroup.device import Capabilities
 from vkgroup.record.causes import Cause, find_causes

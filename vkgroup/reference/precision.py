@@ -37,8 +37,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
+from vkgroup.reference.semantics.groups import subsets_of
 from vkgroup.reference.semantics.lanes import Flags, Values, Words, before
-from vkgroup.reference.semantics.partitions import subsets_of
 
 Float64 = npt.NDArray[np.float64]
 

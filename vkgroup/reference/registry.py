@@ -5,22 +5,13 @@ from __future__ import annotations
 from functools import partial
 from inspect import cleandoc
 
-from vkgroup.reference.semantics import (
-    ballot,
-    basic,
-    partitions,
-    quad,
-    shuffle,
-    thread_group,
-    variables,
-)
+from vkgroup.reference.semantics import ballot, basic, groups, shuffle, thread_group
 from vkgroup.reference.semantics.groups import OPERATORS, clustered, reduce, scan
 from vkgroup.reference.semantics.lanes import DEFINITIONS, SHARED, Reference
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import Operation
+from vkgroup.spec.operations import SUBGROUP_OPERATIONS, Operation
 from vkgroup.spec.sentences import SENTENCES
 
-MODULES = (ballot, basic, partitions, quad, shuffle, thread_group, variables)
+MODULES = (ballot, basic, groups, shuffle, thread_group)
 """The modules whose functions define built-ins."""
 
 
@@ -44,7 +35,7 @@ def _reduction(row: Operation) -> Reference:
     if group == "ClusteredReduce":
         return partial(clustered, operator)
     if group.startswith("Partitioned"):
-        return partial(partitions.partitioned, operator, group.removeprefix("Partitioned").removesuffix("NV"))
+        return partial(groups.partitioned, operator, group.removeprefix("Partitioned").removesuffix("NV"))
     return partial(scan, operator, group)
 
 

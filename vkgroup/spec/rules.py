@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vkgroup.spec.strength import Strength
+from vkgroup.spec.sentences import Strength
 
 
 @dataclass(frozen=True)

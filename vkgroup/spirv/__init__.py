@@ -10,8 +10,7 @@ from vkgroup.spirv.instruction_uses import SubgroupUse
 from vkgroup.spirv.interface import EntryPoint, StageVariable, writes_built_in
 from vkgroup.spirv.legacy import lower_legacy
 from vkgroup.spirv.local_size import set_local_size
-from vkgroup.spirv.reflection import Module, Reflection
-from vkgroup.spirv.resources import Binding, PushConstants
+from vkgroup.spirv.reflection import Binding, Module, PushConstants, Reflection
 from vkgroup.spirv.types import (
     ArrayType,
     CooperativeMatrixType,

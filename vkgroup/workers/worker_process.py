@@ -15,8 +15,7 @@ from typing import Any
 
 from vkgroup.base import processes
 from vkgroup.base.errors import InternalError, NoDevice
-from vkgroup.base.peak_memory import peak_memory
-from vkgroup.base.processes import receive, send
+from vkgroup.base.processes import peak_memory, receive, send
 from vkgroup.workers import spare
 from vkgroup.workers.driver_output import excerpt
 from vkgroup.workers.messages import CLOSE_SECONDS, NO_ANSWER, Failure, WorkerSetup

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from campaigns.random_programs.shader import HEAD, render
 from campaigns.random_programs.targets import Driver, Observation, assignment, observe_reference
-from vkgroup.base.reading import require_regular_if_exists
+from vkgroup.base.files import require_regular_if_exists
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.programs.expressions import of_device, promise_of

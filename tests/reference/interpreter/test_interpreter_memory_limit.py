@@ -10,7 +10,7 @@ import pytest
 from interpreting import interpret, program
 
 from vkgroup.base.errors import OutOfMemory
-from vkgroup.reference.interpreter.execution.memory_limit import MEMORY_LIMIT, variable_memory
+from vkgroup.reference.interpreter.execution.execute import MEMORY_LIMIT, variable_memory
 
 _WHOLE = """
 layout(local_size_x = 64) in;

@@ -10,7 +10,7 @@ from by_hand import F16, F32, F64, call, undefined, value, vector
 
 import vkgroup
 from vkgroup.base.errors import Unsupported
-from vkgroup.reference import bfloat16
+from vkgroup.reference import dtypes
 from vkgroup.reference.interpreter.values.value import BFLOAT16, single
 from vkgroup.spirv import ScalarType
 
@@ -61,14 +61,14 @@ def test_products_are_not_rounded_to_the_factors_type():
 def test_bfloat16_adds_to_float32_or_bfloat16():
     rng = np.random.default_rng(2)
     kind = vector(BF16, 2)
-    x, y = (bfloat16.rounded(rng.integers(-9, 10, (2, N)).astype(np.float32)) for _ in range(2))
+    x, y = (dtypes.rounded(rng.integers(-9, 10, (2, N)).astype(np.float32)) for _ in range(2))
     sums = rng.integers(-9, 10, N).astype(np.float32)
-    expected = (bfloat16.widened(x) * bfloat16.widened(y)).sum(axis=0) + sums
+    expected = (dtypes.widened(x) * dtypes.widened(y)).sum(axis=0) + sums
     operands = (kind, single(x)), (kind, single(y))
     wide = call("OpFDot2MixAcc32VALVE", F32, *operands, (F32, sums))
-    narrow = call("OpFDot2MixAcc16VALVE", BF16, *operands, (BF16, single(bfloat16.rounded(sums))))
+    narrow = call("OpFDot2MixAcc16VALVE", BF16, *operands, (BF16, single(dtypes.rounded(sums))))
     assert np.array_equal(wide.data, expected)
-    assert np.array_equal(bfloat16.widened(narrow.data), expected)
+    assert np.array_equal(dtypes.widened(narrow.data), expected)
 
 
 def test_any_undefined_component_makes_the_sum_undefined():

@@ -18,7 +18,7 @@ from vkgroup.check.generation import make_inputs
 from vkgroup.check.report import Report
 from vkgroup.check.request import CheckRequest
 from vkgroup.check.state import coverage_of, run_and_compare
-from vkgroup.dispatch.specialization import pack_specialization
+from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.spec.limits import QUAD_SIZE

@@ -20,9 +20,9 @@ from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters, So
 from vkgroup.check.fragments.drawing import FragmentDraw
 from vkgroup.check.runs import CheckedRun
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
+from vkgroup.reference.interpreter.operations.accessor import Subgroups
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.lane_set import Subgroups
 from vkgroup.reference.interpreter.values.value import Causes, Data, Value, filled, select
 
 Flags = npt.NDArray[np.bool_]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.family import TableCase
 from vkgroup.device import Capabilities, CooperativeMatrix
-from vkgroup.reference import bfloat16
+from vkgroup.reference import dtypes
 
 Array = NDArray[Any]
 
@@ -46,12 +46,12 @@ class Component:
 
     def stored(self, numbers: Array) -> Array:
         """Return the numbers encoded as in memory, in a dtype of `size` bytes."""
-        return bfloat16.rounded(numbers) if self.is_bfloat16 else numbers.astype(self.dtype)
+        return dtypes.rounded(numbers) if self.is_bfloat16 else numbers.astype(self.dtype)
 
     def read(self, memory: Array) -> Array:
         """Return the numbers decoded from memory, (…, bytes) uint8."""
         if self.is_bfloat16:
-            return bfloat16.widened(memory.view(np.uint16))
+            return dtypes.widened(memory.view(np.uint16))
         return memory.view(self.dtype)
 
     def rounded(self, numbers: Array) -> Array:

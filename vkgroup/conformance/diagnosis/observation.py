@@ -16,8 +16,7 @@ from vkgroup.conformance.subgroup.expectation import JudgedLanes, others_of
 from vkgroup.reference import precision
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.lanes import Lanes
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import Operation
+from vkgroup.spec.operations import SUBGROUP_OPERATIONS, Operation
 
 Prediction = Expected | Flags
 Variants = Iterator[tuple[str, Prediction]]

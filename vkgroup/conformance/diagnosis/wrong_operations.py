@@ -17,9 +17,8 @@ from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.groups import OPERATORS
 from vkgroup.reference.semantics.lanes import first_active
 from vkgroup.spec.categories import Category
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.limits import QUAD_SIZE
-from vkgroup.spec.operations import BUILTIN_VARIABLES, Operation
+from vkgroup.spec.operations import BUILTIN_VARIABLES, SUBGROUP_OPERATIONS, Operation
 
 # The set of lanes that take part.
 

@@ -12,7 +12,7 @@ from functools import cache
 from operator import attrgetter
 from typing import NamedTuple
 
-from vkgroup.base.garbage_collection import paused
+from vkgroup.base.lifetime import paused
 from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.conformance.patterns import PATTERNS, SHAPES, patterns_of
@@ -21,9 +21,14 @@ from vkgroup.conformance.stages.pixels import FRAMEBUFFER, FRAMEBUFFER_STAGES
 from vkgroup.conformance.subgroup.operands import choices, represents
 from vkgroup.spec import stages
 from vkgroup.spec.categories import Category
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
-from vkgroup.spec.operations import BUILTIN_VARIABLES, BuiltinVariable, OperandKind, Operation
+from vkgroup.spec.operations import (
+    BUILTIN_VARIABLES,
+    SUBGROUP_OPERATIONS,
+    BuiltinVariable,
+    OperandKind,
+    Operation,
+)
 from vkgroup.spec.stages import WORKGROUP_STAGES
 from vkgroup.spec.types import LONG_TYPES, GlslType, type_named
 

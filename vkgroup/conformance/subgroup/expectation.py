@@ -19,8 +19,7 @@ from vkgroup.reference import precision
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.lanes import Lanes
 from vkgroup.spec.categories import Category
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import BUILTIN_VARIABLES, Operation
+from vkgroup.spec.operations import BUILTIN_VARIABLES, SUBGROUP_OPERATIONS, Operation
 
 
 @dataclass(frozen=True)

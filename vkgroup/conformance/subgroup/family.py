@@ -37,9 +37,8 @@ from vkgroup.conformance.support import (
 from vkgroup.device import Capabilities
 from vkgroup.programs.glsl_types import is_long, planes
 from vkgroup.spec.categories import Category
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.limits import QUAD_SIZE
-from vkgroup.spec.operations import OperandKind
+from vkgroup.spec.operations import SUBGROUP_OPERATIONS, OperandKind
 from vkgroup.spec.stages import WORKGROUP_STAGES
 from vkgroup.spirv import Module
 

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.arrays import Flags, Indices
 from vkgroup.spec.categories import Category
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.limits import SUBGROUP_SIZES
-from vkgroup.spec.operations import OperandKind, Operation
+from vkgroup.spec.operations import SUBGROUP_OPERATIONS, OperandKind, Operation
 
 Lanes = NDArray[np.uint32]
 Size = Callable[[int], int]

@@ -43,8 +43,7 @@ from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.conformance.subgroup.operands import PARTITION_FUNCTIONS, CaseArgument, OperandChoice, choices
 from vkgroup.programs.glsl_types import is_long, planes, putter, reader, to_planes, writer
 from vkgroup.spec.categories import Category
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import BUILTIN_VARIABLES, Operation
+from vkgroup.spec.operations import BUILTIN_VARIABLES, SUBGROUP_OPERATIONS, Operation
 from vkgroup.spec.types import TYPES, GlslType, type_named
 
 

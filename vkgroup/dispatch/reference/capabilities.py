@@ -8,8 +8,8 @@ from typing import Any
 
 from vkgroup.base.errors import Unsupported
 from vkgroup.device.capabilities import Capabilities, CooperativeMatrix, DeviceInfo, SizeControl, Subgroup
-from vkgroup.spec.capabilities import FLOAT_MODES
 from vkgroup.spec.categories import OPERATION_BITS
+from vkgroup.spec.features import FLOAT_MODES
 from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
 
 DRIVER_NAME = "vkgroup"

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.base.closing import Closeable
+from vkgroup.base.lifetime import Closeable
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.bindings import keys_of
+from vkgroup.dispatch.commands import PendingRun, Submission
 from vkgroup.dispatch.launcher import Launcher, LauncherStep, Move, Pass
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.slots import Slot
-from vkgroup.dispatch.submission import PendingRun, Submission
 from vkgroup.dispatch.vulkan.launcher import VulkanLauncher
 from vkgroup.dispatch.vulkan.memory_sets import BufferPlacement, close_all, copied, fill
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline

@@ -22,7 +22,7 @@ from vkgroup.device.sharing import MemoryReference
 from vkgroup.device.transfers import TRANSFER_TIMEOUT
 from vkgroup.dispatch.blocks import pack_push
 from vkgroup.dispatch.buffer import Buffer, as_bytes
-from vkgroup.dispatch.commands import DispatchCommand, checked_counts
+from vkgroup.dispatch.commands import DispatchCommand, PendingRun, checked_counts
 from vkgroup.dispatch.device import Choice, Device
 from vkgroup.dispatch.dlpack import array_at
 from vkgroup.dispatch.launcher import Launcher, LauncherStep
@@ -30,7 +30,6 @@ from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Sequence, Step, buffers_of
 from vkgroup.dispatch.slots import assign
 from vkgroup.dispatch.stages import ComputeStages
-from vkgroup.dispatch.submission import PendingRun
 from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
 from vkgroup.dispatch.vulkan.array_run import LARGEST, ArrayRun
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer, adopt

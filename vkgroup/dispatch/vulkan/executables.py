@@ -7,7 +7,7 @@ from typing import Any
 
 from vkgroup.device import vk
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.dispatch.executables import Executable, Representation, Value
+from vkgroup.dispatch.statistics import Executable, Representation, Value
 from vkgroup.spec.stages import STAGE_BITS
 
 _VALUES = ("b32", "i64", "u64", "f64")

@@ -12,8 +12,8 @@ from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.checks import check_value
+from vkgroup.dispatch.commands import Submission
 from vkgroup.dispatch.launcher import Array, Clear, Launcher, LauncherStep, Move, Output, Pass
-from vkgroup.dispatch.submission import Submission
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.counted import TOTAL, CountedBuffer
 from vkgroup.dispatch.vulkan.memory_sets import BufferPlacement, MemorySets, close_all, copied, fill

@@ -20,12 +20,12 @@ from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.commands import Command, DispatchCommand, DrawCommand, TraceCommand
 from vkgroup.dispatch.dlpack import Borrowed
 from vkgroup.dispatch.draw_state import bound_inputs
-from vkgroup.dispatch.executables import Executable
 from vkgroup.dispatch.graphics_stages import GraphicsStages
 from vkgroup.dispatch.pipeline import Pipeline, Work
 from vkgroup.dispatch.ray_stages import RayStages
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
 from vkgroup.dispatch.stages import ComputeStages
+from vkgroup.dispatch.statistics import Executable
 from vkgroup.dispatch.vulkan.acceleration import (
     BindingTable,
     VulkanAccelerationStructure,

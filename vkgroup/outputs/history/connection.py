@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.base.reading import require_regular_if_exists
+from vkgroup.base.files import require_regular_if_exists
 
 BUSY_SECONDS = 60.0
 """Seconds for which a writer waits for others; each locks the database for one batch of results."""

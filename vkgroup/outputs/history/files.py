@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.base.reading import printable, read_text, require_regular
+from vkgroup.base.files import printable, read_text, require_regular
 from vkgroup.outputs.history.documents import (
     NAMES,
     describe,

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 
-from vkgroup.base.reading import printable
+from vkgroup.base.files import printable
 from vkgroup.outputs.history.connection import DatabaseError
 from vkgroup.outputs.history.database import Database
 from vkgroup.outputs.history.writing import RunWriter

@@ -20,7 +20,7 @@ from vkgroup.outputs.report.inputs import ReportInputs
 from vkgroup.outputs.report.table import Numbered, axes_of, split
 from vkgroup.record.causes.text import without_rule
 from vkgroup.record.record import Result
-from vkgroup.spec.strength import STRENGTHS
+from vkgroup.spec.sentences import STRENGTHS
 from vkgroup.spirv import Module
 from vkgroup.workers.opening import open_device, select
 

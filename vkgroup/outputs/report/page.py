@@ -25,7 +25,7 @@ from vkgroup.outputs.report.inputs import ReportInputs
 from vkgroup.outputs.report.svg import drawable
 from vkgroup.outputs.report.table import LETTERS, Table
 from vkgroup.record.record import Status, possible_statuses
-from vkgroup.spec.strength import STRENGTHS
+from vkgroup.spec.sentences import STRENGTHS
 
 _HERE = Path(__file__).parent
 _SCRIPTS = (

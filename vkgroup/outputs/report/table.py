@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from vkgroup.base.garbage_collection import paused
+from vkgroup.base.lifetime import paused
 from vkgroup.conformance.subgroup.cases import STAGES
 from vkgroup.record.record import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.spec.types import LONG_TYPES, TYPES

@@ -13,7 +13,7 @@ import numpy as np
 
 from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput, VkgroupError
-from vkgroup.base.reading import read_bytes
+from vkgroup.base.files import read_bytes
 from vkgroup.check import CheckRequest, Guarantees, checking
 from vkgroup.check.fields import fields_of
 from vkgroup.check.report import Report

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.base.errors import InvalidInput, describe
-from vkgroup.base.files import Unwritable, write_whole, writing
-from vkgroup.base.reading import printable, read_bytes, read_text
+from vkgroup.base.files import Unwritable, printable, read_bytes, read_text, write_whole, writing
 from vkgroup.device import Capabilities
 from vkgroup.outputs.reproduction import schema
 from vkgroup.outputs.reproduction.values import Json, inside, load

@@ -16,8 +16,7 @@ from vkgroup.conformance.subgroup.shader import result_type
 from vkgroup.outputs.reproduction.values import Array, Files, Json, load
 from vkgroup.programs.glsl_types import from_planes
 from vkgroup.reference.registry import specification_of
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import BUILTIN_VARIABLES
+from vkgroup.spec.operations import BUILTIN_VARIABLES, SUBGROUP_OPERATIONS
 from vkgroup.spec.types import type_named
 
 Flags = npt.NDArray[np.bool_]

@@ -14,8 +14,8 @@ import numpy as np
 
 from vkgroup.dispatch import Device, Image, Pipeline, Sequence, Work
 from vkgroup.dispatch import Dispatch as SequenceDispatch
+from vkgroup.dispatch.commands import Submission
 from vkgroup.dispatch.results import RunResult
-from vkgroup.dispatch.submission import Submission
 from vkgroup.outputs.reproduction.values import (
     Array,
     Encoder,

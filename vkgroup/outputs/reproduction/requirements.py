@@ -12,12 +12,11 @@ from functools import cache
 
 from vkgroup.device import Capabilities, vk
 from vkgroup.device.query import feature_struct, usable_structs
-from vkgroup.spec.capabilities import CAPABILITIES, EXTENSIONS, MODES
+from vkgroup.device.requirements import features_of_atomics
 from vkgroup.spec.categories import OPERATION_BITS
-from vkgroup.spec.features import STRUCTS, FeatureStruct, Version
+from vkgroup.spec.features import CAPABILITIES, MODES, SPIRV_EXTENSIONS, STRUCTS, FeatureStruct, Version
 from vkgroup.spec.stages import STAGE_NAMES
 from vkgroup.spirv import Module
-from vkgroup.spirv.atomics import features_of_atomics
 
 _SPIRV_1_3, _VULKAN_1_2 = (1, 3), (1, 2)
 
@@ -55,12 +54,12 @@ def requirements_of(modules: Sequence[Module], capabilities: Capabilities, size:
 
 
 def _needs(modules: Sequence[Module], size: int | None) -> Iterator[str]:
-    """Yield the requirements in the notation of `vkgroup.spec.capabilities`."""
+    """Yield the requirements in the notation of `vkgroup.spec.features`."""
     if size is not None:
         yield "subgroupSizeControl"
     for module in modules:
         reflection = module.reflection
-        tables = ((reflection.capabilities, CAPABILITIES), (reflection.extensions, EXTENSIONS))
+        tables = ((reflection.capabilities, CAPABILITIES), (reflection.extensions, SPIRV_EXTENSIONS))
         for names, table in tables:
             yield from (table[name] for name in sorted(names) if table[name])
         yield from features_of_atomics(module)

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
-from vkgroup.base.files import writing
-from vkgroup.base.reading import read_bytes, read_text
+from vkgroup.base.files import read_bytes, read_text, writing
 from vkgroup.compiler import disassemble
 from vkgroup.conformance.execute import Executor
 from vkgroup.dispatch import Buffer, Device

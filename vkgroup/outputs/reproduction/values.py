@@ -16,8 +16,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.base.files import write_array, writing
-from vkgroup.base.reading import is_inside, read_array
+from vkgroup.base.files import is_inside, read_array, write_array, writing
 from vkgroup.base.sampler import Sampler
 from vkgroup.dispatch import (
     AccelerationStructure,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.record.causes.axes import axes_of
-from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.types import LONG_TYPES, TYPES, GlslType
 
 _ALL_TYPES = {**TYPES, **LONG_TYPES}

@@ -18,7 +18,7 @@ One file describes one error::
     [rule]                              # the violated sentence
     document = "KHR_shader_subgroup, revision 6, section 8.18"
     quote = "…"
-    strength = "vulkan"                 # a key of vkgroup.spec.strength.STRENGTHS
+    strength = "vulkan"                 # a key of vkgroup.spec.sentences.STRENGTHS
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ import msgspec
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.record.record import Result
-from vkgroup.spec.strength import STRENGTHS
+from vkgroup.spec.sentences import STRENGTHS
 
 FOLDER = "findings"
 """The folder of the files, in the package."""

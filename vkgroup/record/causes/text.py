@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vkgroup.record.causes.cause import Cause
-from vkgroup.spec.strength import STRENGTHS
+from vkgroup.spec.sentences import STRENGTHS
 
 MOST_LINES = 16
 """Lines of a failure's detail that are shown; results.jsonl has all."""

@@ -14,7 +14,7 @@ import msgspec
 from distributed import Scheduler, SpecCluster, Worker
 
 from vkgroup.base.errors import InvalidInput, NoDevice
-from vkgroup.base.reading import read_bytes
+from vkgroup.base.files import read_bytes
 from vkgroup.device import DeviceInfo
 from vkgroup.workers import multi_device
 from vkgroup.workers.cluster.offer import KEY, Offer, silence

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.base.resources import PACKAGE
+from vkgroup.base.files import PACKAGE
 from vkgroup.device import DeviceInfo
 
 KEY = "vkgroup"

@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.reference import bfloat16
+from vkgroup.reference import dtypes
+from vkgroup.reference.interpreter.operations.accessor import Subgroups
 from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
 from vkgroup.reference.interpreter.operations.references import resolver
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.segments import Op
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.lane_set import Subgroups
 from vkgroup.reference.interpreter.values.value import (
     BFLOAT16,
     Causes,
@@ -90,22 +90,22 @@ def multiply(program: ProgramForm, op: Op, site: Site) -> Function:
     """Return the function of OpCooperativeMatrixMulAddKHR."""
     kinds = [_matrix(kind) for kind in (*site.operand_types[:3], site.type)]
     flags = site.literals[0] if site.literals else 0
-    dtypes = [_operand_dtype(kind, flags, name) for kind, name in zip(kinds, _SIGNED, strict=True)]
+    operands = [_operand_dtype(kind, flags, name) for kind, name in zip(kinds, _SIGNED, strict=True)]
     detail = "A · B leaves the result's type, which saturating accumulation leaves undefined"
     number = site.cause("cooperative_matrix", detail)
     saturating = bool(flags & _SATURATING)
     # A bfloat16 result is rounded once, from float64.
     narrow = kinds[3].component.kind == BFLOAT16
-    wanted = np.dtype(np.float64) if narrow else dtypes[3]
+    wanted = np.dtype(np.float64) if narrow else operands[3]
 
     def run(frame: Frame, *values: Value) -> Value:
         subgroups = frame.subgroups
         a, b, c = (
             _numbers(_gathered(subgroups, value.data, kind), kind, dtype)
-            for value, kind, dtype in zip(values, kinds[:3], dtypes[:3], strict=True)
+            for value, kind, dtype in zip(values, kinds[:3], operands[:3], strict=True)
         )
         product = multiply_add(a, b, c, wanted, saturating=saturating)
-        numbers = bfloat16.rounded(product.value) if narrow else product.value
+        numbers = dtypes.rounded(product.value) if narrow else product.value
         data = _scattered(subgroups, numbers.view(held(kinds[3].component).dtype), kinds[3])
         cause = None
         if not product.defined.all():
@@ -252,7 +252,7 @@ def _operand_dtype(kind: CooperativeMatrixType, flags: int, name: str) -> np.dty
 
 def _numbers(bits: Data, kind: CooperativeMatrixType, dtype: np.dtype[Any]) -> Data:
     if kind.component.kind == BFLOAT16:
-        return bfloat16.widened(bits)
+        return dtypes.widened(bits)
     return np.ascontiguousarray(bits).view(dtype)
 
 

@@ -7,18 +7,17 @@ from collections.abc import Callable
 import numpy as np
 
 from vkgroup.base.errors import Unsupported
+from vkgroup.reference.interpreter.operations.accessor import LaneSet
 from vkgroup.reference.interpreter.operations.images import texel_offset
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
 from vkgroup.reference.interpreter.operations.load_store import loader, storer
 from vkgroup.reference.interpreter.operations.memory_order import ordered_kinds, released_and_acquired
 from vkgroup.reference.interpreter.operations.references import resolver
-from vkgroup.reference.interpreter.operations.state import Frame
+from vkgroup.reference.interpreter.operations.state import Cell, Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.layout import element_of, member_of
 from vkgroup.reference.interpreter.program.segments import Op, cell_path
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.cells import Cell
-from vkgroup.reference.interpreter.values.lane_set import LaneSet
 from vkgroup.reference.interpreter.values.value import Value, combine, overall_cause, single, undefined
 from vkgroup.spirv import ArrayType, StructMember, StructType
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.reference.interpreter.operations.accessor import Subgroups
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.lane_set import Subgroups
 from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, single
 from vkgroup.spec.limits import QUAD_SIZE
 

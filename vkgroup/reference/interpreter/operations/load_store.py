@@ -14,12 +14,11 @@ from vkgroup.reference.interpreter.operations.references import (
     index_in,
     resolver,
 )
-from vkgroup.reference.interpreter.operations.state import Frame
+from vkgroup.reference.interpreter.operations.state import Cell, ElementIndices, Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.layout import MemoryLeaf, numbers
 from vkgroup.reference.interpreter.program.segments import CellPath, PointerChain, cell_path, memory_path
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.cells import Cell, ElementIndices
 from vkgroup.reference.interpreter.values.value import (
     Causes,
     Value,

@@ -13,7 +13,7 @@ from math import pi
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.interpreter.operations.lanewise.mixed_dot import MIXED_DOTS
+from vkgroup.reference.interpreter.operations.lanewise.arithmetic import MIXED_DOTS
 from vkgroup.reference.interpreter.operations.spans import (
     Float64,
     FloatFormat,

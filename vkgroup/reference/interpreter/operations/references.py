@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.reference.interpreter.operations.accessor import Flags
+from vkgroup.reference.interpreter.operations.accessor import Flags, LaneSet
 from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.layout import LaidOutType
 from vkgroup.reference.interpreter.program.segments import ChainIndex, MemoryPath, PointerChain, memory_path
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.lane_set import LaneSet
 from vkgroup.reference.interpreter.values.value import Causes, combine, marked, take
 from vkgroup.reference.semantics.lanes import same_in_all
 

@@ -14,7 +14,7 @@ from vkgroup.reference.interpreter.operations.atomics import ATOMICS, atomic
 from vkgroup.reference.interpreter.operations.cooperative_matrices import COOPERATIVE_MATRICES
 from vkgroup.reference.interpreter.operations.core import CORE
 from vkgroup.reference.interpreter.operations.derivatives import DERIVATIVES
-from vkgroup.reference.interpreter.operations.groups.instruction import GROUPS
+from vkgroup.reference.interpreter.operations.groups import GROUPS
 from vkgroup.reference.interpreter.operations.images import IMAGES
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
 from vkgroup.reference.interpreter.operations.state import Frame, Step

@@ -1,4 +1,8 @@
-"""Program form: inlined functions, numbered segments, variables and constants."""
+"""Program form: functions inlined to one list of segments, with numbered variables and constants.
+
+Segments are numbered in structured order, those of a called function between the parts of its caller. So
+invocations that wait at the lowest segment always run next.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,306 @@ from functools import cached_property
 from typing import Any
 
 from vkgroup.base.errors import InvalidModule, Unsupported
-from vkgroup.reference.interpreter.program.flow import Liveness, find_liveness, post_dominators
-from vkgroup.reference.interpreter.program.inline import Inliner
+from vkgroup.reference.interpreter.program.flow import (
+    BasicBlock,
+    Liveness,
+    ModuleFunction,
+    find_liveness,
+    post_dominators,
+    switch_targets,
+)
 from vkgroup.reference.interpreter.program.layout import smallest
-from vkgroup.reference.interpreter.program.module_facts import Lanewise, ModuleFacts, specialize
-from vkgroup.reference.interpreter.program.segments import Segment
-from vkgroup.reference.interpreter.program.variables import Slots, Variables
+from vkgroup.reference.interpreter.program.segments import (
+    ChainIndex,
+    Edge,
+    Label,
+    Op,
+    PointerChain,
+    Root,
+    Segment,
+    Terminator,
+)
+from vkgroup.reference.interpreter.program.site import followed_operands, value_operands
+from vkgroup.reference.interpreter.program.variables import (
+    Lanewise,
+    ModuleFacts,
+    Slots,
+    Variables,
+    specialize,
+)
 from vkgroup.reference.interpreter.values.value import CauseTable, Value
 from vkgroup.spec.stages import EXECUTION_MODELS
-from vkgroup.spirv import EntryPoint, Module, PointerType
+from vkgroup.spirv import EntryPoint, Instruction, Module, PointerType, ScalarType, grammar
+
+_CHAINS = frozenset({"OpAccessChain", "OpInBoundsAccessChain"})
+_ELEMENT_CHAINS = frozenset({"OpPtrAccessChain", "OpInBoundsPtrAccessChain"})
+_MOST_SEGMENTS = 100_000
+_DEEPEST_CALL = 256
+"""Maximum number of calls inside each other; Python's limit of recursion is a thousand frames."""
+_LARGEST_INDEX = 2**63 - 1
+"""Constant indices are int64, as varying ones are; no array is that long."""
+_SUBGROUP_SCOPE = 3
+
+
+class _Scope:
+    """Slot, pointer or label of each id in one inlined function."""
+
+    def __init__(self, function: ModuleFunction) -> None:
+        self.slots: dict[int, int] = {}
+        self.pointers: dict[int, PointerChain] = {}
+        self.labels = {block.label: Label() for block in function.blocks}
+        self.phis = {block.label: block.phis for block in function.blocks}
+
+
+class Inliner:
+    """Converts an entry point's function, and the functions that it calls, to segments."""
+
+    def __init__(self, facts: ModuleFacts, variables: Variables, slots: Slots) -> None:
+        self._facts, self._variables, self._slots = facts, variables, slots
+        self._segments: list[Segment] = []
+        self._calls: list[int] = []
+
+    def inline(self, entry: int) -> list[Segment]:
+        """Return the segments of a whole entry point."""
+        function = self._function(entry)
+        self._emit(function, _Scope(function), None, -1)
+        return self._segments
+
+    def _function(self, identifier: int) -> ModuleFunction:
+        function = self._facts.functions.get(identifier)
+        if function is None or not function.blocks:
+            raise InvalidModule(f"%{identifier} is called but has no body")
+        return function
+
+    def _segment(self, label: Label | None = None) -> Segment:
+        if len(self._segments) >= _MOST_SEGMENTS:
+            raise Unsupported(
+                f"With its functions inlined the shader has over {_MOST_SEGMENTS} blocks.", ["program size"]
+            )
+        segment = Segment(len(self._segments))
+        if label is not None:
+            label.number = segment.number
+        self._segments.append(segment)
+        return segment
+
+    def _emit(self, function: ModuleFunction, scope: _Scope, back: Label | None, result: int) -> None:
+        """Add a function's segments; returns branch to `back` and write their value to slot `result`."""
+        if function.id in self._calls:
+            raise InvalidModule("a function calls itself, which SPIR-V forbids")
+        if len(self._calls) > _DEEPEST_CALL:
+            raise Unsupported(
+                f"The shader's functions call each other over {_DEEPEST_CALL} levels deep, which is the limit"
+                " of the reference device. Call fewer functions inside each other.",
+                ["call depth"],
+            )
+        self._calls.append(function.id)
+        for block in function.blocks:
+            for entry in (*block.phis, *block.body):
+                if grammar().instruction(entry.opcode) is None:
+                    raise Unsupported(
+                        f"The reference device does not support the instruction with opcode {entry.opcode}.",
+                        [f"opcode {entry.opcode}"],
+                    )
+                if entry.result_id and not self._is_pointer(entry):
+                    scope.slots[entry.result_id] = self._slots.new()
+        for block in function.blocks:
+            segment = self._segment(scope.labels[block.label])
+            segment.is_loop = bool(block.continue_target)
+            segment.position = (*block.phis, *block.body, block.terminator)[0].position
+            segment = self._emit_body(block, segment, scope)
+            segment.terminator = self._terminator(block, scope, back, result)
+        self._calls.pop()
+
+    def _is_pointer(self, entry: Instruction) -> bool:
+        """Return whether an id is a pointer that is known before execution; an address is a value."""
+        kind = self._facts.types.get(entry.result_id)
+        if not isinstance(kind, PointerType):
+            return False
+        return kind.storage_class != "PhysicalStorageBuffer" or entry.name in _CHAINS | _ELEMENT_CHAINS
+
+    def _emit_body(self, block: BasicBlock, segment: Segment, scope: _Scope) -> Segment:
+        """Add a block's instructions; return the segment that its terminator ends."""
+        for entry in block.body:
+            if self._facts.is_non_semantic(entry):
+                continue
+            if entry.name == "OpFunctionCall":
+                segment = self._call(entry, segment, scope)
+            elif entry.name in _CHAINS | _ELEMENT_CHAINS:
+                scope.pointers[entry.result_id] = self._chain(entry, scope)
+            elif entry.name == "OpVariable":
+                segment.ops.append(self._variable(entry, scope))
+            elif entry.name == "OpCopyObject" and self._is_pointer(entry):
+                scope.pointers[entry.result_id] = self._pointer(entry.operands[0], scope)
+            elif entry.name == "OpControlBarrier" and self._scope_of(entry) != _SUBGROUP_SCOPE:
+                following = Label()
+                segment.terminator = Terminator("jump", edges=(Edge(following),))
+                segment = self._segment(following)
+                segment.is_barrier = True
+                segment.ops.append(self._op(entry, scope))
+            elif self._is_pointer(entry) and entry.name != "OpImageTexelPointer":
+                raise Unsupported(
+                    f"The reference device does not support {entry.name} of pointers.", ["variablePointers"]
+                )
+            else:
+                segment.ops.append(self._op(entry, scope))
+        return segment
+
+    def _scope_of(self, barrier: Instruction) -> int:
+        value = self._facts.constants.get(barrier.operands[0])
+        return int(value.data[0]) if value is not None else 2
+
+    def _call(self, entry: Instruction, segment: Segment, scope: _Scope) -> Segment:
+        function = self._function(entry.operands[0])
+        inner = _Scope(function)
+        for parameter, argument in zip(function.parameters, entry.operands[1:], strict=True):
+            if argument in scope.pointers or argument in self._variables.pointers:
+                inner.pointers[parameter] = self._pointer(argument, scope)
+            else:
+                inner.slots[parameter] = self._slot(argument, scope)
+        back = Label()
+        first = inner.labels[function.blocks[0].label]
+        segment.terminator = Terminator("jump", edges=(Edge(first),))
+        self._emit(function, inner, back, scope.slots.get(entry.result_id, -1))
+        return self._segment(back)
+
+    # --- operands -------------------------------------------------------------------------------------
+
+    def _slot(self, identifier: int, scope: _Scope) -> int:
+        return self._slots.of(identifier, scope.slots)
+
+    def _pointer(self, identifier: int, scope: _Scope) -> PointerChain:
+        chain = scope.pointers.get(identifier) or self._variables.pointers.get(identifier)
+        if chain is not None:
+            return chain
+        kind = self._facts.types.get(identifier)
+        if isinstance(kind, PointerType) and kind.pointee is not None:
+            if kind.storage_class == "PhysicalStorageBuffer":
+                root = Root("address", self._slot(identifier, scope), kind.pointee, kind.storage_class)
+                return PointerChain(root)
+            raise Unsupported(
+                f"The reference device does not support variables of storage class {kind.storage_class}.",
+                [kind.storage_class],
+            )
+        raise InvalidModule(f"%{identifier} is used as a pointer but is not a pointer")
+
+    def _index(self, identifier: int, scope: _Scope, *, non_uniform: bool = False) -> ChainIndex:
+        """Return an index of an access chain; `non_uniform` is true if the chain is decorated NonUniform."""
+        value = self._facts.constants.get(identifier)
+        if value is not None:
+            return ChainIndex(min(int(value.data[0]), _LARGEST_INDEX))
+        decorations = self._facts.declared.decorations.get(identifier, {})
+        non_uniform = non_uniform or "NonUniform" in decorations
+        return ChainIndex(self._slot(identifier, scope), is_slot=True, non_uniform=non_uniform)
+
+    def _chain(self, entry: Instruction, scope: _Scope) -> PointerChain:
+        base = self._pointer(entry.operands[0], scope)
+        indices = entry.operands[1:]
+        if entry.name in _CHAINS:
+            non_uniform = "NonUniform" in self._facts.declared.decorations.get(entry.result_id, {})
+            added = (self._index(index, scope, non_uniform=non_uniform) for index in indices)
+            return PointerChain(
+                base.root,
+                (*base.indices, *added),
+                base.element,
+                base.element_stride,
+            )
+        if base.indices or base.element is not None or base.root.kind != "address":
+            raise Unsupported(f"{entry.name} is supported for physical addresses only.", ["variablePointers"])
+        rest = tuple(self._index(index, scope) for index in indices[1:])
+        stride = self._facts.element_stride(entry.operands[0])
+        return PointerChain(base.root, rest, self._index(indices[0], scope), stride)
+
+    def _variable(self, entry: Instruction, scope: _Scope) -> Op:
+        kind = self._facts.types.get(entry.result_id)
+        assert isinstance(kind, PointerType)
+        if kind.pointee is None:
+            raise InvalidModule(f"%{entry.result_id} points to an undeclared type")
+        cell = self._variables.new_cell(kind.pointee)
+        chain = PointerChain(Root("cell", cell, kind.pointee, kind.storage_class))
+        scope.pointers[entry.result_id] = chain
+        initial = tuple(self._slot(operand, scope) for operand in entry.operands[1:])
+        return Op(entry, -1, initial, (chain,), cell)
+
+    def _op(self, entry: Instruction, scope: _Scope) -> Op:
+        arguments: list[int | None] = []
+        chains = []
+        followed = followed_operands(entry)
+        for number, identifier in enumerate(value_operands(entry)):
+            if number in followed:
+                arguments.append(None)
+                chains.append(self._pointer(identifier, scope))
+            elif identifier in self._facts.functions:
+                raise Unsupported(f"The reference device does not support {entry.name}.", [entry.name])
+            else:
+                arguments.append(self._slot(identifier, scope))
+        result = scope.slots.get(entry.result_id, -1)
+        if entry.name == "OpImageTexelPointer":
+            kind = self._facts.types.get(entry.result_id)
+            assert isinstance(kind, PointerType)
+            assert kind.pointee is not None
+            root = Root("texel", self._slots.new(), kind.pointee, kind.storage_class)
+            scope.pointers[entry.result_id] = PointerChain(root)
+            result = root.number
+        return Op(entry, result, tuple(arguments), tuple(chains))
+
+    # --- terminators ----------------------------------------------------------------------------------
+
+    def _edge(self, block: BasicBlock, label: int, scope: _Scope) -> Edge:
+        if label not in scope.labels:
+            raise InvalidModule(f"a branch targets %{label}, which is not a block of the function")
+        copies = []
+        for phi in scope.phis[label]:
+            pairs = dict(zip(phi.operands[1::2], phi.operands[::2], strict=True))
+            if block.label not in pairs:
+                raise InvalidModule(f"the phi %{phi.result_id} has no value from %{block.label}")
+            if self._is_pointer(phi):
+                raise Unsupported(
+                    "The reference device does not support OpPhi of pointers.", ["variablePointers"]
+                )
+            copies.append((scope.slots[phi.result_id], self._slot(pairs[block.label], scope)))
+        return Edge(scope.labels[label], tuple(copies))
+
+    def _terminator(self, block: BasicBlock, scope: _Scope, back: Label | None, result: int) -> Terminator:
+        entry = block.terminator
+        words = entry.operands
+        if entry.name == "OpBranch":
+            return Terminator("jump", entry, edges=(self._edge(block, words[0], scope),))
+        if entry.name == "OpBranchConditional":
+            edges = (self._edge(block, words[1], scope), self._edge(block, words[2], scope))
+            return Terminator("branch", entry, self._slot(words[0], scope), edges)
+        if entry.name == "OpSwitch":
+            return self._switch(block, scope)
+        if entry.name == "OpUnreachable":
+            return Terminator("unreachable", entry)
+        if entry.name in ("OpReturn", "OpReturnValue") and back is not None:
+            copies: tuple[tuple[int, int], ...] = ()
+            if entry.name == "OpReturnValue" and result >= 0:
+                copies = ((result, self._slot(words[0], scope)),)
+            return Terminator("jump", entry, edges=(Edge(back, copies),))
+        if entry.name == "OpReturn":
+            return Terminator("exit", entry)
+        if entry.name in ("OpKill", "OpTerminateInvocation"):
+            return Terminator("discard", entry)
+        raise Unsupported(f"The reference device does not support {entry.name}.", [entry.name])
+
+    def _switch(self, block: BasicBlock, scope: _Scope) -> Terminator:
+        entry = block.terminator
+        kind = self._facts.types.get(entry.operands[0])
+        bits = kind.bits if isinstance(kind, ScalarType) else 32
+        targets = switch_targets(entry.operands, -(-bits // 32))
+        edges = [self._edge(block, label, scope) for label in targets.values()]
+        edges.append(self._edge(block, entry.operands[1], scope))
+        mask = (1 << bits) - 1
+        literals = tuple(literal & mask for literal in targets)
+        return Terminator("switch", entry, self._slot(entry.operands[0], scope), tuple(edges), literals)
+
 
 _STAGES = ("compute", "vertex", "fragment")
 _DISCARDS = frozenset({"OpKill", "OpTerminateInvocation", "OpDemoteToHelperInvocation"})
 DERIVATIVE_GROUPS = {"DerivativeGroupQuadsKHR": "quads", "DerivativeGroupLinearKHR": "linear"}
 """Arrangement of the quads of a compute shader by its execution mode."""
 
-_WITH_QUADS = ("OpDPd", "OpFwidth", "OpGroupNonUniformQuad")
+_WITH_QUADS = ("OpDPd", "OpFwidth", "OpGroupNonUniformQuad", "OpImageQueryLod")
 
 
 class ProgramForm:
@@ -70,7 +358,9 @@ class ProgramForm:
         self.declared = self.facts.declared
         modes = self.entry.execution_modes
         names = {entry.name for entry in self.module.instructions}
-        self.needs_quads = "RequireFullQuadsKHR" in modes or any(_works_on_quads(name) for name in names)
+        self.needs_quads = "RequireFullQuadsKHR" in modes or any(
+            name.startswith(_WITH_QUADS) or name.endswith("ImplicitLod") for name in names
+        )
         self.derivative_group = next((form for mode, form in DERIVATIVE_GROUPS.items() if mode in modes), "")
         self.can_discard = not names.isdisjoint(_DISCARDS)
         self.helpers_take_part = self.needs_quads and "MaximallyReconvergesKHR" in modes
@@ -79,9 +369,7 @@ class ProgramForm:
             slots.of_constant(identifier): value for identifier, value in self.facts.constants.items()
         }
         self.variables = Variables(self.facts, self.entry, slots, self.causes)
-        self.segments: list[Segment] = Inliner(self.facts, self.variables, slots).inline(
-            self._entry_function()
-        )
+        self.segments = Inliner(self.facts, self.variables, slots).inline(self._entry_function())
         self.slots = slots.count
         self.cells, self.cell_types = self.variables.cells, self.variables.cell_types
         self.built_ins, self.ports = self.variables.built_ins, self.variables.ports
@@ -110,8 +398,3 @@ class ProgramForm:
             and smallest(kind.pointee) < 4
             for kind in self.declared.types.values()
         )
-
-
-def _works_on_quads(name: str) -> bool:
-    """Return whether an instruction works on a whole quad."""
-    return name.startswith(_WITH_QUADS) or name.endswith("ImplicitLod") or name == "OpImageQueryLod"

@@ -9,15 +9,13 @@ Functions let NumPy divide by zero and overflow; the caller enters ``numpy.errst
 from __future__ import annotations
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.reference.interpreter.operations.lanewise.arithmetic import ARITHMETIC
-from vkgroup.reference.interpreter.operations.lanewise.bits import BITS
-from vkgroup.reference.interpreter.operations.lanewise.comparison import COMPARISONS
+from vkgroup.reference.interpreter.operations.lanewise.arithmetic import ARITHMETIC, MIXED_DOTS
+from vkgroup.reference.interpreter.operations.lanewise.comparison import BITS, COMPARISONS
 from vkgroup.reference.interpreter.operations.lanewise.composites import COMPOSITES
 from vkgroup.reference.interpreter.operations.lanewise.conversion import CONVERSIONS
 from vkgroup.reference.interpreter.operations.lanewise.elementwise import Factory, Function
 from vkgroup.reference.interpreter.operations.lanewise.glsl450 import GLSL450
 from vkgroup.reference.interpreter.operations.lanewise.matrices import GLSL450_VECTORS, MATRICES
-from vkgroup.reference.interpreter.operations.lanewise.mixed_dot import MIXED_DOTS
 from vkgroup.reference.interpreter.program.site import Site
 
 

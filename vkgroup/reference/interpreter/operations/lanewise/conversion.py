@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.reference import bfloat16
+from vkgroup.reference import dtypes
 from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
     DType,
     Factory,
@@ -137,9 +137,9 @@ def _convert_float(site: Site) -> Function:
     result = dtype_of(site.type)
     source = site.operand_types[0]
     if _is_bfloat16(source):
-        return lambda value: single(bfloat16.widened(value.data).astype(result, copy=False), value.cause)
+        return lambda value: single(dtypes.widened(value.data).astype(result, copy=False), value.cause)
     if _is_bfloat16(site.type):
-        return lambda value: single(bfloat16.rounded(value.data), value.cause)
+        return lambda value: single(dtypes.rounded(value.data), value.cause)
     return lambda value: single(value.data.astype(result, copy=False), value.cause)
 
 

@@ -13,6 +13,7 @@ from math import pi
 
 import numpy as np
 
+from vkgroup.reference.interpreter.operations.lanewise.arithmetic import fma
 from vkgroup.reference.interpreter.operations.lanewise.conversion import bitcast, regroup, regroup_cause
 from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
     DType,
@@ -25,7 +26,6 @@ from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
     mark,
     partial,
 )
-from vkgroup.reference.interpreter.operations.lanewise.fma import fma
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import Data, Value, combine, leaves_of, single
 from vkgroup.spirv import StructType

@@ -3,22 +3,138 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.reference.interpreter.operations.groups.explain import OperationUse, explain
+from vkgroup.reference.interpreter.operations.accessor import Subgroups
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.lane_set import Subgroups
 from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, leaves_of, single
 from vkgroup.reference.registry import reference_of
-from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words
+from vkgroup.reference.semantics.groups import divides, subset_of
+from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words, first_active, same_in_all
 from vkgroup.spec.categories import Category, ExtendedCategory
-from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
 from vkgroup.spec.limits import QUAD_SIZE
-from vkgroup.spec.operations import OPERATIONS, OperandKind, Operation
+from vkgroup.spec.operations import EXTENDED_OPERATIONS, OPERATIONS, OperandKind, Operation
 from vkgroup.spirv import grammar
+
+
+class OperationUse(NamedTuple):
+    """One use of an operation: the arguments of its reference function."""
+
+    row: Operation
+    value: Values
+    active: Flags
+    others: tuple[Any, ...]
+
+
+class OperandRule(NamedTuple):
+    """A requirement of an operation on its operands, or a limit of its definition."""
+
+    kind: str  # as in `vkgroup.reference.events.EventCause`; "order" where several results are legal
+    sentence: str  # the event, with {name}, {size} and {cluster}
+    #: Returns where the rule is broken, as an array that broadcasts to (subgroups, size, components).
+    broken: Callable[[OperationUse], Flags]
+
+
+def _everywhere(use: OperationUse) -> Flags:
+    return np.ones((1, 1, 1), dtype=np.bool_)
+
+
+def _disagrees(use: OperationUse) -> Flags:
+    index = [operand.uniform for operand in use.row.operands].index(True)
+    operand = (use.value, *use.others)[index]
+    return ~same_in_all(operand, use.active)[:, None, None]
+
+
+def _no_cluster(use: OperationUse) -> Flags:
+    return np.full((1, 1, 1), not divides(use.others[-1], use.active.shape[1]))
+
+
+def _no_such_lane(use: OperationUse) -> Flags:
+    """Return where the result is undefined even if all lanes are active and have the first lane's operand."""
+    rows, first = np.arange(len(use.active)), first_active(use.active)
+    others = tuple(
+        np.where(use.active, other, other[rows, first][:, None]) if isinstance(other, np.ndarray) else other
+        for other in use.others
+    )
+    nothing = np.zeros((*use.active.shape, 1), dtype=np.bool_)
+    return ~reference_of(use.row.name)(nothing, np.ones_like(use.active), *others).defined
+
+
+def _zeros_differ(use: OperationUse) -> Flags:
+    """Return where the result would be defined if all zeros had the same sign."""
+    value = np.where(use.value == 0, use.value.dtype.type(0), use.value)
+    return reference_of(use.row.name)(value, use.active, *use.others).defined
+
+
+_DISAGREES = {
+    kind: OperandRule("not_uniform", f"{{name}} takes {words} that differs between active lanes", _disagrees)
+    for kind, words in (
+        (OperandKind.ID, "an id"),
+        (OperandKind.DELTA, "a delta"),
+        (OperandKind.BALLOT, "a ballot"),
+    )
+}
+_CLUSTER = OperandRule("cluster", "{name} has clusters of {cluster} in a subgroup of {size}", _no_cluster)
+_BEYOND = OperandRule(
+    "lane_out_of_range", "{name} reads a lane that a subgroup of {size} does not have", _no_such_lane
+)
+_QUAD = OperandRule(
+    "quad", "{name} reads a lane that a quad of a subgroup of {size} does not have", _no_such_lane
+)
+_INACTIVE = OperandRule("inactive_lane", "{name} reads an inactive lane", _everywhere)
+_PARTITION = OperandRule(
+    "partition",
+    "{name} takes ballots that are no partition of the active lanes",
+    lambda use: ~subset_of(use.others[0], use.active)[1][:, None, None],
+)
+_SIGN = OperandRule("order", "{name} may choose either of +0.0 and -0.0", _zeros_differ)
+_EMPTY = OperandRule("empty_ballot", "{name} finds no bit set in the ballot", _everywhere)
+_NAN = OperandRule("nan", "{name} has only NaN to choose from", _everywhere)
+
+_OTHERS = {
+    "subgroupAllEqual": OperandRule("nan", "{name} compares a NaN in the only active lane", _everywhere),
+    "subgroupPartitionNV": OperandRule("nan", "{name} compares NaN with NaN", _everywhere),
+    "subgroupBallotFindLSB": _EMPTY,
+    "subgroupBallotFindMSB": _EMPTY,
+    "subgroupBallotBitExtract": OperandRule(
+        "lane_out_of_range", "{name} takes a bit that a subgroup of {size} does not have", _everywhere
+    ),
+}
+
+
+def rules_of(row: Operation) -> tuple[OperandRule, ...]:
+    """Return the rules of an operation; if several are broken, the first one explains the result."""
+    rules = [] if row.uniform_operand is None else [_DISAGREES[row.uniform_operand]]
+    if row.operands and row.operands[-1].kind is OperandKind.CLUSTER_SIZE:
+        rules.append(_CLUSTER)
+    if (row.group_operation or "").startswith("Partitioned"):
+        rules.append(_PARTITION)
+    if row.operator in ("Min", "Max"):
+        rules += [_SIGN, _NAN]
+    elif row.result == "value" and row.operator is None:
+        rules += [_QUAD if row.category is Category.QUAD else _BEYOND, _INACTIVE]
+    return (*rules, _OTHERS[row.name]) if row.name in _OTHERS else tuple(rules)
+
+
+def explain(site: Site, name: str, use: OperationUse, missing: Flags) -> Causes:
+    """Return the number of the cause of each `missing` result, (subgroups, size, components); 0 elsewhere.
+
+    `missing` marks active lanes that the operation leaves undefined. Sentences call the operation `name`.
+    """
+    causes = np.zeros(missing.shape, dtype=np.uint16)
+    cluster = use.others[-1] if use.others else None
+    for rule in rules_of(use.row):
+        broken = missing & rule.broken(use)
+        if broken.any():
+            sentence = rule.sentence.format(name=name, size=use.active.shape[1], cluster=cluster)
+            number = site.order_cause(sentence) if rule.kind == "order" else site.cause(rule.kind, sentence)
+            causes[broken] = number
+            missing = missing & ~broken
+    return causes
+
 
 _SUBGROUP = 3
 
@@ -72,8 +188,7 @@ def row_of(site: Site) -> Operation:
 
 def kinds_of(site: Site, row: Operation) -> frozenset[str | None]:
     """Return the kinds of scalar that an instruction takes: "int" for OpGroupNonUniformSMin."""
-    opcode = ALIASES.get(site.name, site.name)
-    return frozenset(kind for kind, name in row.opcodes.items() if name == opcode)
+    return frozenset(kind for kind, name in row.opcodes.items() if name == ALIASES.get(site.name, site.name))
 
 
 def integer(site: Site, operand: int) -> int:
@@ -177,8 +292,8 @@ class GroupInstruction:
             self._undefined(subgroups, lanes, arguments),
             self._optional(subgroups, arguments),
             *(
-                self._carried(subgroups, number, operand.cause, arguments)
-                for number, operand in enumerate(operands)
+                self._carried(subgroups, flow, operand.cause, arguments)
+                for flow, operand in zip(self._flows, operands, strict=False)
                 if operand.cause is not None
             ),
         )
@@ -205,8 +320,7 @@ class GroupInstruction:
             defined = defined[:, :, :1]
         if np.count_nonzero(defined) == subgroups.count * defined.shape[2]:
             return None
-        value: Values = arguments[0]
-        use = OperationUse(self._row, value, subgroups.active, tuple(arguments[1:]))
+        use = OperationUse(self._row, arguments[0], subgroups.active, tuple(arguments[1:]))
         missing: Flags = subgroups.active[:, :, None] & ~defined
         return self._collected(subgroups, explain(self._site, self._name, use, missing))
 
@@ -242,12 +356,9 @@ class GroupInstruction:
         return self._collected(subgroups, np.where(ambiguous, number, 0).astype(np.uint16)[:, :, None])
 
     def _carried(
-        self, subgroups: Subgroups, number: int, cause: Causes | None, arguments: list[Any]
+        self, subgroups: Subgroups, flow: Flow, cause: Causes, arguments: list[Any]
     ) -> Causes | None:
         """Return the causes of the result that come from an operand."""
-        if cause is None:
-            return None
-        flow = self._flows[number]
         return self._collected(subgroups, flow(subgroups.spread(cause), subgroups.active, *arguments[1:]))
 
     def _collected(self, subgroups: Subgroups, causes: Causes) -> Causes | None:
@@ -257,25 +368,18 @@ class GroupInstruction:
 
 def _flows_of(row: Operation) -> list[Flow]:
     """Return the flow of causes from each operand to the result."""
-    uniform = row.uniform_operand
-    flows: list[Flow] = []
-    for number, operand in enumerate(row.operands):
-        if operand.kind is uniform:
-            flows.append(of_all)
-        elif number == 0:
-            flows.append(flow_of(row))
-        else:  # A partition is valid or not for all lanes together.
-            flows.append(of_all if operand.kind is OperandKind.BALLOT else of_lane)
+    # A partition is valid or not for all lanes together.
+    shared = (row.uniform_operand, OperandKind.BALLOT)
+    flows = [of_all if operand.kind in shared else of_lane for operand in row.operands]
+    if row.operands and row.operands[0].kind is not row.uniform_operand:
+        flows[0] = flow_of(row)
     return flows
 
 
 def _seen_as(kinds: frozenset[str | None], value: Values) -> Values:
     """Return integers with the signedness of the instruction: OpGroupNonUniformSMin reads uint as int."""
-    letter = value.dtype.kind
-    if letter == "u" and kinds == {"int"}:
-        return value.view(f"i{value.itemsize}")
-    if letter == "i" and kinds == {"uint"}:
-        return value.view(f"u{value.itemsize}")
+    if value.dtype.kind in "iu" and len(kinds) == 1 and kinds <= {"int", "uint"}:
+        return value.view(f"{'i' if kinds == {'int'} else 'u'}{value.itemsize}")
     return value
 
 

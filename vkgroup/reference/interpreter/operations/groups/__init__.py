@@ -1,1 +1,0 @@
-"""Group instructions: subgroup operations computed by their reference functions, with causes."""
