@@ -16,7 +16,7 @@ from real_shaders.model import Array, Mutant, Shader
 from real_shaders.ncnn_source import source_of
 from vkgroup.check.checking import check
 from vkgroup.check.findings import Finding
-from vkgroup.check.host import Guarantees
+from vkgroup.check.request import Guarantees
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import DeviceInfo
 from vkgroup.spirv import Module

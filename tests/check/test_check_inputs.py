@@ -10,9 +10,9 @@ from refusals import lacks
 
 from vkgroup.base.errors import InvalidDispatch, InvalidInput
 from vkgroup.check import CheckRequest, check
+from vkgroup.check.checking import groups_of
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.inputs import DispatchInputs
-from vkgroup.check.preparation import groups_of
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spirv import Module

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from vkgroup.check.findings import Finding, FindingKind, SourceLocation
-from vkgroup.check.report_text import finding_lines
-from vkgroup.check.underline import underlined
+from vkgroup.check.report_text import finding_lines, underlined
 from vkgroup.compiler import assemble, disassemble
 from vkgroup.spirv.lines import LineTable
 

@@ -17,10 +17,9 @@ from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance.diagnosis import nan_order
 from vkgroup.conformance.diagnosis.hypotheses import HYPOTHESES
 from vkgroup.conformance.diagnosis.masks import SENTENCES
-from vkgroup.conformance.older_ballots import EXAMPLE
+from vkgroup.conformance.intrinsics import EXAMPLE
 from vkgroup.record.causes import find_causes
-from vkgroup.record.causes.axes import axes_of, complexity
-from vkgroup.record.causes.description import ExecutedCases, describe, pattern_of
+from vkgroup.record.causes.description import ExecutedCases, axes_of, complexity, describe, pattern_of
 from vkgroup.record.causes.findings import DriverVersion, KnownError, all_findings, read_finding
 from vkgroup.record.record import Result, Status
 from vkgroup.spec.operations import SUBGROUP_OPERATIONS

@@ -9,7 +9,7 @@ from suite_runs import matching, results_of
 
 from vkgroup.conformance import Status
 from vkgroup.conformance.execute import Transform
-from vkgroup.conformance.older_ballots import OLDER
+from vkgroup.conformance.intrinsics import OLDER
 from vkgroup.conformance.spellings import legacy_ballot as example
 from vkgroup.conformance.spellings.legacy_ballot import LEGACY_BALLOT
 from vkgroup.conformance.subgroup.cases import Case

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from vkgroup.conformance import Result, Status, select
 from vkgroup.conformance.plan import Batch
-from vkgroup.record.failed_batches import failed_batches
+from vkgroup.record.run import failed_batches
 from vkgroup.workers.retry import Retry, WorkerFailure
 
 CASES = list(select(("vote.compute.subgroupAllEqual.*.all.exact",)))[:4]

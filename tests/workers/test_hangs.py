@@ -12,8 +12,8 @@ from vkgroup import conformance
 from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status, select
 from vkgroup.conformance.expectations import ExpectationOutcome
-from vkgroup.conformance.hangs import HangGuard, is_hang
 from vkgroup.conformance.outcomes import RunOutcomes
+from vkgroup.conformance.plan import HangGuard, is_hang
 from vkgroup.record.causes import findings
 from vkgroup.record.causes.findings import KnownError
 from vkgroup.workers.opening import select as select_device

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vkgroup.check.host import SpecializationValue
+from vkgroup.check.request import SpecializationValue
 from vkgroup.compiler import disassemble
 from vkgroup.reference.events import Invocation
 from vkgroup.spirv import Instruction, Module

@@ -1,9 +1,9 @@
-"""Request of a check: the shader, its inputs, where and how it runs."""
+"""Request of a check: the shader, its inputs, what its host guarantees, where and how it runs."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,14 +14,170 @@ import numpy.typing as npt
 from vkgroup.base.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import printable, read_bytes
-from vkgroup.check.host import Guarantees
-from vkgroup.check.inputs import Key
+from vkgroup.check.inputs import SPECIALIZED, GeneratedNumber, Key
 from vkgroup.compiler import TargetEnvironment, assemble, compile_file, validate
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
 from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import EntryPoint, Module
+
+
+@dataclass(frozen=True)
+class Guarantees:
+    """What the host of a shader guarantees about subgroups.
+
+    Attributes
+    ----------
+    full_subgroups : every subgroup is full (VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT). The
+        local size in x is then a multiple of the subgroup size
+        (VUID-VkPipelineShaderStageCreateInfo-pNext-02757 and 02759).
+    linear_lanes : invocations are assigned to subgroups and lanes in the order of gl_LocalInvocationIndex.
+        Vulkan has no feature that guarantees it, also not with full subgroups (Vulkan 1.3,
+        SubgroupLocalInvocationId).
+    size_control : the host may require a subgroup size
+        (VkPipelineShaderStageRequiredSubgroupSizeCreateInfo). Without it, each device chooses one.
+    """
+
+    full_subgroups: bool = False
+    linear_lanes: bool = False
+    size_control: bool = True
+
+    def allows(self, size: int, local_size: tuple[int, int, int]) -> bool:
+        """Return whether the host can run the shader at a subgroup size."""
+        return not self.full_subgroups or local_size[0] % size == 0
+
+    def require_size(self, sizes: Iterable[int], local_size: tuple[int, int, int]) -> None:
+        """Raise InvalidInput if the host can run the shader at none of the sizes."""
+        if not any(self.allows(size, local_size) for size in sizes):
+            raise InvalidInput(
+                f"Full subgroups need a local size in x that is a multiple of the subgroup size. It is"
+                f" {local_size[0]}: choose a subgroup size that divides it, or leave out --full-subgroups."
+            )
+
+    def sentences(self) -> Iterator[str]:
+        """Yield a sentence for each guarantee that restricts the runs."""
+        if self.full_subgroups:
+            yield "full subgroups: only sizes that divide the local size in x were run"
+        if self.linear_lanes:
+            yield "linear lanes: no run had shuffled lanes"
+        if not self.size_control:
+            yield "no size control: no run required a subgroup size of a device"
+
+
+@dataclass(frozen=True, slots=True)
+class SpecializationValue:
+    """The value of the specialization constants with one id in a check."""
+
+    id: int  # the specialization id
+    name: str  # name of a constant with this id; empty without one
+    value: bool | int | float  # the given value, or the default
+
+    def __str__(self) -> str:
+        value = f"{self.value:.9g}" if isinstance(self.value, float) else str(self.value).lower()
+        return f"{self.name} (id {self.id}) = {value}" if self.name else f"id {self.id} = {value}"
+
+
+_SIZES = {0: (), 1: (128,), 2: (8, 8), 3: (4, 4, 4)}
+"""Generated local sizes by the number of dimensions that have one."""
+
+
+def generated_size(entry: EntryPoint, module: Module, given: Collection[int | str]) -> dict[int | str, int]:
+    """Return values for specialization constants of the local size that have no default in the source.
+
+    The compiler gives 1 to ``layout(local_size_x_id = 0)`` without a constant of that id.
+    """
+    size = entry.local_size
+    if size is None or size.resolve() != (1, 1, 1):
+        return {}
+    declared = {part.id for part in module.reflection.specialization_constants if part.name}
+    ids = [part.specialization.id for part in size.constants if part.specialization is not None]
+    ids = [number for number in dict.fromkeys(ids) if number not in declared]
+    if any(number in given for number in ids):
+        return {}
+    sizes: dict[int | str, int] = {}
+    sizes.update(zip(ids, _SIZES[len(ids)], strict=True))
+    return sizes
+
+
+def unset_constants(
+    module: Module, given: Collection[int | str], generated: Mapping[int | str, int]
+) -> Iterator[GeneratedNumber]:
+    """Yield the specialization constants that a search may set.
+
+    They are numbers that are not given and whose default 0 only says that the host sets them, and those of
+    the local size in `generated`.
+    """
+    seen = set()
+    for entry in module.reflection.specialization_constants:
+        is_generated = entry.id in generated
+        if entry.type.kind == "bool" or (entry.default and not is_generated) or entry.id in seen:
+            continue
+        if is_generated or not ({entry.id, entry.name} & set(given)):
+            seen.add(entry.id)
+            value = generated.get(entry.id, 0)
+            name = entry.name or f"{'local size' if is_generated else 'constant'} {entry.id}"
+            key = ((SPECIALIZED, entry.id), name)
+            yield GeneratedNumber(key, value, entry.type.dtype, -1, f"--spec {entry.id}=V")
+
+
+def default_constants(
+    entry: EntryPoint, module: Module, given: Collection[int | str]
+) -> Iterator[GeneratedNumber]:
+    """Yield the specialization constants with a default in the source, if the local size is such a constant.
+
+    Then the host sets constants when it makes the pipeline, and the defaults may not fit each other.
+    """
+    size = entry.local_size
+    if size is None or not any(part.specialization is not None for part in size.constants):
+        return
+    seen = set()
+    for constant in module.reflection.specialization_constants:
+        if constant.type.kind not in ("int", "uint") or not constant.default or constant.id in seen:
+            continue
+        if constant.name and not {constant.id, constant.name} & set(given):
+            seen.add(constant.id)
+            key = ((SPECIALIZED, constant.id), constant.name)
+            option = f"--spec {constant.name}=V"
+            value, dtype = int(constant.default), constant.type.dtype
+            yield GeneratedNumber(key, value, dtype, -1, option, is_default=True)
+
+
+def undeclared_size(
+    entry: EntryPoint,
+    module: Module,
+    given: Collection[int | str],
+    chosen: Mapping[int | str, int],
+) -> list[str]:
+    """Return a note if the local size seems to be the default of the compiler.
+
+    `given`: the specialization constants that have a value, by id or name. `chosen`: values of
+    `generated_size` by id, as they were used.
+    """
+    size = entry.local_size
+    if size is None or size.resolve() != (1, 1, 1):
+        return []
+    used = "1×1×1 was used. If the host sets"
+    constants = [part.specialization for part in size.constants if part.specialization is not None]
+    if constants and not any(key in given for part in constants for key in (part.id, part.name)):
+        values = " ".join(dict.fromkeys(f"--spec {part.id}=V" for part in constants))
+        if chosen:
+            listed = ", ".join(f"id {number} = {value}" for number, value in chosen.items())
+            return [f"the local size has no default in the source: {listed} was chosen; give {values}."]
+        return [f"the local size has its default: {used} its specialization constants, give {values}."]
+    declared = any(word in (module.debug_source or "") for word in ("local_size", "numthreads"))
+    if size.source != "LocalSize" or declared:
+        return []
+    return [f"the shader declares no local size: {used} one, give --local-size X,Y,Z."]
+
+
+def values_of(module: Module) -> tuple[SpecializationValue, ...]:
+    """Return the values of a specialized module: its defaults by id, with a name where there is one."""
+    values: dict[int, SpecializationValue] = {}
+    for entry in module.reflection.specialization_constants:
+        if entry.id not in values or (entry.name and not values[entry.id].name):
+            values[entry.id] = SpecializationValue(entry.id, entry.name, entry.default)
+    return tuple(values.values())
 
 
 @dataclass(frozen=True)

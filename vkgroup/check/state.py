@@ -25,11 +25,10 @@ from vkgroup.check.findings import (
     SourceLocations,
 )
 from vkgroup.check.flow import DataFlow
-from vkgroup.check.host import values_of
 from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.question import Question
 from vkgroup.check.report import Report
-from vkgroup.check.request import CheckRequest
+from vkgroup.check.request import CheckRequest, values_of
 from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.check.size_constants import find_candidates

@@ -1,4 +1,4 @@
-"""The end of ``vkgroup conform``: cases that did not run, the exit code, the HTML report, and a summary."""
+"""The end of ``vkgroup conform``: causes of failures, cases that did not run, exit code, report, summary."""
 
 from __future__ import annotations
 
@@ -9,13 +9,72 @@ from pathlib import Path
 from shlex import quote
 
 from vkgroup.base.files import write_output
-from vkgroup.cli.console import Console
+from vkgroup.cli.output import Console
 from vkgroup.conformance.expectations import ExpectationOutcome
-from vkgroup.conformance.hangs import ALLOW
 from vkgroup.conformance.outcomes import RunOutcomes
+from vkgroup.conformance.plan import ALLOW
 from vkgroup.device import DeviceInfo
+from vkgroup.record.causes import Cause
+from vkgroup.record.causes.text import rule_text, truncated, without_rule
 from vkgroup.record.record import Status
 from vkgroup.record.run import NotRun, Run
+
+CAUSES_SHOWN = 10
+"""Causes of each kind that are printed; all are in summary.json."""
+
+
+def print_causes(causes: Sequence[Cause], out: Path, console: Console) -> None:
+    """Print new causes with the lanes of their smallest case, then known ones with its repeat command."""
+    new = [cause for cause in causes if not cause.known]
+    known = [cause for cause in causes if cause.known]
+    if new:
+        console.write_line(f"{_count(new, 'new cause')} of failures:", style="bold red")
+        for number, cause in enumerate(new[:CAUSES_SHOWN], 1):
+            _print_new(number, cause, console)
+        _print_more(new, out, console)
+    if known:
+        console.write_line(f"{_count(known, 'known cause')} of failures:", style="bold yellow")
+        for number, cause in enumerate(known[:CAUSES_SHOWN], len(new) + 1):
+            _print_known(number, cause, console)
+        _print_more(known, out, console)
+
+
+def _print_new(number: int, cause: Cause, console: Console) -> None:
+    console.write_line(f"{number}. {cause.title}", style="bold")
+    _print_parts(cause, console)
+    for line in truncated(without_rule(cause.detail)):
+        console.write_line(f"     {line}")
+
+
+def _print_known(number: int, cause: Cause, console: Console) -> None:
+    finding = cause.finding
+    assert finding is not None
+    console.write_line(f"{number}. {cause.title} (known since {finding.driver} {finding.since})")
+    _print_parts(cause, console)
+    for line in cause.detail.splitlines():
+        if line.startswith("repeat:"):
+            console.write_line(f"     {line}")
+
+
+def _print_parts(cause: Cause, console: Console) -> None:
+    """Print cases, explanation and rule of a cause, and the name of its smallest case."""
+    console.write_line(f"   Cases: {cause.sentence}")
+    if cause.explanation is not None or cause.common:
+        console.write_line(f"   Explanation: {cause.explained}")
+    if cause.rule:
+        console.write_line(f"   {rule_text(cause.rule)}")
+    console.write_line(f"   Smallest case: {cause.smallest}")
+
+
+def _print_more(causes: Sequence[Cause], out: Path, console: Console) -> None:
+    if len(causes) > CAUSES_SHOWN:
+        more = len(causes) - CAUSES_SHOWN
+        console.write_line(f'   … and {more} more in {out / "summary.json"}, key "causes"')
+
+
+def _count(causes: Sequence[Cause], noun: str) -> str:
+    return f"{len(causes)} {noun}{'s' * (len(causes) != 1)}"
+
 
 REPORT = "report.html"
 """The report's file in the run's folder."""
@@ -23,7 +82,7 @@ REPORT = "report.html"
 BATCHES = "failed-batches"
 """The folder in the run's folder with the cases of failed batches, a file for each."""
 
-SHOWN = 20
+CASES_SHOWN = 20
 """Names of cases that did not run for one reason that are printed; all are in summary.json."""
 
 
@@ -38,10 +97,10 @@ def print_not_run(reasons: Sequence[NotRun], out: Path, console: Console) -> Non
     for held in reasons:
         origin = f" (finding {held.finding})" if held.finding else ""
         console.write_line(f"  {_cases(len(held.cases))}: {held.reason}{origin}")
-        for case in sorted(held.cases)[:SHOWN]:
+        for case in sorted(held.cases)[:CASES_SHOWN]:
             console.write_line(f"    {case}")
-        if len(held.cases) > SHOWN:
-            more = len(held.cases) - SHOWN
+        if len(held.cases) > CASES_SHOWN:
+            more = len(held.cases) - CASES_SHOWN
             console.write_line(f'    … and {more:,} more in {out / "summary.json"}, key "not_run"')
 
 
@@ -62,7 +121,7 @@ def print_failed_batches(found: Run, device: DeviceInfo, out: Path, console: Con
         style="yellow",
     )
     messages = Counter(batch["message"] for batch in batches)
-    for message, count in messages.most_common(SHOWN):
+    for message, count in messages.most_common(CASES_SHOWN):
         number, batch = next((n, b) for n, b in enumerate(batches, 1) if b["message"] == message)
         console.write_line(f"  {count:,}: {message}, for example {_cases(len(batch['cases']))}:")
         options = f"--device {quote(device.choice)} --seed {found.seed}"
@@ -108,7 +167,7 @@ def _why_empty(run: Run) -> str:
     if common:
         return f"all {_cases(len(needs))} need {', '.join(sorted(common))}, which the device lacks"
     counts = Counter(name for needed in needs for name in needed)
-    listed = "; ".join(f"{name} ({_cases(count)})" for name, count in counts.most_common(SHOWN))
+    listed = "; ".join(f"{name} ({_cases(count)})" for name, count in counts.most_common(CASES_SHOWN))
     return f"each of {_cases(len(needs))} needs something that the device lacks: {listed}"
 
 

@@ -15,10 +15,16 @@ from rich.text import Text
 
 from vkgroup.base.errors import InternalError, InvalidInput, NoDevice
 from vkgroup.base.files import require_regular_if_exists
-from vkgroup.cli.causes import print_causes
-from vkgroup.cli.conform_end import REPORT, finish, print_failed_batches, print_not_run, write_failed_batches
+from vkgroup.cli.conform_end import (
+    REPORT,
+    finish,
+    print_causes,
+    print_failed_batches,
+    print_not_run,
+    write_failed_batches,
+)
 from vkgroup.cli.conform_expected import Expecting
-from vkgroup.cli.console import Console
+from vkgroup.cli.output import Console
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo

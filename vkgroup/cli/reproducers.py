@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from vkgroup.cli.causes import SHOWN
-from vkgroup.cli.console import Console
+from vkgroup.cli.conform_end import CAUSES_SHOWN
+from vkgroup.cli.output import Console
 from vkgroup.conformance import Run
 from vkgroup.conformance.run import Setup
 from vkgroup.device import DeviceInfo
@@ -25,7 +25,7 @@ def write_reproducers(
     console: Console,
 ) -> None:
     """Make and name the reproducers of the new causes that were printed, unless ``--no-repro`` is given."""
-    new = [cause for cause in causes if not cause.known][:SHOWN]
+    new = [cause for cause in causes if not cause.known][:CAUSES_SHOWN]
     if not new or arguments.no_repro:
         return
     if arguments.cluster is not None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.base.errors import InvalidDispatch, InvalidInput
+from vkgroup.check.checking import groups_of
 from vkgroup.check.configured import ConfiguredInputs, check_push
-from vkgroup.check.preparation import groups_of
 from vkgroup.cli import pairs, shaders
 from vkgroup.cli.options import OPTIONS
 from vkgroup.configuration import Configuration, chosen, read

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from vkgroup.conformance.barriers import BARRIERS
-from vkgroup.conformance.older_ballots import OLDER
+from vkgroup.conformance.intrinsics import OLDER
 from vkgroup.conformance.stages.pixels import FRAMEBUFFER
 from vkgroup.conformance.subgroup.operands import choices
 from vkgroup.spec.operations import BUILTIN_VARIABLES, SUBGROUP_OPERATIONS, OperandKind

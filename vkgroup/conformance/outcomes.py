@@ -13,7 +13,7 @@ from vkgroup.conformance import plan
 from vkgroup.conformance.expectations import PLAIN, PROMISES, BaselineLine, ExpectationOutcome, Expectations
 from vkgroup.conformance.families import cases_named
 from vkgroup.conformance.family import AnyCase
-from vkgroup.conformance.hangs import is_hang
+from vkgroup.conformance.plan import is_hang
 from vkgroup.record.causes import Cause
 from vkgroup.record.journal import read_results
 from vkgroup.record.record import Result, Status, TakeResults, format_result

@@ -15,7 +15,7 @@ from typing import Any
 
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.hlsl_intrinsics import INTRINSICS
-from vkgroup.conformance.older_ballots import OLDER
+from vkgroup.conformance.intrinsics import OLDER
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Result, Status

@@ -32,8 +32,7 @@ from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor, Transform
 from vkgroup.conformance.families import case_named, family_named, family_of, select
 from vkgroup.conformance.family import AnyCase
-from vkgroup.conformance.hangs import ALLOW, HangGuard
-from vkgroup.conformance.plan import Batch
+from vkgroup.conformance.plan import ALLOW, Batch, HangGuard
 from vkgroup.conformance.rules import rule_of
 from vkgroup.conformance.statistics import case_statistics
 from vkgroup.device import DeviceInfo

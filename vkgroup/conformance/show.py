@@ -21,8 +21,8 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import CATEGORIES, case_named, family_of, file_of, select_names
 from vkgroup.conformance.family import AnyCase, Family, TableCase
 from vkgroup.conformance.instances import Instances, pack
+from vkgroup.conformance.intrinsics import EXAMPLE
 from vkgroup.conformance.null_device import NullDevice, NullWork, null_capabilities
-from vkgroup.conformance.older_ballots import EXAMPLE
 from vkgroup.conformance.patterns import WORKGROUPS
 from vkgroup.conformance.rules import rule_of_case
 from vkgroup.conformance.subgroup.cases import Case

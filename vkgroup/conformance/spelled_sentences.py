@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vkgroup.conformance.hlsl_intrinsics import intrinsic_of
-from vkgroup.conformance.older_ballots import BALLOT, EXAMPLE, FORMS, OLDER
+from vkgroup.conformance.intrinsics import BALLOT, EXAMPLE, FORMS, OLDER
 
 Phrase = Callable[[str, str], str]
 """(operation of KHR_shader_subgroup, choice of its operand) → a phrase for the choice; "" for none."""

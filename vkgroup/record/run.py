@@ -1,9 +1,10 @@
-"""A conformance run in progress, and its summary."""
+"""A conformance run in progress, its failed batches, and its summary."""
 
 from __future__ import annotations
 
 import os
 import platform
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,6 @@ from vkgroup.compiler.front_ends import compiler_name, compiler_of_language
 from vkgroup.device import Capabilities
 from vkgroup.record.causes import Cause, find_causes
 from vkgroup.record.causes.grouping import RuleOf
-from vkgroup.record.failed_batches import failed_batches
 from vkgroup.record.record import (
     AGAINST_THE_DEVICE,
     Result,
@@ -27,6 +27,42 @@ from vkgroup.record.record import (
     Status,
     possible_statuses,
 )
+
+_LINE = re.compile(r"^judged again after a worker had died of its batch of (\d+) from (\S+): (.*)", re.M)
+
+
+@dataclass
+class FailedBatch:
+    """A batch in which a worker died.
+
+    `size`: number of its cases. `message`: how the worker died, one line. `cases`: those with results.
+    """
+
+    size: int
+    message: str
+    cases: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the cases and the message as plain JSON data."""
+        return {"cases": self.cases, "message": self.message}
+
+
+def line_of(size: int, first: str, message: str) -> str:
+    """Return the line in the detail of a result that comes from a part of a failed batch.
+
+    `size`: number of cases of the failed batch. `first`: its first case. `message`: how the worker died.
+    """
+    return f"judged again after a worker had died of its batch of {size} from {first}: {message}"
+
+
+def failed_batches(results: Iterable[Result]) -> list[FailedBatch]:
+    """Return the failed batches of a run, except those with a case that kills a worker by itself."""
+    found: dict[tuple[str, ...], FailedBatch] = {}
+    for result in results:
+        if (line := _LINE.search(result.detail)) is not None:
+            size, _, message = line.groups()
+            found.setdefault(line.groups(), FailedBatch(int(size), message)).cases.append(result.case)
+    return [batch for batch in found.values() if len(batch.cases) == batch.size]
 
 
 @dataclass(frozen=True)

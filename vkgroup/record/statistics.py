@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from vkgroup.dispatch.statistics import FIELDS
-from vkgroup.record.causes.axes import axes_of
+from vkgroup.record.causes.description import axes_of
 from vkgroup.record.record import Results
 
 Statistics = Mapping[str, float]

@@ -15,9 +15,8 @@ from queue import Empty, Queue
 
 from vkgroup.base.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.record.record import NoVerdict, Result, Status
-from vkgroup.workers.batches import run_batch
 from vkgroup.workers.messages import WorkerSession, WorkerSetup
-from vkgroup.workers.retry import BatchOutcome, Retry, WorkerFailure
+from vkgroup.workers.retry import BatchOutcome, Retry, WorkerFailure, run_batch
 from vkgroup.workers.worker_process import SECONDS_PER_CASE, WorkerProcess, start_worker
 
 MOST_JOBS = 16

@@ -1,4 +1,4 @@
-"""Batches that run again alone after a worker failed; the quarantine of failures near a worker failure."""
+"""Batches in workers: how one failed, the repetition alone, the quarantine of others near it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from vkgroup.record.failed_batches import line_of
 from vkgroup.record.record import AGAINST_THE_DEVICE, NoVerdict, Result, Status
+from vkgroup.record.run import line_of
+from vkgroup.workers.messages import Failure
+from vkgroup.workers.worker_process import WorkerDied, WorkerProcess
 
 
 class Named(Protocol):
@@ -212,3 +214,21 @@ class Quarantine:
         if isinstance(answer, WorkerFailure) and self._is_gpu:
             self._hung.setdefault(device, results[0].case)
         return final
+
+
+def run_batch(
+    worker: WorkerProcess, batch: WorkBatch, seconds: float
+) -> list[Result | NoVerdict] | WorkerFailure:
+    """Return a batch's results, or how the worker failed."""
+    try:
+        answer: list[Result | NoVerdict] | Failure = worker.ask(batch, seconds)
+    except WorkerDied as error:
+        return WorkerFailure(None if error.is_internal else Status.CRASH, str(error))
+    return worker_failure(answer) if isinstance(answer, Failure) else answer
+
+
+def worker_failure(failure: Failure) -> WorkerFailure:
+    """Return the status for the case that made a worker fail; None if the device is not the reason."""
+    if failure.is_internal:
+        return WorkerFailure(None, failure.message)
+    return WorkerFailure(Status.TIMEOUT if failure.kind == "timeout" else Status.CRASH, failure.message)

@@ -17,8 +17,8 @@ from fuzz_corpora import ROOT
 
 from vkgroup.base.errors import VkgroupError
 from vkgroup.check import CheckRequest
+from vkgroup.check.checking import prepare
 from vkgroup.check.inputs import DispatchInputs
-from vkgroup.check.preparation import prepare
 from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
 from vkgroup.compiler.optimizer import inline
 from vkgroup.conformance.subgroup.cases import subgroup_cases

@@ -25,7 +25,7 @@ from vkgroup.outputs.reproduction.folder import read
 from vkgroup.outputs.reproduction.smallest import simpler
 from vkgroup.record.causes import find_causes
 from vkgroup.record.causes import findings as findings_module
-from vkgroup.record.causes.axes import complexity
+from vkgroup.record.causes.description import complexity
 from vkgroup.record.causes.findings import KnownError
 from vkgroup.workers.opening import open_device
 from vkgroup.workers.opening import select as select_device

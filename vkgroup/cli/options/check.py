@@ -6,8 +6,19 @@ from pathlib import Path
 
 from vkgroup.base import choices
 from vkgroup.cli.options.shaders import CONFIGURED, CONSTANTS, GROUPS, INPUTS, MEMORY, PUSH
-from vkgroup.cli.options.table import Command, Option, flag, grouped, repeated
-from vkgroup.cli.options.types import groups, json, natural, positive, seconds, subgroup_sizes
+from vkgroup.cli.options.table import (
+    Command,
+    Option,
+    flag,
+    grouped,
+    groups,
+    json,
+    natural,
+    positive,
+    repeated,
+    seconds,
+    subgroup_sizes,
+)
 
 _WHERE, _HOST, _INPUTS = "where it runs", "guarantees of the host", "inputs"
 _FOLDERS = "folders of shaders"

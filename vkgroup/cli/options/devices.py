@@ -9,8 +9,19 @@ from typing import Any
 
 from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput
-from vkgroup.cli.options.table import Command, Option, flag, grouped
-from vkgroup.cli.options.types import database, device, json, natural, positive, seconds, threshold
+from vkgroup.cli.options.table import (
+    Command,
+    Option,
+    database,
+    device,
+    flag,
+    grouped,
+    json,
+    natural,
+    positive,
+    seconds,
+    threshold,
+)
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING
 
 from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput
-from vkgroup.cli.options.table import Command, Option, flag, repeated
-from vkgroup.cli.options.types import database, device, json, natural, positive, seconds, threshold
+from vkgroup.cli.options.table import (
+    Command,
+    Option,
+    database,
+    device,
+    flag,
+    json,
+    natural,
+    positive,
+    repeated,
+    seconds,
+    threshold,
+)
 
 # Types only: commands that do not need these packages start without them.
 if TYPE_CHECKING:

@@ -6,15 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vkgroup.base import choices
-from vkgroup.cli.options.table import Command, Option, flag, grouped, repeated
-from vkgroup.cli.options.types import (
+from vkgroup.cli.options.table import (
+    Command,
+    Option,
     byte_count,
     device,
+    flag,
+    grouped,
     groups,
     groups_or_none,
     json,
     pair,
     register_shifts,
+    repeated,
     seconds,
     size,
     subgroup_sizes,

@@ -25,8 +25,7 @@ from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family
 from vkgroup.conformance.instances import unpack
-from vkgroup.conformance.intrinsics import instruction
-from vkgroup.conformance.older_ballots import BALLOT, EXAMPLE, FORMS, OLDER, VOTE, Older
+from vkgroup.conformance.intrinsics import BALLOT, EXAMPLE, FORMS, OLDER, VOTE, Older, instruction
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.stages.base import BatchStage
 from vkgroup.conformance.subgroup.cases import STAGES, Case

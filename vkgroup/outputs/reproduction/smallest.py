@@ -16,7 +16,7 @@ from typing import Any
 from vkgroup.base.errors import NoDevice
 from vkgroup.conformance.families import family_of, select
 from vkgroup.conformance.family import AnyCase
-from vkgroup.conformance.older_ballots import EXAMPLE
+from vkgroup.conformance.intrinsics import EXAMPLE
 from vkgroup.conformance.parts import parts_of
 from vkgroup.conformance.plan import risk
 from vkgroup.conformance.run import Setup
@@ -26,7 +26,7 @@ from vkgroup.conformance.subgroup.family import subgroup_size
 from vkgroup.device import Capabilities
 from vkgroup.outputs.reproduction.jobs import CaseTrial, Smallest, Tried, answer
 from vkgroup.record.causes import Cause
-from vkgroup.record.causes.axes import axes_of, complexity
+from vkgroup.record.causes.description import axes_of, complexity
 from vkgroup.record.causes.findings import explanations, findings_for
 from vkgroup.record.causes.grouping import kind_of
 from vkgroup.record.record import Result, Status

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import Any
 
-from vkgroup.record.causes.axes import axes_of, complexity
 from vkgroup.record.causes.cause import Cause, Explanation
-from vkgroup.record.causes.description import ExecutedCases, describe, pattern_of
+from vkgroup.record.causes.description import ExecutedCases, axes_of, complexity, describe, pattern_of
 from vkgroup.record.causes.findings import (
     KnownError,
     compatible,

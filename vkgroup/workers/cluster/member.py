@@ -19,7 +19,7 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from vkgroup.base.errors import NoDevice
 from vkgroup.device import Capabilities
 from vkgroup.record.record import NoVerdict, Result
-from vkgroup.workers import batches
+from vkgroup.workers import retry
 from vkgroup.workers.cluster.offer import KEY, Offer
 from vkgroup.workers.retry import WorkBatch, WorkerFailure
 from vkgroup.workers.scheduler import DeviceSetup
@@ -95,7 +95,7 @@ class ClusterMember(WorkerPlugin):
             except NoDevice as error:
                 self._withdraw()
                 return self._answer(None, str(error))
-            answer = batches.run_batch(process, batch, setup.timeout + SECONDS_PER_CASE * len(batch))
+            answer = retry.run_batch(process, batch, setup.timeout + SECONDS_PER_CASE * len(batch))
             if isinstance(answer, WorkerFailure):
                 process.kill()
             else:
