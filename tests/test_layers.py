@@ -18,7 +18,7 @@ PACKAGE = Path(vkgroup.__file__).parent
 #: needs more changes the number in the same commit and says why there. ``__init__`` stands for the public
 #: names: the modules of the package's own folder, except ``__main__``.
 LAYERS = {
-    "spec": 1_970,
+    "spec": 2_000,
     "base": 1_240,
     "spirv": 3_470,
     "reference": 13_990,
@@ -31,7 +31,7 @@ LAYERS = {
     "record": 1_640,
     "workers": 3_000,
     "programs": 3_050,
-    "conformance": 20_860,
+    "conformance": 21_330,
     "check": 7_260,
     "probe": 2_150,
     "cost": 730,
