@@ -146,12 +146,12 @@ def _verdict(executor: Executor, case: ExtendedCase) -> Verdict:
         got = got.astype(expected.low.dtype)  # a wrong result may be a signaling NaN
 
     def called(at: Index) -> str:
-        # A packed value is a whole operand, or a whole result.
-        values = [operand[at] if operand.ndim == got.ndim else operand[at[:1]] for operand in operands]
-        return f"{row.name}({', '.join(evidence.text_of(value) for value in values)})"
+        values = [value for operand in operands for value in np.atleast_1d(operand[at[0]])]
+        return f"{row.name}({', '.join(map(evidence.text_of, values))})"
 
     def line(at: Index) -> str:
-        return f"{called(at)}: expected {expected.text(at)} got {evidence.text_of(got[at])}"
+        component = f", component {at[1]}" if len(at) > 1 else ""
+        return f"{called(at)}{component}: expected {expected.text(at)} got {evidence.text_of(got[at])}"
 
     rows = {"expected": expected.low, "got": got}
     description = Description(
