@@ -18,7 +18,7 @@ PACKAGE = Path(vkgroup.__file__).parent
 #: needs more changes the number in the same commit and says why there. ``__init__`` stands for the public
 #: names: the modules of the package's own folder, except ``__main__``.
 LAYERS = {
-    "spec": 1_940,
+    "spec": 1_970,
     "base": 1_270,
     "spirv": 3_780,
     "reference": 13_840,
@@ -31,7 +31,7 @@ LAYERS = {
     "record": 1_610,
     "workers": 3_010,
     "programs": 3_050,
-    "conformance": 20_710,
+    "conformance": 21_170,
     "check": 7_250,
     "probe": 2_150,
     "cost": 730,

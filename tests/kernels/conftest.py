@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import software_drivers
+from extended_used import check_used
 
 import vkgroup
 from vkgroup import drivers
@@ -17,6 +18,7 @@ from vkgroup.check import Finding, check
 from vkgroup.compiler import DEFAULT_TARGET, compile_file
 from vkgroup.dispatch import Device
 from vkgroup.kernels import pipelines
+from vkgroup.spirv import Module
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 DRIVERS = ("swiftshader", "lavapipe", pytest.param("oldest lavapipe", marks=pytest.mark.slow))
@@ -52,6 +54,28 @@ def few_pipelines() -> Iterator[None]:
     """Let devices keep few pipelines: with the usual number, test processes grew to 2.5 GB."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipelines, "_MOST", _PIPELINES)
+        yield
+
+
+class _CheckedModules(dict[Any, Module]):
+    """The compiled modules of a device's kernels; a new one is checked."""
+
+    def __setitem__(self, key: Any, module: Module) -> None:
+        check_used(key[0], module)
+        super().__setitem__(key, module)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def instructions_with_cases() -> Iterator[None]:
+    """Let a test fail if a kernel that it runs uses an instruction of GLSL.std.450 without a case."""
+    plain = pipelines.Pipelines.__init__
+
+    def checked(self: pipelines.Pipelines, device: Device) -> None:
+        plain(self, device)
+        self._modules = _CheckedModules()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipelines.Pipelines, "__init__", checked)
         yield
 
 

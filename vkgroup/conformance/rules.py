@@ -72,6 +72,8 @@ def _rule_of_kind(result: Result) -> str:
 def _rule(parts: list[str], version: tuple[int, ...] | None) -> Rule | None:
     if len(parts) > 5 and (parts[0] in _CATEGORIES or parts[0] in ("hlsl", "legacy_ballot")):
         return _of_operation(parts, version)
+    if parts[0] == "extended_instruction":
+        return SENTENCES.get(parts[2])
     if parts[0] == "thread_group":
         return _extension(_THREAD_GROUP.get(parts[2], parts[2]))
     name = ".".join(parts)

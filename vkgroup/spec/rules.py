@@ -34,6 +34,7 @@ class Rule:
 DOCUMENTS = {
     "SPIR-V": "SPIR-V 1.6, revision 6",
     "Vulkan": "Vulkan 1.4.360",
+    "GLSL.std.450": "SPIR-V Extended Instructions for GLSL, version 1.00, revision 16",
     "SPV_KHR_maximal_reconvergence": "SPV_KHR_maximal_reconvergence, revision 1",
     "SPV_KHR_subgroup_uniform_control_flow": "SPV_KHR_subgroup_uniform_control_flow, revision 2",
     "SPV_KHR_quad_control": "SPV_KHR_quad_control, revision 1",
@@ -165,6 +166,28 @@ cooperative_matrix: It can be used as a composite for all operations that act on
 # SPV_KHR_shader_clock, @
 OpReadClockKHR: The sampled value read by this instruction consists of the least significant bits of the
     idealized clock's tick count at the time the instruction was executed.
+# GLSL.std.450, @
+Floor: Result is the value equal to the nearest whole number that is less than or equal to x.
+FMax: Result is y if x < y. otherwise x.
+SMin: Result is y if y < x; otherwise result is x, where x and y are interpreted as signed integers.
+SMax: Result is y if x < y; otherwise result is x, where x and y are interpreted as signed integers.
+UMin: Result is y if y < x; otherwise result is x, where x and y are interpreted as unsigned integers.
+UMax: Result is y if x < y; otherwise result is x, where x and y are interpreted as unsigned integers.
+SClamp: Result is min(max(x, minVal), maxVal), where x, minVal and maxVal are interpreted as signed integers.
+SAbs: Result is x if x ≥ 0; otherwise result is -x, where x is interpreted as a signed integer.
+FindUMsb: Results in the bit number of the most-significant 1-bit in the binary representation of Value. If
+    Value is 0, the result has all bits set
+PackDouble2x32: Otherwise, the bit-level representation of v is preserved. The first vector component
+    specifies the 32 least significant bits; the second component specifies the 32 most significant bits.
+UnpackDouble2x32: The bit-level representation of v is preserved. The first component of the vector contains
+    the 32 least significant bits of the double; the second component consists of the 32 most significant
+    bits.
+PackHalf2x16: Result is the unsigned integer obtained by converting the components of a two-component
+    floating-point vector to the 16-bit OpTypeFloat, and then packing these two 16-bit integers into a 32-bit
+    unsigned integer.
+UnpackHalf2x16: Result is the two-component floating-point vector with components obtained by unpacking a
+    32-bit unsigned integer into a pair of 16-bit values, interpreting those values as 16-bit floating-point
+    numbers according to the OpenGL Specification, and converting them to 32-bit floating-point values.
 # SPV_KHR_terminate_invocation, section 3.22.17, @
 OpTerminateInvocation: Ceases all further processing in any invocation that executes it: Only instructions
     these invocations executed before OpTerminateInvocation will have observable side effects.
@@ -251,6 +274,12 @@ rotate: The rotate group operations allow invocations to read values from other 
     relative to the current invocation and modulo the size of the group.
 # Vulkan, Precision and Operation of SPIR-V Instructions
 denormals: All bit-preserving operations and the following instructions must not flush denormalized values
+# Vulkan, Precision of Individual Operations, exp(x): 3 + 2 × |x| ULP
+Exp: Where an error bound of n ULP (units in the last place) is given, for an operation with infinitely
+    precise result x the value returned must be in the range [x - n × ulp(x), x + n × ulp(x)].
+# Vulkan, Precision of Individual Operations, inversesqrt(): 2 ULP
+InverseSqrt: Where an error bound of n ULP (units in the last place) is given, for an operation with
+    infinitely precise result x the value returned must be in the range [x - n × ulp(x), x + n × ulp(x)].
 # Vulkan, Varying Subgroup Size
 not_varying: If varying subgroups are not allowed, SubgroupSize will always be equal to subgroupSize.
 varying: If varying subgroups are allowed, SubgroupSize must be a power-of-two value between minSubgroupSize
