@@ -14,7 +14,7 @@ from extended_used import WITH_A_CASE, check_used, used
 
 import vkgroup
 from vkgroup import kernels
-from vkgroup.base import resources
+from vkgroup.base import files
 from vkgroup.compiler import compile_file, compile_source
 from vkgroup.dispatch import Device
 from vkgroup.kernels.pipelines import pipelines_of
@@ -29,7 +29,7 @@ void main() { x[0] = %s; }
 
 def modules_of_files() -> Iterator[tuple[str, Module]]:
     """Yield the module of each file with the defaults of its macros."""
-    folder = resources.kernels()
+    folder = files.kernels()
     for path in sorted(path for kind in ("comp", "frag") for path in folder.rglob(f"*.{kind}")):
         yield path.relative_to(folder).as_posix(), compile_file(path)
 
