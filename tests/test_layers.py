@@ -30,7 +30,7 @@ LAYERS = {
     "dispatch": 10_730,
     "record": 1_610,
     "workers": 3_010,
-    "programs": 3_050,
+    "programs": 3_070,
     "conformance": 21_170,
     "check": 7_250,
     "probe": 2_150,

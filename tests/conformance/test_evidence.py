@@ -19,8 +19,8 @@ from vkgroup.conformance.families import family_of
 from vkgroup.conformance.reconvergence.comparison import expect, verdict_on_log
 from vkgroup.conformance.reconvergence.shader import data_of, salt_of
 from vkgroup.outputs.report.failures import drawing_of
+from vkgroup.programs.invocation_sets import linear
 from vkgroup.programs.nodes import If, IndexFrom, Observe, Promise, RandomProgram
-from vkgroup.programs.simulator import linear
 
 MOST_BYTES = 4096
 """Of one failure's evidence, in subgroups of 8; only those of 128 lanes have more."""

@@ -21,6 +21,7 @@ from vkgroup.conformance.reconvergence.family import KINDS, RECONVERGENCE, all_c
 from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
 from vkgroup.conformance.reconvergence.termination_family import TERMINATED_FRAGMENTS
 from vkgroup.programs.generator import generate
+from vkgroup.programs.invocation_sets import Fields, LaneLayout, linear, to_flags, to_set
 from vkgroup.programs.nodes import (
     Elect,
     Fixed,
@@ -38,19 +39,10 @@ from vkgroup.programs.nodes import (
     Statement,
     Switch,
     SwitchCase,
-    nodes_of,
-    walk,
 )
 from vkgroup.programs.observations import LOCAL_SIZES, Observations
-from vkgroup.programs.simulator import (
-    Fields,
-    LaneLayout,
-    ObservationEvent,
-    Simulator,
-    linear,
-    to_flags,
-    to_set,
-)
+from vkgroup.programs.simulator import ObservationEvent, Simulator
+from vkgroup.programs.traversal import nodes_of, walk
 
 CASES = tuple(all_cases())
 SEED = 5

@@ -30,9 +30,6 @@ from vkgroup.programs.nodes import (
     TripIs,
     UniformValue,
     Vote,
-    called_functions,
-    count_statements,
-    walk,
 )
 from vkgroup.programs.rules import observation_faults
 from vkgroup.programs.shrinker import (
@@ -44,6 +41,7 @@ from vkgroup.programs.shrinker import (
     structural,
     weight,
 )
+from vkgroup.programs.traversal import called_functions, count_statements, walk
 from vkgroup.record.record import Status
 
 CASES = tuple(all_cases())

@@ -33,11 +33,10 @@ from vkgroup.programs.nodes import (
     Switch,
     SwitchCase,
     VariableRead,
-    nodes_of,
-    walk,
 )
 from vkgroup.programs.rules import ANY_ACTIVE, value_faults
 from vkgroup.programs.shrinker import shrink
+from vkgroup.programs.traversal import nodes_of, walk
 from vkgroup.programs.values import Values
 
 SIZE = 8

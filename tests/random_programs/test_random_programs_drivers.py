@@ -13,9 +13,9 @@ from planted_errors import TailDuplicating, another_scan
 from vkgroup.device import Capabilities
 from vkgroup.programs.expressions import of_device, promise_of
 from vkgroup.programs.generator import generate
-from vkgroup.programs.nodes import count_statements
 from vkgroup.programs.rules import value_faults
 from vkgroup.programs.shrinker import shrink
+from vkgroup.programs.traversal import count_statements
 from vkgroup.programs.values import Values
 from vkgroup.workers.opening import open_device, select
 

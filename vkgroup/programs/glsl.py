@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from vkgroup.programs import nodes
-from vkgroup.programs.nodes import type_of, walk
+from vkgroup.programs.nodes import type_of
+from vkgroup.programs.traversal import walk
 from vkgroup.spec.operations import OPERATIONS
 from vkgroup.spec.types import TYPES, GlslType
 

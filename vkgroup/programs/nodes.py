@@ -6,10 +6,8 @@ record observations branch only on a `Condition` and a `Number`, which the simul
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from vkgroup.spec.operations import OPERATIONS
 from vkgroup.spec.types import TYPES
@@ -375,29 +373,6 @@ class RandomProgram:
         return self.groups * self.local_invocations
 
 
-def children(node: Any) -> Iterator[Any]:
-    """Yield the nodes of a node, or of a tuple."""
-    values = node if isinstance(node, tuple) else [getattr(node, field.name) for field in fields(node)]
-    for value in values:
-        if isinstance(value, tuple):
-            yield from children(value)
-        elif hasattr(value, "__dataclass_fields__"):
-            yield value
-
-
-def walk(node: Any) -> Iterator[Any]:
-    """Yield a node (or every node of a tuple) and everything in it, parents first."""
-    if not isinstance(node, tuple):
-        yield node
-    for child in children(node):
-        yield from walk(child)
-
-
-def nodes_of(program: RandomProgram) -> Iterator[Any]:
-    """Yield every node of a program's functions and of its body."""
-    return walk((program.functions, program.body))
-
-
 def type_of(expression: Expression) -> str:
     """Return the name of an expression's GLSL type."""
     if isinstance(expression, VariableRead):
@@ -423,21 +398,3 @@ def communicates(condition: Expression) -> bool:
     if isinstance(condition, Not):
         return communicates(condition.condition)
     return isinstance(condition, Elect | Vote)
-
-
-def called_functions(program: RandomProgram) -> tuple[ProgramFunction, ...]:
-    """Return the functions that main calls, directly or through others, in the order of their declaration."""
-    called = _calls(program.body)
-    for function in reversed(program.functions):
-        if function.number in called:
-            called |= _calls(function.body)
-    return tuple(function for function in program.functions if function.number in called)
-
-
-def _calls(block: Block) -> set[int]:
-    return {node.function for node in walk(block) if isinstance(node, FunctionCall)}
-
-
-def count_statements(node: Any) -> int:
-    """Return the number of statements in a program, a function, a block or a statement."""
-    return sum(isinstance(part, Statement) for part in walk(node))

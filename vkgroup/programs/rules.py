@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from vkgroup.programs import nodes
-from vkgroup.programs.nodes import children, walk
+from vkgroup.programs.traversal import children, walk
 from vkgroup.spec.operations import OPERATIONS, OperandKind
 
 #: Operations whose result is the same in all invocations that execute them together.

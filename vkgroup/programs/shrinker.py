@@ -11,8 +11,9 @@ from itertools import chain, islice
 from typing import Any
 
 from vkgroup.programs import nodes
-from vkgroup.programs.nodes import RandomProgram, called_functions, count_statements, nodes_of, type_of, walk
+from vkgroup.programs.nodes import RandomProgram, type_of
 from vkgroup.programs.rules import ANY_ACTIVE
+from vkgroup.programs.traversal import called_functions, count_statements, nodes_of, walk
 from vkgroup.spec.types import TYPES
 
 # Smaller programs

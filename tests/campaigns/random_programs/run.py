@@ -26,17 +26,10 @@ from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.programs.expressions import of_device, promise_of
 from vkgroup.programs.generator import generate
 from vkgroup.programs.glsl_types import from_planes, planes
-from vkgroup.programs.nodes import (
-    Operate,
-    Promise,
-    RandomProgram,
-    RecordStatement,
-    count_statements,
-    nodes_of,
-    recorded_type,
-)
+from vkgroup.programs.nodes import Operate, Promise, RandomProgram, RecordStatement, recorded_type
 from vkgroup.programs.rules import value_faults
 from vkgroup.programs.shrinker import shrink
+from vkgroup.programs.traversal import count_statements, nodes_of
 from vkgroup.programs.values import LOCAL_SIZES, Values
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.spec.types import TYPES, GlslType

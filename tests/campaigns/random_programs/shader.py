@@ -16,7 +16,8 @@ from vkgroup.programs import nodes
 from vkgroup.programs.generator import random_words
 from vkgroup.programs.glsl import MODES, GlslWriter
 from vkgroup.programs.glsl_types import planes, writer
-from vkgroup.programs.nodes import called_functions, nodes_of, recorded_type
+from vkgroup.programs.nodes import recorded_type
+from vkgroup.programs.traversal import called_functions, nodes_of
 from vkgroup.spec.categories import Category
 from vkgroup.spec.operations import OPERATIONS
 from vkgroup.spec.types import TYPES, GlslType

@@ -22,7 +22,7 @@ from vkgroup.outputs.reproduction import readme, shrunk, smallest
 from vkgroup.outputs.reproduction.cases import make
 from vkgroup.outputs.reproduction.folder import read
 from vkgroup.outputs.reproduction.shrunk import case_of
-from vkgroup.programs.nodes import count_statements, walk
+from vkgroup.programs.traversal import count_statements, walk
 from vkgroup.workers.opening import select
 from vkgroup.workers.worker_process import WorkerProcess
 

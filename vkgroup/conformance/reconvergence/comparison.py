@@ -13,8 +13,9 @@ from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.instances import hex_of, unpack
 from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
+from vkgroup.programs.invocation_sets import LaneLayout, to_flags
 from vkgroup.programs.nodes import RandomProgram
-from vkgroup.programs.simulator import LaneLayout, ObservationEvent, Simulator, to_flags
+from vkgroup.programs.simulator import ObservationEvent, Simulator
 from vkgroup.record.record import Status
 
 Words = NDArray[np.uint32]

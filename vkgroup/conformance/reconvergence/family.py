@@ -20,9 +20,9 @@ from vkgroup.conformance.reconvergence.shader import CONSTANTS, HEADS, inputs_of
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.programs.generator import generate
+from vkgroup.programs.invocation_sets import linear
 from vkgroup.programs.nodes import Promise, RandomProgram
 from vkgroup.programs.observations import LOCAL_SIZES, Observations
-from vkgroup.programs.simulator import linear
 from vkgroup.record.record import Status
 
 

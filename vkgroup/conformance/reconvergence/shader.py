@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from vkgroup.programs.generator import random_words
 from vkgroup.programs.glsl import MODES, GlslWriter
-from vkgroup.programs.nodes import RandomProgram, Vote, nodes_of
+from vkgroup.programs.nodes import RandomProgram, Vote
+from vkgroup.programs.traversal import nodes_of
 
 Words = NDArray[np.uint32]
 

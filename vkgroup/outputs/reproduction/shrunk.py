@@ -18,9 +18,10 @@ from vkgroup.dispatch import Device
 from vkgroup.outputs.reproduction.jobs import CaseTrial
 from vkgroup.outputs.reproduction.smallest import Trials
 from vkgroup.outputs.reproduction.values import Json
-from vkgroup.programs.nodes import RandomProgram, count_statements
+from vkgroup.programs.nodes import RandomProgram
 from vkgroup.programs.rules import observation_faults
 from vkgroup.programs.shrinker import digest, replay, shrink
+from vkgroup.programs.traversal import count_statements
 from vkgroup.record.record import Result, Status
 from vkgroup.workers.opening import open_device
 
