@@ -345,14 +345,7 @@ def partition_by(
     array = arguments["x"]
     if math.prod(array.shape) == 0:
         return np.empty(0, array.dtype), 0
-    plan = planned(
-        plan_compact,
-        arguments.device,
-        array.dtype,
-        array.shape,
-        output="partition",
-        implementation=implementation,
-    )
+    plan = _plan_of(arguments, array, implementation, "mask", output="partition")
     parted, total = arguments.run(plan, "kept", "total", read="total")
     return parted, int(scalar_of(total))
 
