@@ -8,7 +8,7 @@ device obeys it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,7 @@ from vkgroup.conformance.compute_model.work import (
     topic,
 )
 from vkgroup.conformance.execute import Executor
+from vkgroup.dispatch import Pipeline
 
 # --- one after another --------------------------------------------------------------------------------
 
@@ -53,13 +54,12 @@ def _after(steps: int) -> Words:
     return values
 
 
-_HEAD = f"""#version 430
-layout(local_size_x = {LOCAL}) in;
-"""
+def _pipeline(executor: Executor, source: str) -> AbstractContextManager[Pipeline]:
+    """Return the pipeline of a shader with `LOCAL` invocations; `source` follows version and local size."""
+    return pipeline_of(executor, f"#version 430\nlayout(local_size_x = {LOCAL}) in;\n{source}")
 
-_BUFFERS = (
-    _HEAD
-    + """// A step from one buffer to the other.
+
+_BUFFERS = """// A step from one buffer to the other.
 layout(std430, binding = 0) readonly buffer From { uint from[]; };
 layout(std430, binding = 1) writeonly buffer To { uint to[]; };
 void main() {
@@ -67,11 +67,8 @@ void main() {
     to[i] = from[(i + 1u) % n] * 3u + i;
 }
 """
-)
 
-_IMAGES = (
-    _HEAD
-    + """// A step from one image to the other.
+_IMAGES = """// A step from one image to the other.
 layout(r32ui, binding = 0) readonly uniform uimage2D from;
 layout(r32ui, binding = 1) writeonly uniform uimage2D to;
 void main() {
@@ -80,11 +77,8 @@ void main() {
     imageStore(to, ivec2(int(i % 64u), int(i / 64u)), uvec4(value));
 }
 """
-)
 
-_TICKETS = (
-    _HEAD
-    + """// A step from one half of {where} to the other; tickets count the dispatches before.
+_TICKETS = """// A step from one half of {where} to the other; tickets count the dispatches before.
 layout(std430, binding = 0) buffer Tickets {{ uint taken; }};
 {declaration}
 void main() {{
@@ -94,7 +88,6 @@ void main() {{
     {body}
 }}
 """
-)
 
 
 def _memories(executor: Executor, opened: ExitStack, image: bool) -> list[Any]:
@@ -110,7 +103,7 @@ def _judge_swapped(image: bool, every: int, executor: Executor) -> Verdict:
     """Run `STEPS` dispatches between two memories; compare the result after each `every` of them."""
     source, names = (_IMAGES, ("from", "to")) if image else (_BUFFERS, ("From", "To"))
     verdicts = []
-    with pipeline_of(executor, source) as pipeline, ExitStack() as opened:
+    with _pipeline(executor, source) as pipeline, ExitStack() as opened:
         memories = _memories(executor, opened, image)
         bounds = [
             opened.enter_context(pipeline.bind(dict(zip(names, order, strict=True))))
@@ -142,7 +135,7 @@ def _judge_one_submission(image: bool, executor: Executor) -> Verdict:
         body = "cells[to + i] = cells[from + (i + 1u) % n] * 3u + i;"
         bindings["Cells"] = halves
     source = _TICKETS.format(where=where, declaration=declaration, body=body)
-    with pipeline_of(executor, source) as pipeline, pipeline.bind(bindings) as bound:
+    with _pipeline(executor, source) as pipeline, pipeline.bind(bindings) as bound:
         bound.timed(GROUPS, timeout=executor.timeout, repeat=STEPS)
         recorded = bound.results()
     cells = recorded["pixels" if image else "Cells"].reshape(2, TOTAL)
@@ -153,16 +146,13 @@ def _judge_one_submission(image: bool, executor: Executor) -> Verdict:
 
 
 def _judge_two_pipelines(executor: Executor) -> Verdict:
-    other = (
-        _HEAD
-        + """// Inverts the bits of every cell in place.
+    other = """// Inverts the bits of every cell in place.
 layout(std430, binding = 0) buffer Cells { uint cells[]; };
 void main() { cells[gl_GlobalInvocationID.x] = ~cells[gl_GlobalInvocationID.x]; }
 """
-    )
     with (
-        pipeline_of(executor, _BUFFERS) as step,
-        pipeline_of(executor, other) as flip,
+        _pipeline(executor, _BUFFERS) as step,
+        _pipeline(executor, other) as flip,
         ExitStack() as opened,
     ):
         first, second = _memories(executor, opened, image=False)
@@ -183,18 +173,13 @@ void main() { cells[gl_GlobalInvocationID.x] = ~cells[gl_GlobalInvocationID.x]; 
     return compare(recorded, expected, "after steps of two shaders in turn")
 
 
-_READ_BLOCK = (
-    _HEAD
-    + f"""// Reads a uniform block that was a storage block.
+_READ_BLOCK = f"""// Reads a uniform block that was a storage block.
 layout(std140, binding = 0) uniform Block {{ uvec4 block[{TOTAL // 4}]; }};
 layout(std430, binding = 1) writeonly buffer Found {{ uint found[]; }};
 void main() {{ uint i = gl_GlobalInvocationID.x; found[i] = block[i / 4u][i % 4u]; }}
 """
-)
 
-_READ_TEXTURE = (
-    _HEAD
-    + """// Reads the texels of a texture that was an image.
+_READ_TEXTURE = """// Reads the texels of a texture that was an image.
 layout(binding = 0) uniform usampler2D texels;
 layout(std430, binding = 1) writeonly buffer Found { uint found[]; };
 void main() {
@@ -202,15 +187,14 @@ void main() {
     found[i] = texelFetch(texels, ivec2(int(i % 64u), int(i / 64u)), 0).x;
 }
 """
-)
 
 
 def _judge_read_only(image: bool, executor: Executor) -> Verdict:
     """Run a dispatch that reads memory as a uniform block or as a texture; return the verdict."""
     writing, reading = (_IMAGES, _READ_TEXTURE) if image else (_BUFFERS, _READ_BLOCK)
     with (
-        pipeline_of(executor, writing) as write,
-        pipeline_of(executor, reading) as read,
+        _pipeline(executor, writing) as write,
+        _pipeline(executor, reading) as read,
         ExitStack() as opened,
     ):
         first, second = _memories(executor, opened, image)
@@ -225,14 +209,11 @@ def _judge_read_only(image: bool, executor: Executor) -> Verdict:
 
 
 def _judge_atomics(executor: Executor) -> Verdict:
-    source = (
-        _HEAD
-        + """// Adds to a few cells.
+    source = """// Adds to a few cells.
 layout(std430, binding = 0) buffer Cells { uint cells[]; };
 void main() { atomicAdd(cells[gl_GlobalInvocationID.x % 7u], gl_GlobalInvocationID.x); }
 """
-    )
-    with pipeline_of(executor, source) as pipeline, pipeline.bind({"Cells": np.zeros(7, np.uint32)}) as bound:
+    with _pipeline(executor, source) as pipeline, pipeline.bind({"Cells": np.zeros(7, np.uint32)}) as bound:
         bound.timed(GROUPS, timeout=executor.timeout, repeat=STEPS)
         recorded = bound.results()["Cells"]
     numbers = np.arange(TOTAL, dtype=np.uint32)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -99,13 +100,8 @@ def _floats(count: int) -> str:
     return ", ".join(f"float((h + {number}u) & 0xFFFFu)" for number in range(count))
 
 
-def _vector(name: str, count: int) -> CellType:
-    """Return a type of floating-point vectors."""
-    return _of_floats(name, tuple(f"v.{component}" for component in "xyzw"[:count]))
-
-
-def _of_floats(name: str, parts: tuple[str, ...]) -> CellType:
-    """Return a type of several floats."""
+def _of_floats(name: str, *parts: str) -> CellType:
+    """Return a type that consists of floats; `parts` are those of the value `v`."""
     count = len(parts)
     words = tuple(f"uint({part})" for part in parts)
     return CellType(name, f"{name}({_floats(count)})", words, lambda h: [_small(n) for n in _plus(h, count)])
@@ -116,11 +112,11 @@ TYPES: dict[str, CellType] = {
     "int": CellType("int", "int(h)", ("uint(v)",), lambda h: [h]),
     "float": CellType("float", "float(h & 0xFFFFu)", ("uint(v)",), lambda h: [_small(h)]),
     "bool": CellType("bool", "(h & 4u) != 0u", ("uint(v)",), lambda h: [((h & 4) != 0).astype(np.uint32)]),
-    "vec2": _vector("vec2", 2),
-    "vec3": _vector("vec3", 3),
-    "vec4": _vector("vec4", 4),
+    "vec2": _of_floats("vec2", "v.x", "v.y"),
+    "vec3": _of_floats("vec3", "v.x", "v.y", "v.z"),
+    "vec4": _of_floats("vec4", "v.x", "v.y", "v.z", "v.w"),
     "uvec3": CellType("uvec3", "uvec3(h, h + 1u, h + 2u)", ("v.x", "v.y", "v.z"), lambda h: _plus(h, 3)),
-    "mat2x3": _of_floats("mat2x3", tuple(f"v[{column}][{row}]" for column in range(2) for row in range(3))),
+    "mat2x3": _of_floats("mat2x3", *(f"v[{column}][{row}]" for column in range(2) for row in range(3))),
     "array": CellType(
         "uint[3]", "uint[3](h, h + 1u, h + 2u)", ("v[0]", "v[1]", "v[2]"), lambda h: _plus(h, 3)
     ),
@@ -190,26 +186,23 @@ def _exchange_shader(pattern: str, type_: str, control: str, shape: DispatchShap
     read = [f"{cell.name} v = cells[{PATTERNS[pattern].glsl}];"]
     read += [f"found[{first} + {k}u] = {word};" for k, word in enumerate(cell.words)]
     body = CONTROLS[control][1].format(write="{ " + " ".join(write) + " }", read="{ " + " ".join(read) + " }")
-    lines = [
-        "#version 430",
-        f"// After a barrier each invocation reads {PATTERNS[pattern].sentence}.",
-        f"layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;",
-        "layout(std430, binding = 0) readonly buffer Settings { uint settings[]; };",
-        "layout(std430, binding = 1) writeonly buffer Found { uint found[]; };",
-        f"const uint COUNT = {shape.in_group}u, ROWS = max(COUNT / 8u, 1u);",
-        cell.declaration,
-        f"shared {cell.name} cells[COUNT];",
-        "void meet() { barrier(); }",
-        "void meet_again() { meet(); }",
-        "void main() {",
-        "    uint index = gl_LocalInvocationIndex, group = gl_WorkGroupID.x;",
-        f"    for (uint number = 0u; number < {ROUNDS}u; ++number) {{",
-        body,
-        "        barrier();",
-        "    }",
-        "}",
-    ]
-    return "\n".join(lines)
+    return f"""#version 430
+// After a barrier each invocation reads {PATTERNS[pattern].sentence}.
+layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;
+layout(std430, binding = 0) readonly buffer Settings {{ uint settings[]; }};
+layout(std430, binding = 1) writeonly buffer Found {{ uint found[]; }};
+const uint COUNT = {shape.in_group}u, ROWS = max(COUNT / 8u, 1u);
+{cell.declaration}
+shared {cell.name} cells[COUNT];
+void meet() {{ barrier(); }}
+void meet_again() {{ meet(); }}
+void main() {{
+    uint index = gl_LocalInvocationIndex, group = gl_WorkGroupID.x;
+    for (uint number = 0u; number < {ROUNDS}u; ++number) {{
+{body}
+        barrier();
+    }}
+}}"""
 
 
 def _exchange_shape(local: str, capabilities: Capabilities) -> DispatchShape:
@@ -383,11 +376,6 @@ void main() {{
 # --- topic --------------------------------------------------------------------------------------------
 
 
-def _cases() -> Iterator[ModelCase]:
-    yield from _exchange_cases()
-    yield from _size_cases()
-
-
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
     limits, variant = capabilities.limits, case.axes.variant
     if case.axes.test == "exchange":
@@ -405,7 +393,7 @@ def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
 
 SHARED_TOPIC = work.topic(
     "shared",
-    _cases,
+    lambda: chain(_exchange_cases(), _size_cases()),
     {"exchange": _judge_exchange, "size": _judge_size, "tree": _judge_tree, "many_rounds": _judge_rounds},
     _missing,
 )
