@@ -338,37 +338,30 @@ def run(
     return result
 
 
+@dataclass(frozen=True)
 class _Session:
     """Passes results, as they arrive, to the run, the journal and the caller."""
 
-    def __init__(
-        self,
-        run: Run,
-        device: str,
-        journal: Journal | None,
-        on_results: TakeResults | None,
-        guard: HangGuard,
-    ) -> None:
-        self._run = run
-        self._device = device
-        self._journal = journal
-        self._on_results = on_results
-        self._guard = guard
+    run: Run
+    device: str
+    journal: Journal | None
+    on_results: TakeResults | None
+    guard: HangGuard
 
     def sort_out(self, cases: Iterable[AnyCase]) -> list[AnyCase]:
         """Record the cases that need no dispatch, or that may hang the device; return the others."""
-        done = self._journal.done if self._journal is not None else {}
+        done = self.journal.done if self.journal is not None else {}
         self._add([done[case.name] for case in cases if case.name in done])
         unsupported: list[Result] = []
         pending = []
         for case in (case for case in cases if case.name not in done):
-            if needs := family_of(case).missing(case, self._run.capabilities):
+            if needs := family_of(case).missing(case, self.run.capabilities):
                 detail = intern(f"needs {', '.join(needs)}")
                 unsupported.append(Result(case.name, Status.NOT_SUPPORTED, detail=detail))
                 if len(unsupported) == TOGETHER:
                     self.take(unsupported)
                     unsupported = []
-            elif self._guard.may_run(case.name):
+            elif self.guard.may_run(case.name):
                 pending.append(case)
         self.take(unsupported)
         return pending
@@ -376,16 +369,16 @@ class _Session:
     def take(self, results: list[Result]) -> None:
         """Record the results of a batch."""
         results = [self._with_command(result) for result in results]
-        if self._journal is not None:
-            self._journal.append(results)
+        if self.journal is not None:
+            self.journal.append(results)
         self._add(results)
 
     def _add(self, results: list[Result]) -> None:
         """Add results that are in the journal already."""
-        self._guard.add_results(results)
-        self._run.results.extend(results)
-        if self._on_results is not None and results:
-            self._on_results(results)
+        self.guard.add_results(results)
+        self.run.results.extend(results)
+        if self.on_results is not None and results:
+            self.on_results(results)
 
     def _with_command(self, result: Result) -> Result:
         """Return a failure with the case's description, its rule and the command that repeats it."""
@@ -393,11 +386,11 @@ class _Session:
             return result
         case = case_named(result.case)
         judged_by = f"judged by: {result.device}\n" if result.device else ""
-        rule = rule_of(result, self._run.capabilities)
+        rule = rule_of(result, self.run.capabilities)
         required = f"{rule_text(rule)}\n" if rule else ""
-        device = quote(result.device or self._device)
-        options = f"--device {device} --seed {self._run.seed} --filter {quote(result.case)}"
-        if self._guard.finding(result.case) is not None:
+        device = quote(result.device or self.device)
+        options = f"--device {device} --seed {self.run.seed} --filter {quote(result.case)}"
+        if self.guard.finding(result.case) is not None:
             options += f" {ALLOW}"
         lines = f"{case.sentence if case else ''}\n{result.detail}\n{required}{judged_by}"
         return replace(result, detail=f"{lines}repeat: vkgroup conform {options}".strip())

@@ -58,9 +58,8 @@ _UNVERIFIED = re.compile(
 class Package:
     """One version of a package in the sources."""
 
-    # `name`, `version`: name and version in the distribution
-    name: str
-    version: str
+    name: str  # name in the distribution
+    version: str  # version in the distribution
     suite: str  # suite that contains it, such as ``bookworm-backports``
 
     @property

@@ -339,7 +339,7 @@ class _Lowering:
             return None
         if name == "OpVariable" and words[2] in self._removed:
             return None
-        if name in _SPEAKING_OF_ONE and words[1] in self._dropped:
+        if name in _WITH_ID_FIRST and words[1] in self._dropped:
             return None
         if name == "OpEntryPoint":
             return self._entry_point(words)
@@ -382,15 +382,10 @@ def _structures_with_opaques(stage: GlStage) -> frozenset[int]:
 
 
 #: Instructions that declare, name or decorate the id that is their first operand.
-_SPEAKING_OF_ONE = frozenset(
+_WITH_ID_FIRST = frozenset(
     (
-        "OpTypeStruct",
-        "OpTypeArray",
-        "OpTypePointer",
-        "OpName",
-        "OpMemberName",
-        "OpDecorate",
-        "OpMemberDecorate",
+        *("OpTypeStruct", "OpTypeArray", "OpTypePointer"),
+        *("OpName", "OpMemberName", "OpDecorate", "OpMemberDecorate"),
     )
 )
 
