@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from sources import COMPUTE, diagnostics_of
 
-from vkgroup.compiler import TargetEnvironment, cache, compile_file, compile_source, front, front_ends
+from vkgroup.compiler import TargetEnvironment, build, cache, compile_file, compile_source, front_ends
 from vkgroup.compiler.includes import Dependencies
+from vkgroup.compiler.request import CompileRequest
 from vkgroup.spirv import Module
 
 
@@ -20,22 +21,22 @@ from vkgroup.spirv import Module
 def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list to which each compilation that really happens adds the source's name."""
     done: list[str] = []
-    build = front._build
+    compile_one = build._build
 
-    def counting(request: front.CompileRequest, compiler: str) -> tuple[Module, Dependencies]:
+    def counting(request: CompileRequest, compiler: str) -> tuple[Module, Dependencies]:
         done.append(request.name)
-        return build(request, compiler)
+        return compile_one(request, compiler)
 
-    monkeypatch.setattr(front, "_build", counting)
-    build_program = front.build_program
+    monkeypatch.setattr(build, "_build", counting)
+    build_program = build.build_program
 
     def counting_programs(
-        requests: Sequence[front.CompileRequest], compiler: str
+        requests: Sequence[CompileRequest], compiler: str
     ) -> tuple[dict[str, Module], Dependencies]:
         done.extend(request.name for request in requests)
         return build_program(requests, compiler)
 
-    monkeypatch.setattr(front, "build_program", counting_programs)
+    monkeypatch.setattr(build, "build_program", counting_programs)
     return done
 
 
@@ -104,7 +105,7 @@ def test_version_of_the_tools_is_part_of_the_key(builds: list[str], monkeypatch:
     compile_source(COMPUTE, stage="compute")
     monkeypatch.setattr(front_ends, "glslang_identity", lambda: "another glslang")
     compile_source(COMPUTE, stage="compute")
-    monkeypatch.setattr(front, "tools_version", lambda: "other tools")
+    monkeypatch.setattr(build, "tools_version", lambda: "other tools")
     compile_source(COMPUTE, stage="compute")
     assert len(builds) == 3
 
@@ -298,7 +299,7 @@ def test_overhead_is_below_a_millisecond(monkeypatch: pytest.MonkeyPatch) -> Non
         return call
 
     monkeypatch.setattr(front_ends, "compile_isolated", timed(front_ends.compile_isolated))
-    monkeypatch.setattr(front, "finish", timed(front.finish))
+    monkeypatch.setattr(build, "finish", timed(build.finish))
     made, read = [], []
     for index in range(40):
         for kind in (made, read):
