@@ -27,7 +27,7 @@ LAYERS = {
     "drivers": 1_970,
     "bootstrap": 580,
     "device": 5_640,
-    "dispatch": 10_730,
+    "dispatch": 10_760,
     "record": 1_610,
     "workers": 3_010,
     "programs": 3_070,
