@@ -26,7 +26,7 @@ LAYERS = {
     "compiler": 6_870,
     "drivers": 1_970,
     "bootstrap": 580,
-    "device": 5_640,
+    "device": 5_660,
     "dispatch": 10_760,
     "record": 1_610,
     "workers": 3_010,

@@ -11,8 +11,8 @@ from refusals import lacks
 
 import vkgroup
 from vkgroup.base.errors import DriverError, OutOfMemory
-from vkgroup.device import memory
 from vkgroup.device.memory import DeviceBuffer
+from vkgroup.device.memory_types import memory_type
 from vkgroup.dispatch import Device
 from vkgroup.drivers import CachedDriver
 
@@ -148,7 +148,7 @@ def test_an_allocation_that_the_driver_refuses_is_out_of_memory(
 
 def test_no_memory_type_is_out_of_memory(device: Device) -> None:
     with pytest.raises(OutOfMemory, match="no memory type"):
-        memory.memory_type(device.logical, 0, 0, 0)
+        memory_type(device.logical, 0, 0, 0)
 
 
 def test_closed_buffers_say_so(device: Device) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device.core import DeviceCore
-from vkgroup.device.pool import Allocation
+from vkgroup.device.pool import Allocation, MemoryPool
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -35,9 +35,15 @@ class Keepable(Protocol):
 
 
 class BufferOwner(DeviceCore):
-    """The device of kept buffers; `closing` while it is being closed."""
+    """The device of kept buffers; `closing` while it is being closed.
+
+    `memory_properties`: its VkPhysicalDeviceMemoryProperties.
+    `pool`: the memory of buffers and images.
+    """
 
     closing: bool
+    memory_properties: Any
+    pool: MemoryPool
 
     @abstractmethod
     def free_buffer(self, handle: Any, allocation: Allocation | None) -> None:

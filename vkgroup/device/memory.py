@@ -1,4 +1,4 @@
-"""Device memory: memory types, buffers and their pool, transfers."""
+"""Device memory: buffers and their pool, transfers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.errors import DriverError, OutOfMemory, Unsupported
+from vkgroup.base.errors import DriverError, Unsupported
 from vkgroup.base.lifetime import Closeable
 from vkgroup.device import vk
+from vkgroup.device.barriers import barrier
 from vkgroup.device.base import MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.instance import VulkanInstance
 from vkgroup.device.kept_buffers import BufferOwner, KeptBuffers
 from vkgroup.device.limits import require_buffer_size
-from vkgroup.device.pool import Allocation, MemoryPool, RequestKind
+from vkgroup.device.memory_types import allocate
+from vkgroup.device.pool import Allocation, MemoryPool
 from vkgroup.device.sharing import CudaSharing, SharedMemory, reference_lock, sharing_of, wait_for_cuda
 from vkgroup.device.transfers import HostMemory, Transfers
 
@@ -32,67 +34,15 @@ _SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
 _DEVICE_LOCAL, _HOST_VISIBLE, _HOST_COHERENT, _HOST_CACHED = 1, 2, 4, 8
 
 
-def memory_type(device: MemoryDevice, allowed: int, required: int, preferred: int) -> int:
-    """Return the memory type with all `required` and the most `preferred` flags, else `OutOfMemory`."""
-    memory = device.memory_properties
-    best, best_score = -1, -1
-    for index in range(memory.memoryTypeCount):
-        flags = int(memory.memoryTypes[index].propertyFlags)
-        score = (flags & preferred).bit_count()
-        if allowed >> index & 1 and flags & required == required and score > best_score:
-            best, best_score = index, score
-    if best < 0:
-        raise OutOfMemory(
-            f"{device.capabilities.name} has no memory type with flags {required:#x} for this object.",
-            "VK_ERROR_OUT_OF_DEVICE_MEMORY",
-        )
-    return best
-
-
-def allocate(
-    device: MemoryDevice,
-    requirements: Any,
-    required: int,
-    preferred: int,
-    what: str,
-    *,
-    addressable: bool = False,
-    image: bool = False,
-    extra: Any = vk.NULL,
-) -> Allocation:
-    """Allocate memory for VkMemoryRequirements; `required` and `preferred` are VkMemoryPropertyFlags.
-
-    With `extra`, a chain of structs for VkMemoryAllocateInfo, the object has a VkDeviceMemory of its own.
-    """
-    number = memory_type(device, requirements.memoryTypeBits, required, preferred)
-    heap = device.memory_properties.memoryHeaps[device.memory_properties.memoryTypes[number].heapIndex].size
-    if requirements.size > heap:
-        raise OutOfMemory(
-            f"{what} needs {requirements.size} bytes; the memory of {device.capabilities.name} for it has"
-            f" {heap}. Work in parts.",
-            "VK_ERROR_OUT_OF_DEVICE_MEMORY",
-        )
-    kind, size, alignment = RequestKind(number, addressable, image), requirements.size, requirements.alignment
-    try:
-        return device.pool.allocate(kind, size, alignment, what, extra=extra)
-    except OutOfMemory:
-        device.synchronize(None)
-        device.trim()
-        return device.pool.allocate(kind, size, alignment, what, extra=extra)
-
-
 _serials = itertools.count(1)
 
 
 class MemoryDevice(BufferOwner):
     """A device with its memory and buffers.
 
-    `pool`: the memory of buffers and images.
     `transfers`: the transfers to and from memory that is not mapped.
     """
 
-    memory_properties: Any
-    pool: MemoryPool
     transfers: Transfers
 
     def __init__(
@@ -435,34 +385,3 @@ class DeviceBuffer(Closeable):
         if self.shared is not None:
             self.shared.unmap()
         self.device.free_memory(self, *lent)
-
-
-_FULL_BARRIER = vk.new(
-    "VkMemoryBarrier",
-    srcAccessMask=vk.ffi.integer_const("VK_ACCESS_MEMORY_WRITE_BIT"),
-    dstAccessMask=vk.ffi.integer_const("VK_ACCESS_MEMORY_READ_BIT")
-    | vk.ffi.integer_const("VK_ACCESS_MEMORY_WRITE_BIT"),
-)
-_SHADER_AND_TRANSFER = vk.ffi.integer_const("VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT") | vk.ffi.integer_const(
-    "VK_PIPELINE_STAGE_TRANSFER_BIT"
-)
-_STAGES = vk.ffi.integer_const("VK_PIPELINE_STAGE_ALL_COMMANDS_BIT")
-_STAGES_AND_HOST = _STAGES | vk.ffi.integer_const("VK_PIPELINE_STAGE_HOST_BIT")
-
-
-def barrier(functions: vk.Functions, commands: Any) -> None:
-    """Order all that came before against all that follows, the host's reads included.
-
-    All recorded work ends with it. Its second scope includes work that is submitted later (Vulkan 1.4, 7.2:
-    "all commands that occur later in submission order"), so no recorded work needs to begin with it.
-    """
-    functions.vkCmdPipelineBarrier(
-        commands, _STAGES, _STAGES_AND_HOST, 0, 1, _FULL_BARRIER, 0, vk.NULL, 0, vk.NULL
-    )
-
-
-def inner_barrier(functions: vk.Functions, commands: Any) -> None:
-    """Add a barrier between the dispatches and transfers before and after this point."""
-    functions.vkCmdPipelineBarrier(
-        commands, _SHADER_AND_TRANSFER, _SHADER_AND_TRANSFER, 0, 1, _FULL_BARRIER, 0, vk.NULL, 0, vk.NULL
-    )

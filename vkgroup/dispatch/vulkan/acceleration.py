@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device import vk
+from vkgroup.device.barriers import barrier
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import DeviceBuffer, barrier
+from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.acceleration import AccelerationStructure, Geometry, Instance, Triangles
 from vkgroup.dispatch.buffer import as_bytes
 from vkgroup.dispatch.ray_stages import RayStages, ShaderGroup

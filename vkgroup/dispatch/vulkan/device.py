@@ -12,12 +12,13 @@ import numpy.typing as npt
 from vkgroup.base.errors import Unsupported
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import vk
+from vkgroup.device.barriers import barrier, inner_barrier
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import checked_timeout
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
+from vkgroup.device.memory import DeviceBuffer
 from vkgroup.device.sharing import MemoryReference
 from vkgroup.device.transfers import TRANSFER_TIMEOUT
 from vkgroup.dispatch.blocks import pack_push

@@ -14,7 +14,8 @@ from vkgroup.base.formats import TexelFormat
 from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import DeviceBuffer, allocate
+from vkgroup.device.memory import DeviceBuffer
+from vkgroup.device.memory_types import allocate
 from vkgroup.device.transfers import TRANSFER_TIMEOUT
 from vkgroup.dispatch.attachments import ImageSource
 from vkgroup.dispatch.image import AXES, Image

@@ -8,8 +8,9 @@ from typing import Any
 
 from vkgroup.base.errors import DriverError
 from vkgroup.device import vk
+from vkgroup.device.barriers import barrier, inner_barrier
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
+from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.checks import check_value
 from vkgroup.dispatch.commands import Submission

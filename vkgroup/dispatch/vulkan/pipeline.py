@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.device import vk
+from vkgroup.device.barriers import barrier
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import checked_timeout
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import DeviceBuffer, barrier
+from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.attachments import DrawData, DrawImages, ImageSource
 from vkgroup.dispatch.bindings import ArrayBuffer
 from vkgroup.dispatch.buffer import Buffer
