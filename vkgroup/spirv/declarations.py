@@ -1,4 +1,4 @@
-"""Declarations of a module: capabilities, entry points, names, decorations, types, constants, variables.
+"""Declarations of a module: preamble, types, constants, variables.
 
 SPIR-V's logical layout (specification 2.4) puts every declaration before the first function and before its
 use, so one pass without recursion reads them all. A second pass follows if specialization constants with the
@@ -8,7 +8,7 @@ same id have different defaults (`shared_defaults`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
@@ -27,6 +27,7 @@ from vkgroup.spirv.constants import (
 )
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.layout import LayoutChecker
+from vkgroup.spirv.preamble import PREAMBLE, ModulePreamble
 from vkgroup.spirv.types import (
     ArrayType,
     CooperativeMatrixType,
@@ -45,19 +46,6 @@ from vkgroup.spirv.types import (
 
 _OP_FUNCTION = 54
 
-Decorations = dict[str, tuple[int, ...]]
-
-
-@dataclass(slots=True)
-class EntryPointDeclaration:
-    """An `OpEntryPoint` with its execution modes by name."""
-
-    id: int
-    execution_model: str
-    name: str
-    interface: tuple[int, ...]
-    modes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-
 
 @dataclass(frozen=True, slots=True)
 class ModuleVariable:
@@ -68,15 +56,14 @@ class ModuleVariable:
     type: Type
 
 
-class Declarations:
+class Declarations(ModulePreamble):
     """All declarations of a module, by result id.
 
     Raises InvalidModule if a declaration refers to an id that does not exist, or has too few words.
     """
 
     def __init__(self, module: Binary) -> None:
-        self._bytes = module.to_bytes()
-        self._enumerant = grammar().enumerant
+        super().__init__(module)
         self._shared_defaults: dict[int, Value] = {}
         self._read(module)
         self._shared_defaults = shared_defaults(self.specialization_constants, self._local_size_constants())
@@ -85,22 +72,12 @@ class Declarations:
             self._read(module)
 
     def _clear(self) -> None:
-        self.capabilities: set[str] = set()
-        self.extensions: set[str] = set()
-        self.extended_instruction_sets: set[str] = set()
-        self.memory_model: tuple[str, str] = ("", "")
-        self.entry_points: list[EntryPointDeclaration] = []
-        self.names: dict[int, str] = {}
-        self.member_names: dict[tuple[int, int], str] = {}
-        self.decorations: dict[int, Decorations] = {}
-        self.member_decorations: dict[tuple[int, int], Decorations] = {}
-        self.sources: list[str] = []
+        super()._clear()
         self.types: dict[int, Type] = {}
         self.constants: dict[int, Constant] = {}
         self.specialization_constants: list[SpecializationConstant] = []
         self.variables: list[ModuleVariable] = []
         self.layouts = LayoutChecker()
-        self._position = 0
 
     def _read(self, module: Binary) -> None:
         self._clear()
@@ -121,40 +98,30 @@ class Declarations:
             self._position = start
             reader(self, name, words[start + 1 : end])
 
+    def _misused(self, identifier: int, use: str) -> InvalidModule:
+        return InvalidModule(f"%{identifier} at word {self._position} is used as {use}")
+
     def type(self, identifier: int) -> Type:
         """Return the type with this result id."""
         kind = self.types.get(identifier)
         if kind is None:
-            raise InvalidModule(
-                f"%{identifier} at word {self._position} is used as a type, but is another id"
-            )
+            raise self._misused(identifier, "a type, but is another id")
         return kind
 
     def constant(self, identifier: int) -> Constant:
         """Return the constant with this result id."""
         constant = self.constants.get(identifier)
         if constant is None:
-            raise InvalidModule(
-                f"%{identifier} at word {self._position} is used as a constant, but is another id"
-            )
+            raise self._misused(identifier, "a constant, but is another id")
         return constant
-
-    def decoration(self, identifier: int, name: str) -> int | None:
-        """Return the literal of a decoration such as ``"Binding"``; None without it."""
-        literals = self.decorations.get(identifier, {}).get(name)
-        return literals[0] if literals else None
 
     def workgroup_size(self) -> int:
         """Return the result id of the built-in constant WorkgroupSize; 0 without one."""
         built_in = (grammar().number("BuiltIn", "WorkgroupSize"),)
-        return next(
-            (
-                identifier
-                for identifier, decorations in self.decorations.items()
-                if decorations.get("BuiltIn") == built_in and identifier in self.constants
-            ),
-            0,
-        )
+        for identifier, decorations in self.decorations.items():
+            if decorations.get("BuiltIn") == built_in and identifier in self.constants:
+                return identifier
+        return 0
 
     def _local_size_constants(self) -> list[Constant]:
         """Return the constants that the local sizes of all entry points consist of."""
@@ -170,62 +137,8 @@ class Declarations:
     def _scalar(self, identifier: int) -> ScalarType:
         kind = self.type(identifier)
         if not isinstance(kind, ScalarType):
-            raise InvalidModule(
-                f"%{identifier} at word {self._position} is used as a scalar type, but is another"
-            )
+            raise self._misused(identifier, "a scalar type, but is another")
         return kind
-
-    def _string(self, words: list[int], skip: int = 0) -> tuple[str, int]:
-        """Return the literal that starts `skip` words in, and the number of words up to its end."""
-        first = 4 * (self._position + 1 + skip)
-        raw = self._bytes[first : 4 * (self._position + 1 + len(words))]
-        end = raw.find(b"\0")
-        if end < 0:
-            raise InvalidModule(f"an unterminated string at word {self._position}")
-        return raw[:end].decode("utf-8", "replace"), skip + end // 4 + 1
-
-    # Instructions before the types; the most frequent ones come first.
-
-    def _read_annotation(self, name: str, words: list[int]) -> None:
-        match name:
-            case "OpName":
-                self.names[words[0]] = self._string(words, 1)[0]
-            case "OpMemberName":
-                self.member_names[words[0], words[1]] = self._string(words, 2)[0]
-            case "OpDecorate" | "OpDecorateId":
-                decoration = self._enumerant("Decoration", words[1])
-                self.decorations.setdefault(words[0], {})[decoration] = tuple(words[2:])
-            case "OpMemberDecorate":
-                decoration = self._enumerant("Decoration", words[2])
-                self.member_decorations.setdefault((words[0], words[1]), {})[decoration] = tuple(words[3:])
-            case "OpCapability":
-                self.capabilities.add(self._enumerant("Capability", words[0]))
-            case "OpExtension":
-                self.extensions.add(self._string(words)[0])
-            case "OpExtInstImport":
-                self.extended_instruction_sets.add(self._string(words, 1)[0])
-            case "OpMemoryModel":
-                addressing = self._enumerant("AddressingModel", words[0])
-                self.memory_model = addressing, self._enumerant("MemoryModel", words[1])
-            case "OpEntryPoint":
-                entry, end = self._string(words, 2)
-                model = self._enumerant("ExecutionModel", words[0])
-                self.entry_points.append(EntryPointDeclaration(words[1], model, entry, tuple(words[end:])))
-            case "OpExecutionMode" | "OpExecutionModeId":
-                for entry_point in self.entry_points:
-                    if entry_point.id == words[0]:
-                        entry_point.modes[self._enumerant("ExecutionMode", words[1])] = tuple(words[2:])
-            case "OpSource":
-                self.sources.append(self._string(words, 3)[0] if len(words) > 3 else "")
-            case "OpSourceContinued" if self.sources:
-                self.sources[-1] += self._string(words)[0]
-            case "OpGroupDecorate":
-                for target in words[1:]:
-                    self.decorations.setdefault(target, {}).update(self.decorations.get(words[0], {}))
-            case "OpGroupMemberDecorate":
-                for target, member in zip(words[1::2], words[2::2], strict=False):
-                    group = self.decorations.get(words[0], {})
-                    self.member_decorations.setdefault((target, member), {}).update(group)
 
     def _read_type(self, name: str, words: list[int]) -> None:
         self.types[words[0]] = self._type_of(name, words)
@@ -327,9 +240,8 @@ class Declarations:
         match name:
             case "OpConstant":
                 kind = self.type(words[0])
-                constant = (
-                    Constant(kind, literal_value(words[2:], kind)) if isinstance(kind, ScalarType) else None
-                )
+                if isinstance(kind, ScalarType):
+                    constant = Constant(kind, literal_value(words[2:], kind))
             case "OpConstantTrue" | "OpConstantFalse":
                 constant = Constant(self._scalar(words[0]), name == "OpConstantTrue")
             case "OpConstantNull":
@@ -379,12 +291,6 @@ class Declarations:
         self.variables.append(ModuleVariable(words[1], storage, pointer.pointee))
 
 
-_ANNOTATIONS = (
-    *("OpCapability", "OpExtension", "OpExtInstImport", "OpMemoryModel", "OpEntryPoint", "OpExecutionMode"),
-    *("OpExecutionModeId", "OpSource", "OpSourceContinued", "OpName", "OpMemberName", "OpDecorate"),
-    *("OpDecorateId", "OpMemberDecorate", "OpGroupDecorate", "OpGroupMemberDecorate"),
-)
-
 _CONSTANTS = (
     *("OpConstant", "OpConstantTrue", "OpConstantFalse", "OpConstantNull", "OpConstantComposite"),
     *("OpSpecConstant", "OpSpecConstantTrue", "OpSpecConstantFalse", "OpSpecConstantComposite"),
@@ -410,8 +316,8 @@ def _readers() -> dict[int, tuple[str, int, _Reader]]:
     readers: dict[int, tuple[str, int, _Reader]] = {}
     for name, code in table.opcodes.items():
         spec = table.instruction(code)
-        if name in _ANNOTATIONS:
-            reader: _Reader = Declarations._read_annotation
+        if name in PREAMBLE:
+            reader: _Reader = Declarations._read_preamble
         elif name.startswith("OpType") and name != "OpTypeFunction":
             reader = Declarations._read_type
         elif name in _CONSTANTS:

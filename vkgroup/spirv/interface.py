@@ -9,8 +9,9 @@ from vkgroup.base.errors import InvalidModule
 from vkgroup.spec.stages import EXECUTION_MODELS
 from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import Constant, Value
-from vkgroup.spirv.declarations import Declarations, Decorations, EntryPointDeclaration, ModuleVariable
+from vkgroup.spirv.declarations import Declarations, ModuleVariable
 from vkgroup.spirv.grammar import grammar
+from vkgroup.spirv.preamble import Decorations, EntryPointDeclaration
 from vkgroup.spirv.types import (
     ArrayType,
     MatrixType,

@@ -18,7 +18,8 @@ from vkgroup.reference.interpreter.values.value import (
     spread,
 )
 from vkgroup.spirv import ArrayType, MatrixType, ScalarType, StructType, Type, VectorType, grammar
-from vkgroup.spirv.declarations import Declarations, Decorations
+from vkgroup.spirv.declarations import Declarations
+from vkgroup.spirv.preamble import Decorations
 
 Component = tuple[int, int]
 """A location, and a component in it."""
