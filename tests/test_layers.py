@@ -45,6 +45,9 @@ LAYERS = {
     "__main__": 30,
 }
 
+#: The most lines that a module may have.
+MOST_LINES = 400
+
 #: Modules that are imported by a string, as "importer -> imported"; a folder if the rest of the name is
 #: computed. All go down or stay in their folder. Workers also import the modules of the setups and jobs that
 #: they unpickle, which are of layers above them.
@@ -191,6 +194,11 @@ def lines_by_layer() -> dict[str, int]:
     return counts
 
 
+def long_modules(texts: dict[str, str]) -> dict[str, int]:
+    """Return the number of lines of each module that has too many."""
+    return {module: lines for module, text in texts.items() if (lines := text.count("\n")) > MOST_LINES}
+
+
 def test_every_module_is_in_a_layer() -> None:
     assert {layer_of(module) for module in sources()} == LAYERS.keys()
 
@@ -226,6 +234,14 @@ def test_no_folder_has_a_circle_of_modules_and_sub_folders() -> None:
 def test_no_folder_has_more_lines_than_its_budget() -> None:
     lines = lines_by_layer()
     assert {layer: count for layer, count in lines.items() if count > LAYERS[layer]} == {}
+
+
+def test_no_module_is_too_long() -> None:
+    assert long_modules(sources()) == {}
+
+
+def test_a_long_module_is_seen() -> None:
+    assert long_modules({"vkgroup.a": "x = 1\n" * 400, "vkgroup.b": "x = 1\n" * 401}) == {"vkgroup.b": 401}
 
 
 def test_the_page_of_source_folders_has_the_same_list() -> None:
