@@ -31,12 +31,17 @@ class Figure(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """A value with its interval in a row of a chart, and its description."""
+    """A value with its interval, and what the contender does, such as "takes 2 times the time"."""
 
-    row: str
-    version: str
+    contender: ContenderTimes
     interval: MedianInterval
     words: str
+
+    @property
+    def text(self) -> str:
+        """The description: contender, value and interval."""
+        interval = f"(from {_plain(self.interval.low)} to {_plain(self.interval.high)})"
+        return f"{self.contender.row}: {self.contender.version} {self.words} {interval}"
 
 
 def charts_of(timed: Sequence[ContenderTimes]) -> list[Figure]:
@@ -91,11 +96,7 @@ def _parts(timed: Sequence[ContenderTimes]) -> list[tuple[list[ContenderTimes], 
 def _ratios(timed: Sequence[ContenderTimes], part: str) -> list[Figure]:
     """Draw the time of other versions divided by that of the version with subgroup operations."""
     points = [
-        _point(
-            one,
-            one.ratio,
-            f"{one.row}: {one.version} takes {one.ratio.value:.3g} times the subgroup version's time",
-        )
+        _Point(one, one.ratio, f"takes {one.ratio.value:.3g} times the subgroup version's time")
         for one in timed
         if one.ratio is not None and _is_drawable(one.ratio)
     ]
@@ -117,11 +118,7 @@ def _ratios(timed: Sequence[ContenderTimes], part: str) -> list[Figure]:
 def _shares(timed: Sequence[ContenderTimes], part: str) -> list[Figure]:
     """Draw each version's share of the device's ceiling."""
     points = [
-        _point(
-            one,
-            one.share,
-            f"{one.row}: {one.version} reaches {100 * one.share.value:.3g} % of the ceiling of {one.ceiling}",
-        )
+        _Point(one, one.share, f"reaches {100 * one.share.value:.3g} % of the ceiling of {one.ceiling}")
         for one in timed
         if one.share is not None and _is_drawable(one.share)
     ]
@@ -142,15 +139,10 @@ def _is_drawable(interval: MedianInterval) -> bool:
     return all(_LEAST < value < _MOST for value in (interval.value, interval.low, interval.high))
 
 
-def _point(one: ContenderTimes, interval: MedianInterval, words: str) -> _Point:
-    text = f"{words} (from {_plain(interval.low)} to {_plain(interval.high)})"
-    return _Point(one.row, one.version, interval, text)
-
-
 def _rows(title: str, points: Sequence[_Point], scale: Scale, label: str, ticks: dict[float, str]) -> str:
     """Return points with their intervals, versions of a row below each other, and a line at 1."""
-    versions = _versions(point.version for point in points)
-    rows = list(dict.fromkeys(point.row for point in points))
+    versions = _versions(point.contender.version for point in points)
+    rows = list(dict.fromkeys(point.contender.row for point in points))
     step = max(20, 9 * len(versions) + 8)
     chart = Chart(title, _WIDTH, step * len(rows), [])
     chart.horizontal(label, ticks)
@@ -158,13 +150,14 @@ def _rows(title: str, points: Sequence[_Point], scale: Scale, label: str, ticks:
     chart.reference(scale.at(1.0))
     series = _series(versions)
     for point in points:
-        place = (versions.index(point.version) + 0.5) / len(versions)
-        y = round(step * rows.index(point.row) + 4 + (step - 8) * place, 2)
+        row, version = point.contender.row, point.contender.version
+        place = (versions.index(version) + 0.5) / len(versions)
+        y = round(step * rows.index(row) + 4 + (step - 8) * place, 2)
         value, low, high = (
             scale.at(x) for x in (point.interval.value, point.interval.low, point.interval.high)
         )
-        chart.interval(low, high, y, series[point.version])
-        chart.point(value, y, series[point.version], point.words)
+        chart.interval(low, high, y, series[version])
+        chart.point(value, y, series[version], point.text)
     top = chart.legend(series.items(), bottom=-14)
     return chart.svg(max(map(width_of, rows)) + 14, top)
 
