@@ -15,7 +15,7 @@ from vkgroup.bench.machine import Cache
 from vkgroup.bench.row import TIMESTAMPS, BenchmarkRow, CandidateTimes, Estimate, Share
 from vkgroup.bench.run import BenchmarkResult
 from vkgroup.cli import bench_tables
-from vkgroup.cli.output import WIDTH, Console
+from vkgroup.cli.console import WIDTH, Console
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "bench" / "results" / "nvidia-h200"

@@ -194,7 +194,7 @@ def test_each_configuration_has_a_heading_and_an_entry(
     ]
     found = json.loads(report.read_text())["configurations"]
     assert [entry["name"] for entry in found] == ["one", "two", str(wrong), "missing"]
-    assert [entry["outcome"] for entry in found] == ["clean", "clean", "error", "does not compile"]
+    assert [entry["outcome"] for entry in found] == ["clean", "clean", "error", "error"]
     assert [entry["exit_code"] for entry in found] == [0, 0, 2, 2]
     assert found[0]["report"]["covered"]["groups"] == [1, 1, 1]
     assert found[1]["report"]["covered"]["groups"] == [3, 1, 1]

@@ -123,7 +123,7 @@ def test_standard_output_may_be_closed(monkeypatch: pytest.MonkeyPatch, swiftsha
 
 
 def test_a_table_that_nobody_reads_on_is_no_verdict() -> None:
-    from vkgroup.cli.output import Console
+    from vkgroup.cli.console import Console
 
     class Closed(io.StringIO):
         def write(self, _: str) -> int:

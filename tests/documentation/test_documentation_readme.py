@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from vkgroup.cli.conform_end import _print_summary
+from vkgroup.cli.console import Console
 from vkgroup.cli.main import main
-from vkgroup.cli.output import Console
 from vkgroup.drivers import CachedDriver
 
 ROOT = Path(__file__).parents[2]

@@ -93,7 +93,7 @@ def test_a_switch_may_have_cases_that_no_value_reaches() -> None:
                OpReturn
                OpFunctionEnd
     """
-    module = assemble(text.replace("%0 ", "%zero ").replace("%0\n", "%zero\n"))
+    module = assemble(text.replace("%0 ", "%zero ").replace("%0\n", "%zero\n"), "1.1")
     with vkgroup.open("reference") as device:
         result = device.run(module, 1, {0: np.full(1, 2, np.uint32)})
     assert result[0][0] in (7, 9)

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from program import Array, Claim, Outcome, Program, close, exact, growth
 
-_BITS = np.dtype([("counts", "i4", 4), ("reversed", "u4")])
-_KINDS = np.dtype([("signed", "i4", 6), ("unsigned", "u4", 6)])
+_COUNTS = ("highest", "lowest", "count", "highest_signed")
+_BITS = np.dtype([*((name, "i4") for name in _COUNTS), ("reversed", "u4")])
+_KINDS = np.dtype([("signed_results", "i4", 6), ("unsigned_results", "u4", 6)])
 
 #: Words where layouts.comp has a record's 21 scalars: vec3, uint, three of (float, ivec2), mat2x3, float[2].
 _STD140 = np.r_[0:4, 4, 6:8, 8, 10:12, 12, 14:16, 16:19, 20:23, 24, 28]
@@ -58,7 +59,7 @@ def _morton(outcome: Outcome) -> Iterator[Claim]:
         reverses.append(int(two[::-1], 2))
     yield exact(outcome, "Codes", codes)
     found = outcome.outputs["BitsOut"]
-    yield Claim("counts", found["counts"], np.array(counts))
+    yield Claim("counts", np.stack([found[name] for name in _COUNTS], axis=-1), np.array(counts))
     yield Claim("reversed", found["reversed"], np.array(reverses, np.uint32))
 
 
@@ -119,7 +120,10 @@ def _records(outcome: Outcome) -> Iterator[Claim]:
 
 def _atomic_inputs(rng: np.random.Generator) -> dict[str, Array]:
     kinds = np.zeros(1, _KINDS)
-    kinds["signed"], kinds["unsigned"] = [5, 99, -99, -1, 6, 7], [5, 2**31, 0, 2**32 - 1, 6, 7]
+    kinds["signed_results"], kinds["unsigned_results"] = (
+        [5, 99, -99, -1, 6, 7],
+        [5, 2**31, 0, 2**32 - 1, 6, 7],
+    )
     return {
         "Values": rng.integers(-(2**31), 2**31, 256).astype(np.int32),
         "BufferResults": kinds,
@@ -144,8 +148,10 @@ def _atomics(outcome: Outcome) -> Iterator[Claim]:
     values, results = outcome.inputs["Values"], outcome.outputs["BufferResults"][0]
     before = outcome.inputs["BufferResults"][0]
     words = values.view(np.uint32)
-    yield Claim("signed", results["signed"], np.array(_reductions(values, before["signed"])))
-    yield Claim("unsigned", results["unsigned"], np.array(_reductions(words, before["unsigned"])))
+    yield Claim("signed", results["signed_results"], np.array(_reductions(values, before["signed_results"])))
+    yield Claim(
+        "unsigned", results["unsigned_results"], np.array(_reductions(words, before["unsigned_results"]))
+    )
     signed = _reductions(values[:64], np.array([0, 2**31 - 1, -(2**31), -1, 0, 0], np.int32))
     unsigned = _reductions(words[:64], np.array([0, 2**32 - 1, 0, 2**32 - 1, 0, 0], np.uint32))
     yield exact(outcome, "SharedResults", [value % 2**32 for value in signed] + unsigned)

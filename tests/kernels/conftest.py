@@ -65,7 +65,7 @@ class _CheckedModules(dict[Any, Module]):
         super().__setitem__(key, module)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def instructions_with_cases() -> Iterator[None]:
     """Let a test fail if a kernel that it runs uses an instruction of GLSL.std.450 without a case."""
     plain = pipelines.Pipelines.__init__

@@ -12,7 +12,7 @@ import pytest
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.conform_end import finish
-from vkgroup.cli.output import Console
+from vkgroup.cli.console import Console
 from vkgroup.conformance import Result, Run, Status
 from vkgroup.conformance.expectations import ExpectationOutcome, read_expectations
 from vkgroup.conformance.outcomes import RunOutcomes

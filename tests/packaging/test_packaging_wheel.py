@@ -99,7 +99,7 @@ def test_the_source_distribution_can_be_built_and_tested(built: Path) -> None:
 
 
 def test_the_installed_package_finds_its_shaders(installed: Path) -> None:
-    code = "from vkgroup.base import resources; print(resources.shader('probe/layout.comp'))"
+    code = "from vkgroup.base import files; print(files.shader('probe/layout.comp'))"
     shader = Path(_run(installed, "python", "-c", code).strip())
     assert shader.is_relative_to(installed.parent)
     assert shader.is_file()
@@ -107,7 +107,7 @@ def test_the_installed_package_finds_its_shaders(installed: Path) -> None:
 
 @pytest.mark.parametrize("place", ["shader('probe/layout.comp')", "kernel('reduce/subgroup.comp')"])
 def test_the_installed_command_compiles_a_shader_of_the_package(installed: Path, place: str) -> None:
-    code = f"from vkgroup.base import resources; print(resources.{place})"
+    code = f"from vkgroup.base import files; print(files.{place})"
     shader = _run(installed, "python", "-c", code).strip()
     assert Path(shader).is_relative_to(installed.parent)
     assert "valid; entry points: main (compute)" in _run(installed, "vkgroup", "compile", shader)

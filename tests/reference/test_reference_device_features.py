@@ -255,7 +255,7 @@ void main() {attribute} {{
 }}"""
     if attribute:
         source = source.replace(f"void main() {attribute}", f"void main()\n{attribute}")
-    return device.compile(source)
+    return device.compile(source, target="1.3")  # LocalSizeId, of maintenance4, needs SPIR-V 1.6
 
 
 @pytest.mark.parametrize("use", USES, ids=lambda use: use.name)

@@ -106,7 +106,7 @@ def test_shader_records_are_seen() -> None:
 @pytest.mark.parametrize("stage", RAY_STAGES)
 def test_ray_tracing_needs_spirv_1_4(stage: str) -> None:
     """A module for Vulkan 1.1 is of the version that the stage needs; without payloads any stage is valid."""
-    module = _module(f"{HEAD}void main() {{}}", stage)
+    module = compile_source(f"{HEAD}void main() {{}}", stage=stage, target="1.1")
     assert module.version == (1, 4)
     assert module.reflection.entry_point().stage == stage
     assert module.reflection.rays.traces == ()

@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import platformdirs
-
 from vkgroup.base.errors import InvalidInput, VkgroupError
 
 if TYPE_CHECKING:
@@ -220,6 +218,9 @@ def cache_folder() -> Path:
     chosen = os.environ.get("VKGROUP_CACHE")
     if chosen:
         return expanded(chosen)
+    # Imported here, because the bootstrap has the standard library only.
+    import platformdirs
+
     try:
         folder = Path(platformdirs.user_cache_dir("vkgroup"))
     except RuntimeError:  # newer versions raise an error without a home, older ones keep the "~"

@@ -169,6 +169,7 @@ def check(
     target: TargetEnvironment | str | None = None,
     seed: int = 0,
     devices: Sequence[DeviceInfo] = (),
+    skip_idle_devices: bool = False,
     timeout: float = CHECK_TIMEOUT,
     step_limit: int = CHECK_STEP_LIMIT,
     host: Guarantees | None = None,
@@ -194,6 +195,7 @@ def check(
         and for that of its own version if it is SPIR-V.
     seed : seed of the generated inputs and of the shuffled lanes.
     devices : real devices on which the shader also runs.
+    skip_idle_devices : whether to leave out, and name, a device whose driver executes nothing.
     timeout : time limit of one run in seconds.
     step_limit : limit of loop iterations; a longer loop is reported as a hang.
     host : guarantees of the host that runs the shader, which restrict the runs; None for none.
@@ -214,7 +216,7 @@ def check(
     Unsupported
         The reference device or this tool cannot run the shader. The error names what is missing.
     NoDevice
-        One of `devices` executes nothing: it is compile-only, or a driver without its GPU.
+        One of `devices` is compile-only, or a driver without its GPU that is not to be skipped.
 
     Examples
     --------
@@ -235,6 +237,7 @@ def check(
             target=target,
             seed=seed,
             devices=devices,
+            skip_idle_devices=skip_idle_devices,
             timeout=timeout,
             step_limit=step_limit,
             host=host or Guarantees(),

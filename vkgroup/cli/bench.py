@@ -17,7 +17,8 @@ from vkgroup.bench.definition import Definition
 from vkgroup.bench.machine import last_level_cache
 from vkgroup.bench.run import BenchmarkOptions, BenchmarkResult, run
 from vkgroup.cli import bench_tables
-from vkgroup.cli.output import Console, write_json
+from vkgroup.cli.console import Console
+from vkgroup.cli.output import write_json
 from vkgroup.dispatch import Device
 from vkgroup.outputs.history import HistoryRecording, recorded
 

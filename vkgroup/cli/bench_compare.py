@@ -6,7 +6,7 @@ import argparse
 
 from vkgroup.bench import compare
 from vkgroup.cli import bench_tables
-from vkgroup.cli.output import Console
+from vkgroup.cli.console import Console
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -20,9 +20,9 @@ from vkgroup.cli import deadline, output
 from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation
 from vkgroup.cli.check_request import ChosenDevices, command_of, devices_of, record_of, request_of
 from vkgroup.cli.check_saved import assumed
+from vkgroup.cli.console import Console
 from vkgroup.cli.options.check import OF_FOLDERS
 from vkgroup.cli.options.table import changed
-from vkgroup.cli.output import Console
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cli.supervisor import late
 from vkgroup.configuration import Arrays, Configuration, write

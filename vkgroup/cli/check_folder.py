@@ -21,7 +21,7 @@ from vkgroup.check.parallel import check_all
 from vkgroup.cli import deadline, output
 from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation
 from vkgroup.cli.check_request import ChosenDevices, command_of, devices_of, record_of, request_of
-from vkgroup.cli.output import Console
+from vkgroup.cli.console import Console
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cli.signals import keeping
 from vkgroup.cli.supervisor import GRACE_SECONDS

@@ -21,7 +21,7 @@ from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.cli import conform_start
 from vkgroup.cli.conform_expected import Expecting, read_expecting
 from vkgroup.cli.conform_run import ConformRun, check_files, default_folder, number_of, progress_view
-from vkgroup.cli.output import Console
+from vkgroup.cli.console import Console
 from vkgroup.cli.signals import keeping
 from vkgroup.compiler.front_ends import compiler_of_language
 from vkgroup.conformance import AnyCase, Run, select, select_names

@@ -9,7 +9,7 @@ from pathlib import Path
 from shlex import quote
 
 from vkgroup.base.files import write_output
-from vkgroup.cli.output import Console
+from vkgroup.cli.console import Console
 from vkgroup.conformance.expectations import ExpectationOutcome
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.conformance.plan import ALLOW

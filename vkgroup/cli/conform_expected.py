@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.text import Text
 
 from vkgroup.base.errors import VkgroupError
-from vkgroup.cli.output import Console
+from vkgroup.cli.console import Console
 from vkgroup.conformance import AnyCase, Run
 from vkgroup.conformance.expectations import ExpectationOutcome, Expectations, read_expectations
 from vkgroup.conformance.outcomes import AGAIN, RunOutcomes, read_again, write_reruns

@@ -24,7 +24,7 @@ from vkgroup.cli.conform_end import (
     write_failed_batches,
 )
 from vkgroup.cli.conform_expected import Expecting
-from vkgroup.cli.output import Console
+from vkgroup.cli.console import Console
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo

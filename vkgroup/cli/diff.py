@@ -13,9 +13,10 @@ from rich.text import Text
 
 from vkgroup.bench.compare import Comparison
 from vkgroup.cli.bench_tables import duration
+from vkgroup.cli.console import Console
 from vkgroup.cli.diff_statistics import statistics
 from vkgroup.cli.history import Runs, counts, moment
-from vkgroup.cli.output import Console, write_json
+from vkgroup.cli.output import write_json
 from vkgroup.outputs import diff, history
 from vkgroup.outputs.diff import CapabilityChange, CaseChange, CaseDifferences, CauseDifferences
 from vkgroup.outputs.history import RunInfo

@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.cli.output import Console, write_json
+from vkgroup.cli.console import Console
+from vkgroup.cli.output import write_json
 from vkgroup.outputs import history
 from vkgroup.outputs.exports.folder import export
 from vkgroup.outputs.history import RunInfo, RunKind, RunRecord

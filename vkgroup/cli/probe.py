@@ -11,7 +11,8 @@ from rich.text import Text
 import vkgroup
 from vkgroup.base.errors import InternalError
 from vkgroup.base.phases import CodeOwner, phase
-from vkgroup.cli.output import Console, write_json
+from vkgroup.cli.console import Console
+from vkgroup.cli.output import write_json
 from vkgroup.cli.probe_tables import add_declared, add_title, empty_table, print_opengl
 from vkgroup.device import DeviceInfo
 from vkgroup.device.discovery import normal_choice

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.cli.output import Console, people, table, write_json
+from vkgroup.cli.console import Console
+from vkgroup.cli.output import people, table, write_json
 from vkgroup.cli.probe_tables import print_declared
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.device.discovery import inspect_in_own_process

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from vkgroup.cli.output import Console
+from vkgroup.cli.console import Console
 from vkgroup.device import Capabilities
 from vkgroup.probe.declared import NO, declared, opengl
 

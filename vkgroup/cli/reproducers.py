@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vkgroup.cli.conform_end import CAUSES_SHOWN
-from vkgroup.cli.output import Console
+from vkgroup.cli.console import Console
 from vkgroup.conformance import Run
 from vkgroup.conformance.run import Setup
 from vkgroup.device import DeviceInfo
