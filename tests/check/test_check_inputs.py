@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -203,3 +204,25 @@ void main() { b[gl_GlobalInvocationID.x] = dFdx(float(gl_GlobalInvocationID.x));
     assert report.covered.sizes == (4, 8, 16, 32, 64, 128)
     with lacks("a subgroup size of 4 or more for derivatives"):
         check(module, sizes=(1,))
+
+
+def test_an_array_fits_one_of_the_blocks_that_view_its_place(tmp_path: Path) -> None:
+    """Shaders of ggml read blocks of bytes as words, too."""
+    path = tmp_path / "views.comp"
+    path.write_text(
+        """#version 460
+#extension GL_EXT_shader_explicit_arithmetic_types : require
+layout(local_size_x = 4) in;
+struct Bytes { float16_t d; int8_t q[4]; };
+struct Words { float16_t d; int16_t q[2]; };
+layout(std430, binding = 0) readonly buffer A { Bytes bytes[]; };
+layout(std430, binding = 0) readonly buffer B { Words words[]; };
+layout(std430, binding = 1) writeonly buffer O { int o[]; };
+void main() { uint i = gl_GlobalInvocationID.x; o[i] = int(bytes[i].q[0]) + int(words[i].q[1]); }
+"""
+    )
+    given = np.zeros(4, [("d", "f2"), ("q", "i1", 4)])
+    report = check(path, sizes=(4,), groups=(1,), inputs={(0, 0): given})
+    assert report.findings == ()
+    with pytest.raises(InvalidDispatch, match="no field q"):
+        check(path, sizes=(4,), groups=(1,), inputs={(0, 0): np.zeros(4, [("d", "f2"), ("r", "i1", 4)])})

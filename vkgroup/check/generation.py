@@ -64,6 +64,7 @@ class _InputBuilder:
         self.origins: list[str] = []
         self._bytes = 0
         self._names = {(b.set, b.binding): b.name or b.block_name for b in module.reflection.bindings}
+        self._bindings = module.reflection.bindings
 
     def make(self, binding: Binding, given: Sequence[npt.NDArray[Any]] | None, fresh: bool) -> Input:
         """Return the input of a binding: the given array, undefined contents, or generated contents.
@@ -93,11 +94,27 @@ class _InputBuilder:
             [binding.kind],
         )
 
+    def _require_fit(self, given: npt.NDArray[Any], binding: Binding) -> None:
+        """Raise InvalidDispatch where an array fits none of the blocks of its place: several may view it."""
+        blocks = [
+            one.type for one in self._bindings if (one.set, one.binding) == (binding.set, binding.binding)
+        ]
+        refusals = []
+        for block in blocks:
+            if isinstance(block, StructType):
+                try:
+                    check_array(given, block, f"The binding {binding.name or binding.block_name!r}")
+                except InvalidDispatch as error:
+                    refusals.append(error)
+                else:
+                    return
+        raise refusals[0]
+
     def _buffer(
         self, binding: Binding, block: StructType, given: npt.NDArray[Any] | None, fresh: bool
     ) -> Input:
         if given is not None:
-            check_array(given, block, f"The binding {binding.name or binding.block_name!r}")
+            self._require_fit(given, binding)
             data = np.frombuffer(given.tobytes(), np.uint8).copy()
             fields = fields_of(block, len(data), binding.name)
             return Input(binding, (data,) * (binding.count or 1), True, GIVEN, None, tuple(fields))
