@@ -37,7 +37,7 @@ def _send_again(number: int) -> None:
 
 
 _MOMENT = 0.001
-"""Seconds until a signal is sent again that arrived where its exception would be lost."""
+"""Delay in seconds before a signal whose exception would be lost is sent again."""
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """GL_EXT_spirv_intrinsics: GLSL declarations of SPIR-V features that GLSL compilers lack.
 
 Subgroup functions without GLSL, execution modes, and vectors of eight components (SPV_EXT_long_vector): their
-type, the instructions that construct one and extract components, and each group operation.
+type, the instructions that construct one and extract components, and each group operation. `OLDER` has the
+instructions, built-ins and functions of the older ballot and vote extensions.
 """
 
 from __future__ import annotations

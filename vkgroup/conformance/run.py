@@ -133,7 +133,7 @@ def _is_of_comparison(error: Exception) -> bool:
 def result_of_error(case: str, error: Exception, seconds: float = 0.0) -> Result | NoVerdict:
     """Return what an exception means for a case: a failure only if it is evidence against the device.
 
-    `NoDevice` means that the device, which executed at the start of the run, executes nothing any more.
+    `NoDevice` means that the device executed work at the start of the run and no longer does.
     An error of vkgroup (a shader of the suite that does not compile, an exception in a comparison, exhausted
     memory) is no verdict.
     """
