@@ -315,7 +315,7 @@ class Inliner:
 class ProgramForm:
     """A compute, vertex or fragment shader as data, from which its operations are made.
 
-    `module`, `entry_point`, `specialization`: as for `Program`.
+    `module`, `entry_point`, `specialization`: as for `ExecutableShader`.
     `lanewise`: the functions of lane-wise instructions, for OpSpecConstantOp.
 
     Attributes
