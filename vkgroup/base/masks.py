@@ -1,4 +1,4 @@
-"""Masked arrays, whose masks no shader sees."""
+"""Refusal of masked arrays, because a shader does not see their masks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python processes that run modules of vkgroup, so that a driver that crashes or hangs ends only one of them.
+"""Python processes that run modules of vkgroup: a driver that crashes or hangs ends only one of them.
 
 Messages between processes are pickled, each after its length (8 bytes, little endian).
 """
@@ -17,6 +17,15 @@ from typing import IO, Any
 
 from vkgroup.base.files import PACKAGE
 
+_LENGTH = struct.Struct("<Q")
+
+EXTERNAL_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Signals that the system or another process sends, such as SIGKILL where memory is exhausted; no error of a
+driver raises them."""
+
+INTERNAL_ERROR = 70
+"""Exit code of a process that ends with an exception of its own code: EX_SOFTWARE of sysexits.h."""
+
 
 def peak_memory(process: int | None = None) -> int:
     """Return the largest resident memory of a process so far, in bytes; of this process by default.
@@ -30,16 +39,6 @@ def peak_memory(process: int | None = None) -> int:
         return 0
     line = next((line for line in status.splitlines() if line.startswith(b"VmHWM:")), None)
     return int(line.split()[1]) * 1024 if line else 0  # a process that has ended has no such line
-
-
-_LENGTH = struct.Struct("<Q")
-
-EXTERNAL_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""Signals that the system or another process sends, such as SIGKILL where memory is exhausted; no error of a
-driver raises them."""
-
-INTERNAL_ERROR = 70
-"""Exit code of a process that ends with an exception of its own code: EX_SOFTWARE of sysexits.h."""
 
 
 def command(module: str, *arguments: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Dispatches of the checked shader on real devices, each in a process of its own, as drivers may crash."""
+"""Dispatches of the checked shader on real devices, each in a separate process, because drivers may crash."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ class JobSession:
         assert self._opened is not None
         outputs = job.start(self._opened)
         if all(_same(job.bindings[place], found) for place, found in outputs.items()):
-            # The shader left everything as it was, or the device executes nothing any more.
+            # The shader left everything as it was, or the device no longer executes work.
             self._opened.require_execution(again=True)
         return JobAnswer(outputs, sizes=job.sizes(self._opened.capabilities))
 

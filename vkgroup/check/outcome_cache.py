@@ -48,7 +48,7 @@ def key(request: CheckRequest, *others: object) -> str:
 
 
 def load(key: str) -> ConfigurationOutcome | None:
-    """Return the stored outcome of a check; None if there is none, or if it is damaged or another's."""
+    """Return the stored outcome of a check; None if there is none, or if it is damaged or has another key."""
     try:
         stored = json.loads(_path(key).read_text(encoding="utf-8"))
         outcome = stored["outcome"]

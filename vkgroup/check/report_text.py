@@ -17,6 +17,20 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _OPERATOR = re.compile(r"[-+*/%&|^<>=!~?:]+|.")
 _CLOSING = {"(": ")", "[": "]"}
 
+_COLOURS = {
+    FindingKind.DIFFERS: "bold magenta",
+    FindingKind.UNDEFINED: "bold red",
+    FindingKind.RACE: "bold red",
+    FindingKind.SAME_VALUE: "bold yellow",
+    FindingKind.BARRIER: "bold red",
+    FindingKind.HANG: "bold red",
+    FindingKind.BOUNDS: "bold red",
+    FindingKind.ASSUMES: "bold yellow",
+    FindingKind.COMPILE: "bold red",
+}
+_TAB = 4
+"""Columns between two tab stops of quoted lines."""
+
 
 def underlined(text: str, column: int) -> tuple[int, int]:
     """Return start and end of the part of a line to underline, as indices.
@@ -70,21 +84,6 @@ def _end_of_brackets(text: str, start: int) -> int:
             if not expected:
                 return index + 1
     return -1
-
-
-_COLOURS = {
-    FindingKind.DIFFERS: "bold magenta",
-    FindingKind.UNDEFINED: "bold red",
-    FindingKind.RACE: "bold red",
-    FindingKind.SAME_VALUE: "bold yellow",
-    FindingKind.BARRIER: "bold red",
-    FindingKind.HANG: "bold red",
-    FindingKind.BOUNDS: "bold red",
-    FindingKind.ASSUMES: "bold yellow",
-    FindingKind.COMPILE: "bold red",
-}
-_TAB = 4
-"""Columns between two tab stops of quoted lines."""
 
 
 def lines_of(report: Report) -> Iterator[Text]:

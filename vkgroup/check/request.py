@@ -22,6 +22,9 @@ from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import EntryPoint, Module
 
+_SIZES = {0: (), 1: (128,), 2: (8, 8), 3: (4, 4, 4)}
+"""Generated local sizes by the number of dimensions that have one."""
+
 
 @dataclass(frozen=True)
 class Guarantees:
@@ -76,10 +79,6 @@ class SpecializationValue:
     def __str__(self) -> str:
         value = f"{self.value:.9g}" if isinstance(self.value, float) else str(self.value).lower()
         return f"{self.name} (id {self.id}) = {value}" if self.name else f"id {self.id} = {value}"
-
-
-_SIZES = {0: (), 1: (128,), 2: (8, 8), 3: (4, 4, 4)}
-"""Generated local sizes by the number of dimensions that have one."""
 
 
 def generated_size(entry: EntryPoint, module: Module, given: Collection[int | str]) -> dict[int | str, int]:

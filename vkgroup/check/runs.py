@@ -1,4 +1,4 @@
-"""Runs of the checked shader on the reference device, for each configuration."""
+"""Runs of the checked shader on the reference device: dispatch, execution, and the outputs of a run."""
 
 from __future__ import annotations
 

@@ -29,6 +29,12 @@ _MOST_DEFAULTS = 48
 _FACTORS = (2, 0.5, 4, 0.25, 16)
 """Ratios of the values that are tried to the default."""
 
+_SECONDS = 15.0
+"""Time limit of the search in seconds."""
+
+_MOST_TRIALS = 64
+"""Maximum number of trials: the search ends by this number, and by the time limit only on slow hosts."""
+
 
 class DefaultTrials:
     """The trials of one shader in which constants have other values than their defaults."""
@@ -87,13 +93,6 @@ def _values(constants: Sequence[GeneratedNumber]) -> Iterator[tuple[GeneratedNum
             value = int(number.value * factor)
             if value:
                 yield number, value
-
-
-_SECONDS = 15.0
-"""Time limit of the search in seconds."""
-
-_MOST_TRIALS = 64
-"""Maximum number of trials: the search ends by this number, and by the time limit only on slow hosts."""
 
 
 @dataclass

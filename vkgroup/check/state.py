@@ -38,6 +38,9 @@ from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import Module
 
+_DANGEROUS = ("hang", "barrier")
+"""Kinds of findings after which a shader is not run on real devices, since it could hang them."""
+
 
 @dataclass
 class CheckState:
@@ -275,10 +278,6 @@ class CheckState:
             internal_errors=tuple(self.internal_errors),
             questions=questions,
         )
-
-
-_DANGEROUS = ("hang", "barrier")
-"""Kinds of findings after which a shader is not run on real devices, since it could hang them."""
 
 
 def run_and_compare(

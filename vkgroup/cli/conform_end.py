@@ -22,6 +22,15 @@ from vkgroup.record.run import NotRun, Run
 CAUSES_SHOWN = 10
 """Causes of each kind that are printed; all are in summary.json."""
 
+REPORT = "report.html"
+"""The report's file in the run's folder."""
+
+BATCHES = "failed-batches"
+"""The folder in the run's folder with the cases of failed batches, a file for each."""
+
+CASES_SHOWN = 20
+"""Names of cases that did not run for one reason that are printed; all are in summary.json."""
+
 
 def print_causes(causes: Sequence[Cause], out: Path, console: Console) -> None:
     """Print new causes with the lanes of their smallest case, then known ones with its repeat command."""
@@ -74,16 +83,6 @@ def _print_more(causes: Sequence[Cause], out: Path, console: Console) -> None:
 
 def _count(causes: Sequence[Cause], noun: str) -> str:
     return f"{len(causes)} {noun}{'s' * (len(causes) != 1)}"
-
-
-REPORT = "report.html"
-"""The report's file in the run's folder."""
-
-BATCHES = "failed-batches"
-"""The folder in the run's folder with the cases of failed batches, a file for each."""
-
-CASES_SHOWN = 20
-"""Names of cases that did not run for one reason that are printed; all are in summary.json."""
 
 
 def print_not_run(reasons: Sequence[NotRun], out: Path, console: Console) -> None:
@@ -141,7 +140,7 @@ def finish(outcomes: RunOutcomes, arguments: argparse.Namespace, out: Path, cons
     code = 0
     if reason := _why_empty(outcomes.run):
         console.write_line(f"No case was executed: {reason}.", style="bold yellow")
-        # Of a part of the cases that is chosen by their numbers, nothing can be expected.
+        # A shard is chosen by numbers of cases, so it may have only cases that the device does not support.
         if arguments.shard is not None:
             console.write_line("This says nothing about the other shards.")
         elif not arguments.allow_empty:

@@ -282,7 +282,7 @@ def parse(words: list[str]) -> argparse.Namespace:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose help does not vanish without an error where it cannot be written, as on a full disk."""
+    """A parser that reports an error if its help cannot be written, for example to a full disk."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is not sys.stdout:

@@ -17,6 +17,9 @@ from vkgroup.base.unraisable import drops_exceptions
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that end a command."""
 
+_MOMENT = 0.001
+"""Delay in seconds before a signal whose exception would be lost is sent again."""
+
 
 class Ended(KeyboardInterrupt):
     """The command was interrupted by a signal.
@@ -34,10 +37,6 @@ def _send_again(number: int) -> None:
     time.sleep(_MOMENT)
     # To that thread, so that it interrupts what the thread waits for.
     signal.pthread_kill(threading.main_thread().ident or 0, number)
-
-
-_MOMENT = 0.001
-"""Seconds until a signal is sent again that arrived where its exception would be lost."""
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 An entry is one file. Its name is the digest of everything that decides the module: source, options and tool
 versions. It contains the module, the digests of the included files, and a checksum of all, the name included.
 It is written to a temporary file and renamed, so that readers see a complete file or none. An entry that is
-damaged or another's, or whose included files have changed, is ignored. If the cache cannot be read or
+damaged, has another key, or whose included files have changed, is ignored. If the cache cannot be read or
 written, the source is compiled without it.
 """
 
@@ -98,7 +98,7 @@ def _pack(key: str, module: Module, dependencies: Dependencies) -> bytes:
 
 
 def _unpack(key: str, data: bytes) -> tuple[bytes, Dependencies]:
-    """Return the content of a packed entry; raise ValueError if it is damaged or another's."""
+    """Return the content of a packed entry; raise ValueError if it is damaged or has another key."""
     start = len(_MAGIC) + _DIGEST_SIZE
     body = data[start:]
     if data[:start] != _MAGIC + checksum(key, body):

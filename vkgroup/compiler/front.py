@@ -27,6 +27,20 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 #: Name of a macro, with parameters for a function-like one.
 _MACRO = re.compile(r"[A-Za-z_]\w*(\( *([A-Za-z_]\w*( *, *[A-Za-z_]\w*)*)? *\))?", re.ASCII)
 
+_OTHER_LANGUAGES = {
+    ".wgsl": "this is WGSL, which vkgroup does not compile; make SPIR-V of it with naga (cargo install"
+    " naga-cli; naga x.wgsl x.spv) or Tint (tint --format spirv x.wgsl), and pass the .spv file",
+    ".metal": "this is Metal's language, which vkgroup does not compile; pass GLSL, HLSL, Slang or SPIR-V",
+    ".cl": "this is OpenCL C, which vkgroup does not compile; clspv makes SPIR-V for Vulkan of it",
+    ".cu": "this is CUDA C++, which vkgroup does not compile; pass GLSL, HLSL, Slang or SPIR-V",
+}
+"""What to do with files of other languages, by suffix."""
+
+_WGSL = re.compile(
+    r"^\s*(@(compute|vertex|fragment|workgroup_size|group|binding)\b|fn\s+\w+\s*\()", re.MULTILINE
+)
+"""The beginning of a declaration in WGSL; GLSL has no attributes, and a comment of it compiles."""
+
 
 def compile_source(
     source: str,
@@ -152,16 +166,6 @@ class CompileOptions(LinkOptions, total=False):
     cache: bool
 
 
-_OTHER_LANGUAGES = {
-    ".wgsl": "this is WGSL, which vkgroup does not compile; make SPIR-V of it with naga (cargo install"
-    " naga-cli; naga x.wgsl x.spv) or Tint (tint --format spirv x.wgsl), and pass the .spv file",
-    ".metal": "this is Metal's language, which vkgroup does not compile; pass GLSL, HLSL, Slang or SPIR-V",
-    ".cl": "this is OpenCL C, which vkgroup does not compile; clspv makes SPIR-V for Vulkan of it",
-    ".cu": "this is CUDA C++, which vkgroup does not compile; pass GLSL, HLSL, Slang or SPIR-V",
-}
-"""What to do with files of other languages, by suffix."""
-
-
 def compile_file(
     path: str | os.PathLike[str],
     *,
@@ -217,12 +221,6 @@ def compile_file(
         if dialect == "vulkan" and _WGSL.search(text):
             raise failure(str(path), 0, _OTHER_LANGUAGES[".wgsl"]) from None
         raise
-
-
-_WGSL = re.compile(
-    r"^\s*(@(compute|vertex|fragment|workgroup_size|group|binding)\b|fn\s+\w+\s*\()", re.MULTILINE
-)
-"""The beginning of a declaration in WGSL; GLSL has no attributes, and a comment of it compiles."""
 
 
 def _read(file: Path, **options: Unpack[CompileOptions]) -> Module:

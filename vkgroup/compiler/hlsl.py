@@ -31,6 +31,33 @@ _BUILT_IN = 11  # Decoration (SPIR-V 3.20)
 _INPUT = 1  # Storage Class (SPIR-V 3.7)
 _READS = ("OpLoad", "OpAccessChain", "OpInBoundsAccessChain")
 
+_ALL_EQUAL = re.compile(r"\bWaveActiveAllEqual\b")
+
+_INCLUSIVE, _EXCLUSIVE = 1, 2  # Group Operation (SPIR-V 3.28)
+_SCANS = tuple(f"OpGroupNonUniform{name}" for name in ("IAdd", "FAdd", "IMul", "FMul"))
+_QUAD = 4
+_FLAT = 14  # Decoration (SPIR-V 3.20)
+_LANES = ("SubgroupSize", "SubgroupLocalInvocationId")
+
+_VOTES = ("OpGroupNonUniformAll", "OpGroupNonUniformAny", "OpGroupNonUniformAllEqual")
+
+_WAVE = tuple(
+    f"OpGroupNonUniform{name}"
+    for name in (
+        *("Elect", "All", "Any", "AllEqual", "Ballot", "Broadcast", "BroadcastFirst", "Shuffle"),
+        *("IAdd", "FAdd", "IMul", "FMul", "SMin", "UMin", "FMin", "SMax", "UMax", "FMax"),
+        *("BitwiseAnd", "BitwiseOr", "BitwiseXor"),
+    )
+)
+#: Instructions that precede the first executed instruction of a function.
+_HEADS = ("OpFunctionParameter", "OpLabel", "OpVariable", "OpLine", "OpNoLine")
+
+_SUBGROUP = 3  # Scope (SPIR-V 3.27)
+_HELPER_INVOCATION = 23  # BuiltIn (SPIR-V 3.21)
+_PRIVATE = 6  # Storage Class (SPIR-V 3.7)
+_WHOLE_INTERFACE = (1, 4)  # since this SPIR-V version, entry points list all global variables
+_FRAGMENT = 4  # Execution Model (SPIR-V 3.3)
+
 
 def merge_inputs(module: Module) -> Module:
     """Return a legalized module in which built-in inputs of one type are one variable."""
@@ -73,9 +100,6 @@ def _merged(module: Module) -> dict[int, int]:
     return merged
 
 
-_ALL_EQUAL = re.compile(r"\bWaveActiveAllEqual\b")
-
-
 def prepared(request: CompileRequest) -> CompileRequest:
     """Return the request with `PRELUDE` if its source uses `WaveActiveAllEqual` or includes files."""
     if not request.has_includes and not _ALL_EQUAL.search(request.source):
@@ -92,15 +116,6 @@ def mended(module: Module) -> Module:
     if any(point.stage == "fragment" for point in module.reflection.entry_points):
         module = _exclude_helpers(_flatten_lanes(module))
     return _drop_unused_capabilities(module)
-
-
-_INCLUSIVE, _EXCLUSIVE = 1, 2  # Group Operation (SPIR-V 3.28)
-_SCANS = tuple(f"OpGroupNonUniform{name}" for name in ("IAdd", "FAdd", "IMul", "FMul"))
-_QUAD = 4
-_FLAT = 14  # Decoration (SPIR-V 3.20)
-_LANES = ("SubgroupSize", "SubgroupLocalInvocationId")
-
-_VOTES = ("OpGroupNonUniformAll", "OpGroupNonUniformAny", "OpGroupNonUniformAllEqual")
 
 
 def _mend_scans_and_quads(module: Module) -> Module:
@@ -185,24 +200,6 @@ def _drop_unused_capabilities(module: Module) -> Module:
         return [] if names.get(words[1]) in unused else [words]
 
     return Editor(module).rewrite({"OpCapability": capability})
-
-
-_WAVE = tuple(
-    f"OpGroupNonUniform{name}"
-    for name in (
-        *("Elect", "All", "Any", "AllEqual", "Ballot", "Broadcast", "BroadcastFirst", "Shuffle"),
-        *("IAdd", "FAdd", "IMul", "FMul", "SMin", "UMin", "FMin", "SMax", "UMax", "FMax"),
-        *("BitwiseAnd", "BitwiseOr", "BitwiseXor"),
-    )
-)
-#: Instructions that precede the first executed instruction of a function.
-_HEADS = ("OpFunctionParameter", "OpLabel", "OpVariable", "OpLine", "OpNoLine")
-
-_SUBGROUP = 3  # Scope (SPIR-V 3.27)
-_HELPER_INVOCATION = 23  # BuiltIn (SPIR-V 3.21)
-_PRIVATE = 6  # Storage Class (SPIR-V 3.7)
-_WHOLE_INTERFACE = (1, 4)  # since this SPIR-V version, entry points list all global variables
-_FRAGMENT = 4  # Execution Model (SPIR-V 3.3)
 
 
 def _exclude_helpers(module: Module) -> Module:

@@ -26,6 +26,9 @@ LEVELS = {"performance": "-O", "size": "-Os"}
 #: Time limit of ``spirv-opt`` in seconds.
 _TIMEOUT = 120
 
+WORDS, ASSEMBLY = ".spv", ".spvasm"
+"""File suffixes of SPIR-V binaries and of SPIR-V assembly."""
+
 
 @cache
 def _executable() -> Path:
@@ -116,10 +119,6 @@ def _finished(command: list[str], passes: str, module: bytes) -> None:
     if done.returncode != 0:
         reason = done.stderr.decode("utf-8", "replace").strip() or f"exit status {done.returncode}"
         raise InvalidModule(f"spirv-opt {passes} failed: {reason}")
-
-
-WORDS, ASSEMBLY = ".spv", ".spvasm"
-"""File suffixes of SPIR-V binaries and of SPIR-V assembly."""
 
 
 def assemble_source(

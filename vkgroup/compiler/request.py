@@ -1,4 +1,4 @@
-"""Source text before compilation: reading, checks and normalization."""
+"""Request of a compilation: target, source text and its checks, and the messages of compilers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,36 @@ from vkgroup.base.errors import CompileError, Diagnostic, InvalidInput
 from vkgroup.base.files import read_bytes
 from vkgroup.compiler.gl_limits import Limits
 from vkgroup.spec.stages import Stage
+
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b", re.MULTILINE)
+
+# ``#version`` after spaces and comments only (GLSL 4.60 §3.3), up to the end of its line.
+_VERSION = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*#[ \t]*version[ \t]+(\d+)([^\n]*)(?:\n|$)", re.DOTALL)
+
+#: GLSL version of a source without ``#version``.
+DEFAULT_VERSION = 460
+
+_BYTE_ORDER_MARK = "\ufeff"
+
+# "ERROR: 0:5: 'x' : undeclared identifier", "ERROR: inc/a.glsl:3: …", "ERROR: Linking … stage: …".
+_GLSLANG = re.compile(r"(?P<severity>ERROR|WARNING): (?:(?P<file>.+?):(?P<line>\d+): )?(?P<message>.*)")
+
+# "<stdin>:5: error: …", "a.glsl:3:7: warning: …", "glslc: error: …".
+_SHADERC = re.compile(
+    r"(?P<file>.+?):(?:(?P<line>\d+):)?(?:(?P<column>\d+):)? ?(?P<severity>error|warning): (?P<message>.*)"
+)
+
+# Error counts, and locations that repeat the line before.
+_SUMMARY = re.compile(
+    r"(ERROR: )?\d+ (compilation )?(errors?|warnings?)( and \d+ errors?)?( generated)?\..*"
+    r"|\(\d+\): error at column \d+, HLSL parsing failed\."
+)
+
+# Messages of GLSL for Vulkan about constructs that OpenGL accepts.
+_OPENGL = re.compile(
+    r"not allowed when using GLSL for Vulkan|SPIR-V requires location|layout\(binding=X\)"
+    r"|'gl_(VertexID|InstanceID)' : undeclared|extension not supported: GL_NV_shader_thread_group"
+)
 
 
 class TargetEnvironment(Enum):
@@ -93,16 +123,6 @@ class TargetEnvironment(Enum):
 
 DEFAULT_TARGET = TargetEnvironment.VULKAN_1_2
 """Target of sources without a given one: the first that allows broadcasts with non-constant ids."""
-
-_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b", re.MULTILINE)
-
-# ``#version`` after spaces and comments only (GLSL 4.60 §3.3), up to the end of its line.
-_VERSION = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*#[ \t]*version[ \t]+(\d+)([^\n]*)(?:\n|$)", re.DOTALL)
-
-#: GLSL version of a source without ``#version``.
-DEFAULT_VERSION = 460
-
-_BYTE_ORDER_MARK = "\ufeff"
 
 
 @dataclass(frozen=True)
@@ -206,27 +226,6 @@ def read(path: Path) -> str:
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror or error}") from None
     return decode(data, str(path))
-
-
-# "ERROR: 0:5: 'x' : undeclared identifier", "ERROR: inc/a.glsl:3: …", "ERROR: Linking … stage: …".
-_GLSLANG = re.compile(r"(?P<severity>ERROR|WARNING): (?:(?P<file>.+?):(?P<line>\d+): )?(?P<message>.*)")
-
-# "<stdin>:5: error: …", "a.glsl:3:7: warning: …", "glslc: error: …".
-_SHADERC = re.compile(
-    r"(?P<file>.+?):(?:(?P<line>\d+):)?(?:(?P<column>\d+):)? ?(?P<severity>error|warning): (?P<message>.*)"
-)
-
-# Error counts, and locations that repeat the line before.
-_SUMMARY = re.compile(
-    r"(ERROR: )?\d+ (compilation )?(errors?|warnings?)( and \d+ errors?)?( generated)?\..*"
-    r"|\(\d+\): error at column \d+, HLSL parsing failed\."
-)
-
-# Messages of GLSL for Vulkan about constructs that OpenGL accepts.
-_OPENGL = re.compile(
-    r"not allowed when using GLSL for Vulkan|SPIR-V requires location|layout\(binding=X\)"
-    r"|'gl_(VertexID|InstanceID)' : undeclared|extension not supported: GL_NV_shader_thread_group"
-)
 
 
 def from_glslang(log: str, name: str) -> list[Diagnostic]:

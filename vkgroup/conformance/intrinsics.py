@@ -1,7 +1,8 @@
 """GL_EXT_spirv_intrinsics: GLSL declarations of SPIR-V features that GLSL compilers lack.
 
 Subgroup functions without GLSL, execution modes, and vectors of eight components (SPV_EXT_long_vector): their
-type, the instructions that construct one and extract components, and each group operation.
+type, the instructions that construct one and extract components, and each group operation. `OLDER` has the
+instructions, built-ins and functions of the older ballot and vote extensions.
 """
 
 from __future__ import annotations
@@ -22,6 +23,22 @@ QUAD_CONTROL = ("QuadControlKHR", "SPV_KHR_quad_control")
 """Capability and extension of votes of quads and of full quads."""
 
 _LONG_VECTOR = ("LongVectorEXT", "SPV_EXT_long_vector")
+
+BALLOT, VOTE = "SPV_KHR_shader_ballot", "SPV_KHR_subgroup_vote"
+
+EXAMPLE = "dynamic_instances"
+"""The operation of the cases that run the document's example (issue 5)."""
+
+FORMS = {
+    "declared": "as it declares the extension",
+    "lowered": "lowered to the instructions of SPIR-V 1.3, in a module of SPIR-V 1.5",
+    "lowered_1_3": "lowered to the instructions of SPIR-V 1.3, in a module of that version",
+}
+"""The forms of a module. In the last form, an index that is not a constant is read by another
+instruction."""
+
+_SCALARS = ("int", "uint", "float")
+_READ = _SCALARS + tuple(f"{prefix}vec{count}" for prefix in ("i", "u", "") for count in (2, 3, 4))
 
 
 def _needs(capability: str, extension: str) -> str:
@@ -140,23 +157,6 @@ def _long_operation(operation: Operation, type_: GlslType) -> list[str]:
         # A macro, so that constant arguments remain constants.
         f"#define {name}({', '.join(['value', *others])}) {call}",
     ]
-
-
-BALLOT, VOTE = "SPV_KHR_shader_ballot", "SPV_KHR_subgroup_vote"
-
-EXAMPLE = "dynamic_instances"
-"""The operation of the cases that run the document's example (issue 5)."""
-
-FORMS = {
-    "declared": "as it declares the extension",
-    "lowered": "lowered to the instructions of SPIR-V 1.3, in a module of SPIR-V 1.5",
-    "lowered_1_3": "lowered to the instructions of SPIR-V 1.3, in a module of that version",
-}
-"""The forms of a module. In the last form, an index that is not a constant is read by another
-instruction."""
-
-_SCALARS = ("int", "uint", "float")
-_READ = _SCALARS + tuple(f"{prefix}vec{count}" for prefix in ("i", "u", "") for count in (2, 3, 4))
 
 
 @dataclass(frozen=True)

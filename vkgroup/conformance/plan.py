@@ -1,4 +1,4 @@
-"""Plan of a run: batches (cases that share one program) and shards (parts of a run).
+"""Plan of a run: batches (cases that share one program), shards (parts of a run), cases that may hang.
 
 A shard is the part of one machine or job. The shard of a case depends on the selection only, not on the
 device. Shards have no case in common, and all shards together have every case. Cases that can share a batch
@@ -30,6 +30,15 @@ ALLOW = "--allow-hangs"
 """The option of ``vkgroup conform`` that runs all cases."""
 
 _LOST = re.compile(r"device\b.* was lost", re.IGNORECASE)
+
+SEEN = 2
+"""A case with at least this `risk` runs alone."""
+
+CHUNK = 64
+"""Maximum number of cases in a chunk: two full batches of the families with the largest batches."""
+
+DEALS = 4
+"""Minimum average number of chunks per shard, if the selection has enough cases."""
 
 
 def is_hang(result: Result) -> bool:
@@ -111,10 +120,6 @@ class HangGuard:
 
 def _shares(ways: frozenset[Hashable], case: str) -> bool:
     return not ways.isdisjoint(ways_of(case))
-
-
-SEEN = 2
-"""A case with at least this `risk` runs alone."""
 
 
 @dataclass(frozen=True)
@@ -203,13 +208,6 @@ def _neighbours(case: Any) -> tuple[str, ...]:
     if not isinstance(case, Case) or case.is_spelled:
         return ()
     return case.type, case.operation, case.operand
-
-
-CHUNK = 64
-"""Maximum number of cases in a chunk: two full batches of the families with the largest batches."""
-
-DEALS = 4
-"""Minimum average number of chunks per shard, if the selection has enough cases."""
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,15 @@ from vkgroup.workers.opening import open_device
 from vkgroup.workers.pool import default_jobs
 from vkgroup.workers.scheduler import BatchScheduler, InProcess, LocalScheduler, pass_on, read_capabilities
 
+JobFunction = Callable[[Executor, Any], Any]
+"""Performs a job, such as executing a batch; must be a module-level function, because it is pickled."""
+
+TOGETHER = 1000
+"""Most results recorded together of cases that need no dispatch; a run can have half a million of them."""
+
+MANY_CASES = 20_000
+"""With at least this many cases, workers start before the batches are planned, because planning is slow."""
+
 
 def execute_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
     """Execute the cases of a batch and return their results in order; a batch that fails as a whole is split.
@@ -133,7 +142,7 @@ def _is_of_comparison(error: Exception) -> bool:
 def result_of_error(case: str, error: Exception, seconds: float = 0.0) -> Result | NoVerdict:
     """Return what an exception means for a case: a failure only if it is evidence against the device.
 
-    `NoDevice` means that the device, which executed at the start of the run, executes nothing any more.
+    `NoDevice` means that the device executed work at the start of the run and no longer does.
     An error of vkgroup (a shader of the suite that does not compile, an exception in a comparison, exhausted
     memory) is no verdict.
     """
@@ -153,10 +162,6 @@ def diagnosed_result(case: AnyCase, verdict: Verdict, seconds: float) -> Result:
 
         verdict = diagnosed(verdict)
     return verdict.result(case.name, seconds)
-
-
-JobFunction = Callable[[Executor, Any], Any]
-"""Performs a job, such as executing a batch; must be a module-level function, because it is pickled."""
 
 
 @dataclass(frozen=True)
@@ -203,13 +208,6 @@ class ExecutorSession:
         """Close the executor and the device."""
         self.executor.close()
         self.device.close()
-
-
-TOGETHER = 1000
-"""Results of cases that need no dispatch that are recorded together; all at once would be half a million."""
-
-MANY_CASES = 20_000
-"""With at least this many cases, workers start before the batches are planned, because planning is slow."""
 
 
 def run(

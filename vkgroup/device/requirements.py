@@ -1,4 +1,4 @@
-"""Requirements of a module that a device does not meet, by Vulkan's names; NV_shader_thread_group."""
+"""Requirements of a module that a device does not meet, by Vulkan's names, and of NV_shader_thread_group."""
 
 from __future__ import annotations
 
@@ -31,6 +31,17 @@ _OPERATIONS = {
     "OpAtomicFMaxEXT": "AtomicMinMax",
 }
 """Words in the names of features of floats; ``"Atomics"`` for loads, stores and exchanges."""
+
+EXTENSION = "GL_NV_shader_thread_group"
+"""The `OpSourceExtension` of a module that was compiled from a source with the extension."""
+
+_VARYING_SIZES_SINCE = (1, 6)
+
+#: Extensions that `vkgroup.spirv.legacy` does without.
+_LOWERED = frozenset({"VK_EXT_shader_subgroup_ballot", "VK_EXT_shader_subgroup_vote"})
+
+#: Scope, value and delta; a cluster size comes after them.
+_ROTATE_OPERANDS = 3
 
 
 def features_of_atomics(module: Module) -> list[str]:
@@ -67,18 +78,6 @@ def _feature(entry: Instruction, memory: str, kind: Instruction | None) -> str:
     if kind.name == "OpTypeInt" and kind.operands[0] == 64:
         return f"shader{memory}Int64Atomics"
     return ""
-
-
-EXTENSION = "GL_NV_shader_thread_group"
-"""The `OpSourceExtension` of a module that was compiled from a source with the extension."""
-
-_VARYING_SIZES_SINCE = (1, 6)
-
-#: Extensions that `vkgroup.spirv.legacy` does without.
-_LOWERED = frozenset({"VK_EXT_shader_subgroup_ballot", "VK_EXT_shader_subgroup_vote"})
-
-#: Scope, value and delta; a cluster size comes after them.
-_ROTATE_OPERANDS = 3
 
 
 def thread_group_state(capabilities: Capabilities) -> Mapping[str, int | None]:

@@ -147,7 +147,7 @@ def pack_push(push: PushConstants | None, value: Any) -> bytes:
 
 
 def _from_first(push: PushConstants) -> StructType:
-    """Return the block of push constants with offsets from its first member on."""
+    """Return the block of push constants with offsets relative to its first member."""
     if not push.offset:
         return push.type
     members = (replace(member, offset=(member.offset or 0) - push.offset) for member in push.members)

@@ -1,7 +1,4 @@
-"""Commands of bound work: dispatch, draw, launch of rays; and values that dispatches read from buffers.
-
-Submissions are work that was submitted to a device and may not have finished.
-"""
+"""Commands of bound work (dispatch, draw, launch of rays), values read from buffers, and submissions."""
 
 from __future__ import annotations
 

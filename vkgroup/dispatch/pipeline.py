@@ -1,4 +1,4 @@
-"""Pipelines, and work: a pipeline with everything bound."""
+"""Pipelines, the cache of pipelines, and work: a pipeline with everything bound."""
 
 from __future__ import annotations
 

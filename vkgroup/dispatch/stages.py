@@ -18,6 +18,9 @@ from vkgroup.dispatch.slots import Slot, slots_of
 from vkgroup.spirv import EntryPoint, Module, PushConstants, StructMember, Value
 from vkgroup.spirv.constants import SpecializationConstant
 
+_LARGEST_ID = (1 << 32) - 1
+"""The largest id of a specialization constant (VkSpecializationMapEntry::constantID)."""
+
 
 def pack_specialization(
     constants: tuple[SpecializationConstant, ...], values: Mapping[int | str, Any]
@@ -76,10 +79,6 @@ def constant_of(
         entry.name or str(entry.id) for entry in constants if entry.name or entry.id not in named
     )
     raise InvalidDispatch(f"{subject} specialization constant {key!r}.{suggestion(key, names)}")
-
-
-_LARGEST_ID = (1 << 32) - 1
-"""The largest id of a specialization constant (VkSpecializationMapEntry::constantID)."""
 
 
 def notes_of(modules: Sequence[Module], given: Iterable[int | str]) -> Iterator[str]:

@@ -171,7 +171,7 @@ def _interval(dtype: np.dtype[Any], comparison: str, value: float) -> tuple[bool
 
 
 def _in_range(dtype: np.dtype[Any], value: Any) -> Any:
-    """Return a Python integer that NumPy has no type for as a float: no integer element lies beyond it."""
+    """Return a limit that NumPy can compare: a Python integer beyond 64 bits as a float or an infinity."""
     if not isinstance(value, int) or -(2**63) <= value < 2**64:
         return value
     infinity = math.inf if value > 0 else -math.inf

@@ -30,6 +30,9 @@ from vkgroup.record.record import (
 
 _LINE = re.compile(r"^judged again after a worker had died of its batch of (\d+) from (\S+): (.*)", re.M)
 
+SHOWN_WITHOUT_VERDICT = 5
+"""Cases without a verdict whose errors a message quotes."""
+
 
 @dataclass
 class FailedBatch:
@@ -212,10 +215,6 @@ class Run(RunRecord):
         totals = {status.value: count for status, count in counts.items() if count}
         self.info = replace(self.info, finished=True, seconds=self.seconds, counts=totals)
         return summary
-
-
-SHOWN_WITHOUT_VERDICT = 5
-"""Cases without a verdict whose errors a message quotes."""
 
 
 class CasesWithoutVerdict(InternalError):

@@ -11,15 +11,14 @@ from vkgroup.spec.types import Scalar
 
 _KINDS = {"float": "f", "int": "i", "uint": "u"}
 
+_QUIET = np.uint16(0x0040)
+
 
 def dtype_of(scalar: Scalar) -> np.dtype[np.generic]:
     """Return NumPy's type for values of a scalar type: ``np.bool_`` for bool."""
     if scalar.kind == "bool":
         return np.dtype(np.bool_)
     return np.dtype(f"{_KINDS[scalar.kind]}{scalar.bits // 8}")
-
-
-_QUIET = np.uint16(0x0040)
 
 
 def widened(bits: NDArray[np.uint16]) -> NDArray[np.float32]:

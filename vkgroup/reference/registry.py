@@ -6,7 +6,7 @@ from functools import partial
 from inspect import cleandoc
 
 from vkgroup.reference.semantics import ballot, basic, groups, shuffle, thread_group
-from vkgroup.reference.semantics.groups import OPERATORS, clustered, reduce, scan
+from vkgroup.reference.semantics.groups import OPERATORS, clustered, partitioned, reduce, scan
 from vkgroup.reference.semantics.lanes import DEFINITIONS, SHARED, Reference
 from vkgroup.spec.operations import SUBGROUP_OPERATIONS, Operation
 from vkgroup.spec.sentences import SENTENCES
@@ -25,7 +25,7 @@ def reference_of(name: str) -> Reference:
 
 
 def _reduction(row: Operation) -> Reference:
-    """Return the function of a reduction or scan."""
+    """Return the function of a reduction or scan in a subgroup, its clusters or a partition."""
     group = row.group_operation
     if row.operator is None or group is None:
         raise KeyError(f"{row.name} has no function with @defines({row.name!r})")
@@ -35,7 +35,7 @@ def _reduction(row: Operation) -> Reference:
     if group == "ClusteredReduce":
         return partial(clustered, operator)
     if group.startswith("Partitioned"):
-        return partial(groups.partitioned, operator, group.removeprefix("Partitioned").removesuffix("NV"))
+        return partial(partitioned, operator, group.removeprefix("Partitioned").removesuffix("NV"))
     return partial(scan, operator, group)
 
 

@@ -1,9 +1,9 @@
-"""The tables of operations: one row for each built-in function and variable of KHR_shader_subgroup.
+"""The tables of operations: one row for each built-in function and variable of a subgroup.
 
-GLSL, conformance cases, the interpreter's dispatch, the documentation and the test of the mapping to SPIR-V
-are derived from it. `vkgroup.reference.registry` has the function that computes each row's result.
-
-A second table has the functions of other extensions: rotate, partitioned, quad votes, legacy ballots.
+`OPERATIONS` and `BUILTIN_VARIABLES` have those of KHR_shader_subgroup, `EXTENDED_OPERATIONS` the functions of
+other extensions: rotate, partitioned, quad votes, legacy ballots and votes. GLSL, conformance cases, the
+interpreter's dispatch, the documentation and the test of the mapping to SPIR-V are derived from the tables.
+`vkgroup.reference.registry` returns the function that computes a row's result.
 """
 
 from __future__ import annotations
@@ -210,6 +210,9 @@ _CONSTANT_ID = Operand(OperandKind.ID, TYPES["uint"], constant=True, uniform=Tru
 _INDEX = Operand(OperandKind.INDEX, TYPES["uint"])
 _MASK = Operand(OperandKind.MASK, TYPES["uint"])
 _DELTA = Operand(OperandKind.DELTA, TYPES["uint"])
+_UNIFORM_ID = Operand(OperandKind.ID, TYPES["uint"], uniform=True)
+_UNIFORM_DELTA = Operand(OperandKind.DELTA, TYPES["uint"], uniform=True)
+_NUMBERS = ("float", "int", "uint")
 _SCANS = {"Reduce": "", "InclusiveScan": "Inclusive", "ExclusiveScan": "Exclusive"}
 
 _ROWS = (
@@ -285,11 +288,6 @@ BUILTIN_VARIABLES: dict[str, BuiltinVariable] = {variable.name: variable for var
 """Every built-in variable by its GLSL name."""
 
 
-_UNIFORM_ID = Operand(OperandKind.ID, TYPES["uint"], uniform=True)
-_UNIFORM_DELTA = Operand(OperandKind.DELTA, TYPES["uint"], uniform=True)
-_NUMBERS = ("float", "int", "uint")
-
-
 def _later(
     name: str, category: Category | ExtendedCategory, opcode: str, *operands: Operand, **columns: Any
 ) -> Operation:
@@ -309,7 +307,7 @@ _EXTENDED_ROWS = (
     row("subgroupPartitionNV", Category.PARTITIONED, "PartitionNV", result="uvec4"),
     *(
         operation
-        for group, infix in {"Reduce": "", "InclusiveScan": "Inclusive", "ExclusiveScan": "Exclusive"}.items()
+        for group, infix in _SCANS.items()
         for operation in combining(
             f"subgroupPartitioned{infix}{{}}NV",
             Category.PARTITIONED,
@@ -341,7 +339,7 @@ _EXTENDED_ROWS = (
 )
 
 EXTENDED_OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _EXTENDED_ROWS}
-"""Every function of these extensions by its GLSL name."""
+"""Every function of the other extensions by its GLSL name."""
 
 SUBGROUP_OPERATIONS: dict[str, Operation] = OPERATIONS | {
     operation.name: operation for operation in _EXTENDED_ROWS if isinstance(operation.category, Category)

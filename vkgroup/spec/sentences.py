@@ -1,4 +1,4 @@
-"""Defining sentences of the built-in functions and variables, quoted verbatim from their documents.
+"""Defining sentences of built-in functions and variables, quoted verbatim, and the strength of a rule.
 
 `tests/spec/compare_quotations.py` compares them with a published document.
 """

@@ -1,4 +1,4 @@
-"""Source lines of instructions: from `OpLine`, or from `DebugLine` of NonSemantic.Shader.DebugInfo."""
+"""Source texts, and source lines of instructions from `OpLine` or NonSemantic.Shader.DebugInfo."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ from vkgroup.base.files import is_inside, read_text
 from vkgroup.spirv.binary import Instruction, text_of
 from vkgroup.spirv.reflection import Module
 
+_LINE = re.compile(r'\s*#\s*line\s+(\d+)(?:\s+(?:"([^"]*)"|\d+))?\s*$')
+_DIRECTIVE = re.compile(r"\s*#\s*(\w+)")
+_OPENING, _CLOSING = ("if", "ifdef", "ifndef"), "endif"
+
+_DEBUG_INFORMATION = "NonSemantic.Shader.DebugInfo"
+_DEBUG_SOURCE, _DEBUG_LINE, _DEBUG_NO_LINE = 35, 103, 104
+"""Instructions of that set, by its specification's table."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -25,10 +33,6 @@ class Line:
 
 
 NOWHERE = Line("", 0)
-
-_LINE = re.compile(r'\s*#\s*line\s+(\d+)(?:\s+(?:"([^"]*)"|\d+))?\s*$')
-_DIRECTIVE = re.compile(r"\s*#\s*(\w+)")
-_OPENING, _CLOSING = ("if", "ifdef", "ifndef"), "endif"
 
 
 class SourceText:
@@ -96,11 +100,6 @@ def _without_comments(source: str) -> Iterator[str]:
         r"//[^\n]*|/\*.*?\*/", lambda comment: re.sub(r"[^\n]", " ", comment[0]), source, flags=re.DOTALL
     )
     yield from blank.split("\n")
-
-
-_DEBUG_INFORMATION = "NonSemantic.Shader.DebugInfo"
-_DEBUG_SOURCE, _DEBUG_LINE, _DEBUG_NO_LINE = 35, 103, 104
-"""Instructions of that set, by its specification's table."""
 
 
 class LineTable:

@@ -1,4 +1,4 @@
-"""Batches in workers: how one failed, the repetition alone, the quarantine of others near it."""
+"""Batches in workers: results, worker failures, repetition alone, quarantine of failures near a crash."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from vkgroup.record.record import AGAINST_THE_DEVICE, NoVerdict, Result, Status
 from vkgroup.record.run import line_of
 from vkgroup.workers.messages import Failure
 from vkgroup.workers.worker_process import WorkerDied, WorkerProcess
+
+QUARANTINE_SECONDS = 30.0
+"""Seconds around a worker failure in which failures of other workers of the device are not final."""
 
 
 class Named(Protocol):
@@ -145,10 +148,6 @@ def with_loss_remark(result: Result, hung: str) -> Result:
         return result
     remark = f"the device was lost before, in {hung}: judge this again on one that has been reset"
     return replace(result, detail=f"{result.detail}\n{remark}")
-
-
-QUARANTINE_SECONDS = 30.0
-"""Seconds around a worker failure in which failures of other workers of the device are not final."""
 
 
 class Quarantine:

@@ -1,4 +1,4 @@
-"""The options of commands that list or measure devices, and of ``vkgroup completion``."""
+"""Options of ``devices``, ``probe``, ``drivers``, ``compilers``, ``worker``, ``bench`` and ``completion``."""
 
 from __future__ import annotations
 

@@ -276,7 +276,7 @@ def input_changed(seen: CaseObservation) -> Variants:
 
 
 def input_of_one_lane(seen: CaseObservation) -> Variants:
-    """Predict that the input of …."""
+    """Predict that the input of one lane is …."""
     if seen.value is None or seen.operation is None:
         return
     lane = np.arange(seen.size)[:, None]

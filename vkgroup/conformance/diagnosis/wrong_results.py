@@ -1,4 +1,4 @@
-"""Wrong results whatever the operation is: unwritten, constant, of another lane, in another type, NaN."""
+"""Wrong results of any operation: unwritten, constant, of another lane, in another type, NaN."""
 
 from __future__ import annotations
 

@@ -76,13 +76,13 @@ def _positive_floats(random: np.random.Generator, dtype: np.dtype[Any]) -> Opera
 
 
 def _float_pairs(random: np.random.Generator, dtype: np.dtype[Any]) -> Operands:
-    """Return pairs of the special values, each other and with numbers, and of random numbers."""
+    """Return all pairs of the special values and some numbers, then pairs of random numbers."""
     edges = np.array([*SPECIAL, 0, 1, -1, np.finfo(np.float32).max, -np.finfo(np.float32).max])
     return _pairs(edges, random.uniform(-1000, 1000, (2, COMPONENTS)), dtype)
 
 
 def _pairs(edges: Array, values: Array, dtype: np.dtype[Any]) -> Operands:
-    """Return random values in which the first are the pairs of `edges`, and the next equal numbers."""
+    """Return `values` with all pairs of `edges` in the first elements, and equal numbers in the next ones."""
     x, y = (grid.ravel() for grid in np.meshgrid(edges, edges))
     values[0, : x.size], values[1, : x.size] = x, y
     values[1, x.size : 2 * x.size] = values[0, x.size : 2 * x.size]
@@ -250,7 +250,7 @@ _ROWS = (
     ),
     ExtendedInstruction(
         "SAbs", "abs(x)", ("int",), _integer,
-        _exactly(np.abs, lambda x: x == np.iinfo(x.dtype).min), "the least number, which has no positive one",
+        _exactly(np.abs, lambda x: x == np.iinfo(x.dtype).min), "the least number; its negation overflows",
     ),
     ExtendedInstruction(
         "FindUMsb", "findMSB(x)", ("int",), _integer,

@@ -47,6 +47,9 @@ _KINDS = {
     "assumes": "The shader takes a subgroup size for granted that a device need not have.",
 }
 
+_MOST_SIZES = 4
+"""Maximum number of subgroup sizes whose outputs are stored."""
+
 
 def write_readme(folder: Path, record: Json) -> None:
     """Write the README."""
@@ -110,10 +113,6 @@ def _files(record: Json) -> list[str]:
         "- `repro.json`: all of it for `vkgroup run`",
         "",
     ]
-
-
-_MOST_SIZES = 4
-"""Maximum number of subgroup sizes whose outputs are stored."""
 
 
 def make_check(

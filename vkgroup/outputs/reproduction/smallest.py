@@ -94,7 +94,7 @@ class Trials:
         if isinstance(found, Failure):
             self._end_worker()
             if found.kind == "idle":
-                self.gone = "the device accepts work, but executes nothing any more"
+                self.gone = "the device accepts work, but no longer executes it"
             elif found.kind != "internal":
                 self.gone = found.message
             return None

@@ -1,8 +1,8 @@
 """Causes of a run's failures: groups of failed cases that one error of the driver explains.
 
 `find_causes` assigns every failed case of a run to one cause: first to known errors of the driver
-(`vkgroup.findings`), then by the hypothesis that explains most of the remaining cases, then by the kind of
-failure. `axes` describes the cases of a group by the axes that matter.
+(`findings`), then by the hypothesis that explains most of the remaining cases, then by the kind of
+failure. `description` describes the cases of a group by the axes that matter.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ One file describes one error::
     hangs = false                       # whether the cases hang the GPU, so that they do not run by default
     shader = "all_equal_vector.comp"    # in shaders/findings
     reported = ""                       # where it was reported
+    error = true                        # false for behaviour that the specification allows
     description = '''…'''               # Markdown
 
     [rule]                              # the violated sentence
@@ -57,7 +58,7 @@ class KnownError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     driver: str
     seen: tuple[str, ...]
     description: str
-    id: str = ""  # the file's name without its end
+    id: str = ""  # the file's name without its end, which `read_finding` sets
     introduced: str = ""
     fixed: str = ""
     filter: tuple[str, ...] = ()
@@ -66,7 +67,7 @@ class KnownError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hangs: bool = False
     shader: str = ""
     reported: str = ""
-    error: bool = True  # False for behaviour that the specification allows
+    error: bool = True
     rule: ViolatedRule | None = None
 
     def applies_to(self, driver: DriverVersion) -> bool:

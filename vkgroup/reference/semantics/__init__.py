@@ -11,6 +11,6 @@ one, and returns `vkgroup.reference.semantics.lanes.Lanes`::
 
 The size of a subgroup is a power of two up to 128. `defined` is true only where the specification gives the
 result. `vkgroup.reference.registry.reference_of` returns the function of a built-in. Reductions and scans are
-`groups.reduce`, `groups.scan`, `groups.clustered` and `partitions.partitioned`, each with one of
+`groups.reduce`, `groups.scan`, `groups.clustered` and `groups.partitioned`, each with one of
 `groups.OPERATORS`; the sentence of each is in `vkgroup.spec.sentences`.
 """

@@ -1,4 +1,4 @@
-"""Reductions and scans with any operator: the arithmetic and the clustered functions.
+"""Reductions and scans with any operator: the arithmetic, clustered and partitioned functions.
 
 They combine the values of the active invocations in the order of gl_SubgroupInvocationID, in the type of the
 values. Integers wrap modulo 2^bits. “The method that is used to perform the operation on each active
@@ -6,7 +6,9 @@ invocation's <value> is implementation defined” (KHR_shader_subgroup, revision
 subgroupAdd()), so that for floats this order is one of many; `vkgroup.reference.precision` bounds the results
 of all.
 
-The functions of GL_NV_shader_subgroup_partitioned apply them to each subset of a partition of the subgroup.
+`vkgroup.reference.registry` applies `reduce`, `scan`, `clustered` and `partitioned` to the operator of a
+function: the result of subgroupClusteredAdd is `clustered` of Add. The functions of
+GL_NV_shader_subgroup_partitioned combine the values of each subset of a partition of the subgroup.
 """
 
 from __future__ import annotations

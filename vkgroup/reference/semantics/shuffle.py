@@ -1,4 +1,4 @@
-"""Shuffle, relative shuffle and rotate functions of GL_KHR_shader_subgroup, and quad functions."""
+"""Shuffle, relative shuffle, rotate and quad functions, and quad votes."""
 
 from __future__ import annotations
 

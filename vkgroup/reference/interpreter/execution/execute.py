@@ -41,6 +41,12 @@ _CAUSE = 2
 _ACCESSES = 8 * 13
 """Bytes of the records of the last accesses to a number, while data races are searched for."""
 
+SLICE = 1 << 16
+"""Most invocations in a slice; larger dispatches run in several slices, one after the other."""
+
+STEP_LIMIT = 1 << 22
+"""Default number of rounds after which a loop counts as hanging."""
+
 
 @dataclass(frozen=True)
 class VariableMemory:
@@ -102,13 +108,6 @@ def variable_memory(program: ExecutableShader, *, races: bool) -> VariableMemory
 
 def _bytes_of(leaf: Leaf) -> int:
     return math.prod(leaf.dims) * (leaf.scalar.dtype.itemsize + _CAUSE)
-
-
-SLICE = 1 << 16
-"""Most invocations in a slice; larger dispatches run in several slices, one after the other."""
-
-STEP_LIMIT = 1 << 22
-"""Default number of rounds after which a loop counts as hanging."""
 
 
 @dataclass(frozen=True)

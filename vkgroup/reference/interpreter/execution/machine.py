@@ -24,6 +24,9 @@ from vkgroup.reference.interpreter.values.value import HARD, Value, leaf_of, sel
 SPINS = 64
 """Rounds of a loop before it sleeps."""
 
+_CLOCK_EVERY = 64
+"""Segments between two checks of the deadline."""
+
 
 class SegmentScheduler:
     """The invocations of a slice that have not ended, by the segment at which they wait.
@@ -196,10 +199,6 @@ class SegmentScheduler:
         self._rounds[number] = 0
         self._slice.has_hung = True
         self.end(lanes)
-
-
-_CLOCK_EVERY = 64
-"""Segments between two checks of the deadline."""
 
 
 class Machine(SliceState):

@@ -23,6 +23,29 @@ from vkgroup.reference.registry import reference_of
 from vkgroup.spec.operations import BUILTIN_VARIABLES
 from vkgroup.spirv import Module, ScalarType
 
+SM_COUNT, WARPS_PER_SM = 4, 64
+"""Values of built-ins of NV_shader_sm_builtins, which the reference device executes but does not declare."""
+
+OF_STAGES = {
+    "compute": frozenset[str](),
+    "vertex": frozenset({"VertexIndex", "InstanceIndex", "BaseVertex", "BaseInstance", "DrawIndex"}),
+    "fragment": frozenset(
+        {
+            "FragCoord",
+            "FrontFacing",
+            "HelperInvocation",
+            "SampleId",
+            "SamplePosition",
+            "SampleMask",
+            "PrimitiveId",
+            "PointCoord",
+            "Layer",
+            "ViewportIndex",
+        }
+    ),
+}
+"""By stage: the built-in variables that a draw sets."""
+
 
 def _three(number: Data, extent: tuple[int, int, int]) -> Data:
     x, y, _ = extent
@@ -44,10 +67,6 @@ def _local_id(slice_: Slice) -> Data:
 def _global_id(slice_: Slice) -> Data:
     size = np.array(slice_.arrangement.local_size, np.uint32)[:, None]
     return _workgroup_id(slice_) * size + _local_id(slice_)
-
-
-SM_COUNT, WARPS_PER_SM = 4, 64
-"""Values of built-ins of NV_shader_sm_builtins, which the reference device executes but does not declare."""
 
 
 def _sm_id(slice_: Slice) -> Data:
@@ -77,27 +96,6 @@ _FROM_SEMANTICS = {
     for variable in BUILTIN_VARIABLES.values()
     if variable.builtin not in _PLAIN
 }
-
-
-OF_STAGES = {
-    "compute": frozenset[str](),
-    "vertex": frozenset({"VertexIndex", "InstanceIndex", "BaseVertex", "BaseInstance", "DrawIndex"}),
-    "fragment": frozenset(
-        {
-            "FragCoord",
-            "FrontFacing",
-            "HelperInvocation",
-            "SampleId",
-            "SamplePosition",
-            "SampleMask",
-            "PrimitiveId",
-            "PointCoord",
-            "Layer",
-            "ViewportIndex",
-        }
-    ),
-}
-"""By stage: the built-in variables that a draw sets."""
 
 
 def check_built_in(name: str, stage: str = "compute") -> None:

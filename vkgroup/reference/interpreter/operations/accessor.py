@@ -18,6 +18,8 @@ from vkgroup.reference.interpreter.values.value import HARD, Causes, Data, Value
 Indices = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+_STORES = frozenset({"OpStore", "OpImageWrite", "OpCopyMemory"})
+
 
 class LaneSet:
     """A set of invocations, each named by its index among `total`.
@@ -164,9 +166,6 @@ class Subgroups:
         if not self._full:
             flat = flat[self._position]
         return np.ascontiguousarray(flat.T).reshape(*dims, self.count)
-
-
-_STORES = frozenset({"OpStore", "OpImageWrite", "OpCopyMemory"})
 
 
 class Slice:

@@ -1,4 +1,4 @@
-"""Group instructions: the reference function of an operation, applied to subgroups, with causes."""
+"""Group instructions: the reference function of an operation in all subgroups, causes of undefined values."""
 
 from __future__ import annotations
 

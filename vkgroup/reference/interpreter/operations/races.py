@@ -24,6 +24,13 @@ from vkgroup.reference.interpreter.values.value import Causes, Data
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+_RECORDS = ("write", "read", "read_before", "atomic")
+_MEMORIES = {
+    "buffer": "accesses to buffers: add memoryBarrierBuffer()",
+    "image": "accesses to images: add memoryBarrierImage()",
+    "workgroup": "accesses to shared memory: add memoryBarrierShared()",
+}
+
 
 @dataclass(frozen=True)
 class Store:
@@ -288,11 +295,3 @@ class Accesses:
 def _shape(frame: Accessor, offset: Numbers) -> tuple[int, ...]:
     """Return the shape of the accesses at some offsets: (dims..., n)."""
     return np.broadcast_shapes(offset.shape, (len(frame.invocations),))
-
-
-_RECORDS = ("write", "read", "read_before", "atomic")
-_MEMORIES = {
-    "buffer": "accesses to buffers: add memoryBarrierBuffer()",
-    "image": "accesses to images: add memoryBarrierImage()",
-    "workgroup": "accesses to shared memory: add memoryBarrierShared()",
-}

@@ -51,6 +51,13 @@ _LARGEST_INDEX = 2**63 - 1
 """Constant indices are int64, as varying ones are; no array is that long."""
 _SUBGROUP_SCOPE = 3
 
+_STAGES = ("compute", "vertex", "fragment")
+_DISCARDS = frozenset({"OpKill", "OpTerminateInvocation", "OpDemoteToHelperInvocation"})
+DERIVATIVE_GROUPS = {"DerivativeGroupQuadsKHR": "quads", "DerivativeGroupLinearKHR": "linear"}
+"""Arrangement of the quads of a compute shader by its execution mode."""
+
+_WITH_QUADS = ("OpDPd", "OpFwidth", "OpGroupNonUniformQuad", "OpImageQueryLod")
+
 
 class _Scope:
     """Slot, pointer or label of each id in one inlined function."""
@@ -305,18 +312,10 @@ class Inliner:
         return Terminator("switch", entry, self._slot(entry.operands[0], scope), tuple(edges), literals)
 
 
-_STAGES = ("compute", "vertex", "fragment")
-_DISCARDS = frozenset({"OpKill", "OpTerminateInvocation", "OpDemoteToHelperInvocation"})
-DERIVATIVE_GROUPS = {"DerivativeGroupQuadsKHR": "quads", "DerivativeGroupLinearKHR": "linear"}
-"""Arrangement of the quads of a compute shader by its execution mode."""
-
-_WITH_QUADS = ("OpDPd", "OpFwidth", "OpGroupNonUniformQuad", "OpImageQueryLod")
-
-
 class ProgramForm:
     """A compute, vertex or fragment shader as data, from which its operations are made.
 
-    `module`, `entry_point`, `specialization`: as for `Program`.
+    `module`, `entry_point`, `specialization`: as for `ExecutableShader`.
     `lanewise`: the functions of lane-wise instructions, for OpSpecConstantOp.
 
     Attributes

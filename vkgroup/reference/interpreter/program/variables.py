@@ -40,6 +40,23 @@ from vkgroup.spirv.declarations import Declarations
 Lanewise = Mapping[str, Callable[[Site], Callable[..., Value]]]
 """By name of a lane-wise instruction: the factory of its function."""
 
+_WITH_LITERALS = {"OpCompositeExtract": 1, "OpCompositeInsert": 2, "OpVectorShuffle": 2}
+"""Operations whose operands end in literals: the number of ids before them."""
+
+_TRUE, _FALSE = "OpSpecConstantTrue", "OpSpecConstantFalse"
+
+_ROOTS = {
+    "StorageBuffer": "buffer",
+    "Uniform": "buffer",
+    "UniformConstant": "resource",
+    "PushConstant": "push",
+    "Workgroup": "shared",
+    "Private": "cell",
+    "Input": "cell",
+    "Output": "cell",
+}
+_INTERFACE = ("Input", "Output")
+
 
 class ModuleFacts:
     """Declarations that instructions refer to by id, read once.
@@ -147,13 +164,6 @@ def _number(words: tuple[int, ...], kind: ScalarType) -> np.ndarray[Any, Any]:
     return np.frombuffer(raw, held(kind).dtype).copy()
 
 
-_WITH_LITERALS = {"OpCompositeExtract": 1, "OpCompositeInsert": 2, "OpVectorShuffle": 2}
-"""Operations whose operands end in literals: the number of ids before them."""
-
-
-_TRUE, _FALSE = "OpSpecConstantTrue", "OpSpecConstantFalse"
-
-
 def specialize(module: Module, values: Mapping[int, Any]) -> Module:
     """Return a module with new defaults for specialization constants, by specialization id."""
     if not values:
@@ -214,19 +224,6 @@ class Slots:
         if slot is None:
             raise InvalidModule(f"%{identifier} is used but not defined in this function")
         return slot
-
-
-_ROOTS = {
-    "StorageBuffer": "buffer",
-    "Uniform": "buffer",
-    "UniformConstant": "resource",
-    "PushConstant": "push",
-    "Workgroup": "shared",
-    "Private": "cell",
-    "Input": "cell",
-    "Output": "cell",
-}
-_INTERFACE = ("Input", "Output")
 
 
 class Variables:
