@@ -20,7 +20,7 @@ PACKAGE = Path(vkgroup.__file__).parent
 LAYERS = {
     "spec": 1_970,
     "base": 1_270,
-    "spirv": 3_790,
+    "spirv": 3_950,
     "reference": 13_840,
     "configuration": 820,
     "compiler": 6_870,
