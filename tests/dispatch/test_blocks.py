@@ -212,3 +212,33 @@ def test_std140_arrays_are_padded() -> None:
             check_array(np.zeros(shape, np.float32), block, "The binding 'b'")
     with pytest.raises(InvalidDispatch, match="has 64 bytes; the array given has 48"):
         check_array(np.zeros((3, 4), np.float32), block, "The binding 'b'")
+
+
+OFFSET = "layout(offset = 16) vec3 a; float k; mat3 m;"
+WIDE = "double z; float a;"
+WHOLE = np.dtype(
+    {"names": ["a", "k", "m"], "formats": [("f4", 3), "f4", ("f4", (3, 4))], "offsets": [16, 28, 32]}
+)
+
+
+@pytest.mark.parametrize(
+    ("declaration", "value"),
+    [
+        (OFFSET, np.arange(20, dtype="f4").view(WHOLE)),
+        (OFFSET, np.arange(20, dtype="f4")),
+        (OFFSET, np.arange(20, dtype="f4").reshape(5, 4)),
+        (OFFSET, np.arange(4, 20, dtype="f4")),
+        (OFFSET, np.arange(4, 20, dtype="f4").view([("a", "f4", 3), ("k", "f4"), ("m", "f4", (3, 4))])),
+    ],
+)
+def test_push_constants_with_an_offset_are_given_from_byte_0_or_from_their_first_member(
+    declaration: str, value: np.ndarray
+) -> None:
+    packed = pack_push(push_of(declaration), value)
+    assert packed[16:] == np.arange(4, 20, dtype="f4").tobytes()
+
+
+def test_the_padding_at_the_end_of_a_record_of_push_constants_is_left_out() -> None:
+    record = np.array((1, 2), np.dtype([("z", "f8"), ("a", "f4")], align=True))
+    assert record.nbytes == 16
+    assert pack_push(push_of(WIDE), record) == np.float64(1).tobytes() + np.float32(2).tobytes()

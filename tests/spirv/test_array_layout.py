@@ -14,8 +14,9 @@ from vkgroup.base.errors import InvalidDispatch
 from vkgroup.compiler import compile_source
 from vkgroup.dispatch.blocks import check_array
 from vkgroup.dispatch.device import Device
+from vkgroup.reference.execution import run as run_words
 from vkgroup.spirv import StructType
-from vkgroup.spirv.array_layout import dtype_text
+from vkgroup.spirv.layout_text import dtype_text
 
 HEAD = """#version 460
 #extension GL_EXT_scalar_block_layout : require
@@ -168,6 +169,8 @@ ROWS = "layout(std430, row_major, binding = 0) buffer B { mat2x3 m[]; };"
 WHOLE = "layout(std140, binding = 0) uniform B { mat3 m; };"
 MIXED = "layout(std430, binding = 0) buffer B { float f; vec3 v; };"
 HEADED = "layout(std430, binding = 0) buffer B { vec4 head; vec3 v[]; };"
+COUNTED = "layout(std430, binding = 0) buffer B { float n; vec4 v[]; };"
+NESTED = "layout(std430, binding = 0) buffer B { vec3 v[2][3]; };"
 FLOATS = "layout(std140, binding = 0) buffer B { float f[]; };"
 
 
@@ -185,6 +188,13 @@ FLOATS = "layout(std140, binding = 0) buffer B { float f[]; };"
         (WHOLE, (12,)),
         (MIXED, (8,)),
         (FLOATS, (16, 4)),
+        (MAT3, (15, 4)),
+        (PAIR, (10, 4)),
+        (NESTED, (2, 3, 4)),
+        (NESTED, (6, 4)),
+        (HEADED, (4, 4)),
+        (COUNTED, (24,)),
+        (COUNTED, (6, 4)),
         (FLOATS, (1, 4)),
     ],
 )
@@ -201,7 +211,10 @@ def test_shapes_with_rows_as_long_as_the_strides_are_accepted(
         *((PAIR, shape) for shape in ((4, 2, 3), (4, 6), (24,), (8, 3), (4, 4, 2))),
         *((WHOLE, shape) for shape in ((4, 3), (3, 3), (2, 6), (9,))),
         *((MIXED, shape) for shape in ((4,), (2, 2), (100,))),
-        *((HEADED, shape) for shape in ((16,), (4, 4), (7,))),
+        *((HEADED, shape) for shape in ((16,), (8, 2), (7,))),
+        *((COUNTED, shape) for shape in ((21,), (25,), (8, 3))),
+        (NESTED, (2, 3, 3)),
+        (NESTED, (24,)),
         *((FLOATS, shape) for shape in ((64,), (4,), (2, 2), (8, 2))),
     ],
 )
@@ -232,3 +245,112 @@ def test_one_record_is_a_whole_block() -> None:
     check_array(np.zeros(1, [("n", "u4"), ("x", "f4", 7)]), one, "B")
     with pytest.raises(InvalidDispatch, match="one record, and 2 were given"):
         check_array(np.zeros(2, [("n", "u4"), ("x", "f4", 7)]), one, "B")
+
+
+OUTER = "struct I { vec3 p; float w; }; struct S { I i[2]; uint n; };"
+RECORDS = OUTER + "layout(std430, binding = 0) buffer B { S s[]; };"
+COLOUR = "struct S { vec3 p; uint c; }; layout(std430, binding = 0) buffer B { S s[]; };"
+SAME = "struct S { float a; uint b; }; layout(std430, binding = 0) buffer B { S a[]; };"
+
+
+def padded(*fields: Any) -> np.dtype[Any]:
+    """Return a dtype of 48 bytes with a field at byte 0 and one at byte 32."""
+    names, formats = zip(*fields, strict=True)
+    return np.dtype({"names": names, "formats": formats, "offsets": [0, 32], "itemsize": 48})
+
+
+@pytest.mark.parametrize(
+    ("declaration", "array"),
+    [
+        ("layout(std430, binding = 0) buffer B { uint c[]; };", np.zeros(3, [(c, "u1") for c in "rgba"])),
+        ("layout(std430, binding = 0) buffer B { float c[]; };", np.zeros(3, [("x", "f4"), ("y", "f4")])),
+        (
+            "layout(std430, binding = 0) buffer B { vec3 v[]; };",
+            np.zeros(3, [("position", "f4", 3), ("gap", "f4")]),
+        ),
+        (COLOUR, np.zeros(3, [(("a title", "p"), "f4", 3), ("c", "u4")])),
+        (COLOUR, np.zeros(3, [("p", "f4", 3), ("c", "u1", 4)])),
+        (COLOUR, np.zeros(3, [("p", "V12"), ("c", "V4")])),
+        (COLOUR, np.zeros(3, [("p", "f4", 3), ("c", "u4")]).view(np.recarray)),
+        (RECORDS, np.zeros(3, padded(("i", ("f4", (2, 4))), ("n", "u4")))),
+        (RECORDS, np.zeros(3, padded(("i", "V32"), ("n", "u4")))),
+        (SAME, np.zeros(1, [("a", [("a", "f4"), ("b", "u4")], 5)])),
+        (SAME, np.zeros(5, [("a", "f4"), ("b", "u4")])),
+        (
+            SAME,
+            np.zeros(
+                2,
+                np.dtype({"names": ["a", "b", "raw"], "formats": ["f4", "u4", "V8"], "offsets": [0, 4, 0]}),
+            ),
+        ),
+        (
+            "struct S { vec2 z; float w[2]; }; layout(std430, binding = 0) buffer B { S s[]; };",
+            np.zeros(3, [("z", "c8"), ("w", "f4", 2)]),
+        ),
+    ],
+    ids=[
+        "colours",
+        "points",
+        "vectors",
+        "title",
+        "bytes",
+        "void",
+        "recarray",
+        "plain",
+        "opaque",
+        "whole",
+        "element",
+        "union",
+        "complex",
+    ],
+)
+def test_other_dtypes_with_the_same_layout_are_accepted(declaration: str, array: np.ndarray) -> None:
+    check_array(array, block_of(declaration), "B")
+
+
+@pytest.mark.parametrize(
+    ("declaration", "array"),
+    [
+        (COLOUR, np.zeros(3, [("p", "f4", 3), ("c", "u1", 3), ("gap", "u1")])),
+        (RECORDS, np.zeros(3, padded(("i", ("u4", (2, 4))), ("n", "u4")))),
+        (ROWS, np.zeros((5, 2, 3), np.float32)),
+        ("layout(std430, binding = 0) buffer B { vec3 v[]; };", np.zeros(4, [(c, "f4") for c in "xyz"])),
+        ("layout(std430, binding = 0) buffer B { uint c[]; };", np.zeros(4, [(c, "u1") for c in "rgb"])),
+        ("layout(std430, binding = 0) buffer B { float c[]; };", np.zeros(4, [("x", "f4"), ("n", "i4")])),
+        (ROWS, np.zeros(5, [("m", "f4", (2, 3))])),
+        (ROWS.replace("row_major", "column_major"), np.zeros(5, [("m", "f4", (4, 2))])),
+    ],
+)
+def test_other_dtypes_with_another_layout_are_refused(declaration: str, array: np.ndarray) -> None:
+    with pytest.raises(InvalidDispatch):
+        check_array(array, block_of(declaration), "B")
+
+
+@pytest.mark.parametrize(
+    ("array", "right"),
+    [
+        (np.zeros((3, 4), np.float32), True),
+        (np.zeros((4, 3), np.float32), False),
+        (np.zeros((4, 3), np.int32), True),
+        (np.zeros(12, np.float32), True),
+        (np.zeros(3, [("v", "f4", 3), ("gap", "f4")]), True),
+        (np.zeros(4, [("v", "f4", 3)]), False),
+    ],
+)
+def test_buffers_and_the_reference_model_check_rows_of_the_type_of_the_block(
+    array: np.ndarray, right: bool, device: Device
+) -> None:
+    source = (
+        f"{HEAD}layout(std430, binding = 0) buffer B {{ vec3 v[]; }}; void main() {{ v[0] = vec3(1, 2, 3); }}"
+    )
+    module = device.compile(source)
+    with device.buffer(array) as memory:
+        for call in (
+            lambda: device.run(module, 1, {"B": memory}),
+            lambda: run_words(module.words, 1, {(0, 0): array}),
+        ):
+            if right:
+                call()
+            else:
+                with pytest.raises(InvalidDispatch):
+                    call()

@@ -10,9 +10,12 @@ from vkgroup.base.errors import InvalidDispatch, VkgroupError
 
 
 def refuse_mask(value: Any, what: str, error: type[VkgroupError] = InvalidDispatch) -> None:
-    """Raise an error where a value is a masked array, or a list or tuple of such."""
-    held = value if isinstance(value, list | tuple) else [value]
-    if any(isinstance(item, np.ma.MaskedArray) for item in held):
+    """Raise an error where a value is a masked array, or a list or tuple that contains one at any depth."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            if isinstance(item, list | tuple | np.ma.MaskedArray):
+                refuse_mask(item, what, error)
+    elif isinstance(value, np.ma.MaskedArray):
         raise error(
             f"{what}: a masked array would lose its mask. Give array.filled(number), or array.compressed()"
             " for the elements without a mask."

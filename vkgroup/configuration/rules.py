@@ -14,6 +14,7 @@ import numpy.typing as npt
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import read_array
 from vkgroup.base.masks import refuse_mask
+from vkgroup.base.numbers import as_numbers
 from vkgroup.configuration.fields import nearest
 
 RULES = ("random", "arange", "fill", "zeros", "indices_of", "from")
@@ -152,7 +153,7 @@ def numbers(value: Any, dtype: np.dtype[Any], where: str) -> npt.NDArray[Any]:
     """
     refuse_mask(value, where, InvalidInput)
     try:
-        given = np.asarray(value)
+        given = as_numbers(value)
     except (ValueError, OverflowError):
         raise InvalidInput(f"{where}: the rows of the list differ in length.") from None
     if given.dtype.kind not in "biuf" and given.size:

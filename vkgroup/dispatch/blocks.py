@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.base.masks import refuse_mask
+from vkgroup.base.numbers import exact_numbers
 from vkgroup.spirv import (
     ArrayType,
     MatrixType,
@@ -133,13 +134,18 @@ def pack_push(push: PushConstants | None, value: Any) -> bytes:
         raw = bytes(value)
     else:
         refuse_mask(value, "The push constants")
-        array, kinds = np.asarray(value), element_dtypes(push.type)
+        kinds = element_dtypes(push.type)
         if len(kinds) == 1 and not isinstance(value, np.ndarray | np.generic):
             array = exact_numbers(value, next(iter(kinds)), "The push constants")
-        elif array.dtype.fields is None and array.dtype.kind != "V":
-            _check_dtype(array.dtype, kinds, "The push-constant block")
-        check_layout(array, _from_first(push), "The push-constant block")
+        else:
+            array = np.asarray(value)
+            if array.dtype.fields is None and array.dtype.kind != "V":
+                _check_dtype(array.dtype, kinds, "The push-constant block")
+        whole = array.nbytes >= push.size
+        check_layout(array, push.type if whole else _from_first(push), "The push-constant block")
         raw = np.ascontiguousarray(array).tobytes()
+        if array.dtype.fields is not None:
+            raw = raw[: push.size if whole else push.size - push.offset]  # the rest is padding
     if len(raw) not in (push.size, push.size - push.offset):
         raise InvalidDispatch(f"The push constants have {push.size} bytes; {len(raw)} were given.")
     data[push.size - len(raw) : push.size] = raw
@@ -212,29 +218,3 @@ def scalar_places(kind: Type, member: StructMember) -> tuple[list[int], np.dtype
 def stored_dtype(kind: ScalarType) -> np.dtype[Any]:
     """Return how memory holds a scalar: a boolean as VkBool32."""
     return np.dtype(np.uint32) if kind.kind == "bool" else kind.dtype
-
-
-def exact_numbers(value: Any, dtype: np.dtype[Any], what: str) -> npt.NDArray[Any]:
-    """Convert numbers without changing them: nothing out of range, no fraction cut off, no mask lost."""
-    refuse_mask(value, what)
-    try:
-        given = np.asarray(value)
-    except ValueError as error:
-        raise InvalidDispatch(f"{what}: {error}") from None
-    if given.dtype.kind not in "biuf":
-        raise InvalidDispatch(f"{what} takes numbers of type {dtype.name}; {value!r} was given.")
-    if dtype.kind == "f":
-        with np.errstate(over="ignore"):
-            rounded = given.astype(dtype)
-        beyond = np.isinf(rounded) & np.isfinite(given)
-        if beyond.any():
-            raise InvalidDispatch(
-                f"{what} takes {dtype.name}, whose largest number is {np.finfo(dtype).max}, but the value is"
-                f" {value!r}. Give float('inf') if you mean infinity."
-            )
-        return rounded
-    with np.errstate(invalid="ignore"):
-        result = given.astype(dtype)
-    if not np.array_equal(result.astype(object), given.astype(object)):
-        raise InvalidDispatch(f"{what} takes {dtype.name}, but the value is {value!r}.")
-    return result

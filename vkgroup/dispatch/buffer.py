@@ -25,8 +25,9 @@ def as_bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 def checked_array(array: Any, what: str) -> npt.NDArray[Any]:
     """Return `array` as a NumPy array whose bytes a shader can read; `InvalidDispatch` where it has none."""
+    held = as_host(array, what)
     try:
-        result = np.asarray(as_host(array, what))
+        result = np.asarray(held)
     except ValueError as error:
         raise InvalidDispatch(f"{what}: {error}") from error
     if result.dtype.hasobject:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch, Unsupported
@@ -17,7 +16,7 @@ from vkgroup.dispatch.buffer import Buffer, checked_array
 from vkgroup.dispatch.image import Image, Shaped, choose_format
 from vkgroup.dispatch.slots import Slot
 from vkgroup.spirv import ImageType, StructType
-from vkgroup.spirv.array_layout import check_layout
+from vkgroup.spirv.array_layout import check_memory
 
 
 def split(slot: Slot, item: Any) -> tuple[Any, Sampler | None]:
@@ -199,8 +198,8 @@ def _check_resource(slot: Slot, item: Buffer | Image, device: DeviceBase) -> Non
             f" ({_offset_limit(slot)})."
         )
     if isinstance(kind, StructType):
-        if item.dtype.fields is not None and len(slot.variables) == 1:
-            check_layout(np.empty(item.shape, item.dtype), kind, slot.label)
+        if len(slot.variables) == 1:
+            check_memory(item.shape, item.dtype, kind, slot.label)
         if item.nbytes < kind.fixed_size:
             raise InvalidDispatch(
                 f"{slot.label} has {kind.fixed_size} bytes; the buffer given has {item.nbytes}."

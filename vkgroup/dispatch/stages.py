@@ -10,10 +10,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from vkgroup.base.errors import InvalidDispatch, InvalidModule, Unsupported
+from vkgroup.base.masks import refuse_mask
+from vkgroup.base.numbers import as_numbers, exact_numbers
 from vkgroup.compiler import TargetEnvironment, validate
 from vkgroup.device import limits, requirements
 from vkgroup.device.base import DeviceBase
-from vkgroup.dispatch.blocks import checked_mapping, exact_numbers, stored_dtype, suggestion
+from vkgroup.dispatch.blocks import checked_mapping, stored_dtype, suggestion
 from vkgroup.dispatch.slots import Slot, slots_of
 from vkgroup.spirv import EntryPoint, Module, PushConstants, StructMember, Value
 from vkgroup.spirv.constants import SpecializationConstant
@@ -138,7 +140,9 @@ def key_of_values(specialization: Mapping[int | str, Any] | None) -> tuple[Any, 
     if specialization is None:
         return ()
     given = checked_mapping(specialization, "specialization")
-    arrays = [(name, np.asarray(value)) for name, value in given.items()]
+    for name, value in given.items():
+        refuse_mask(value, f"The specialization constant {name!r}")
+    arrays = [(name, as_numbers(value)) for name, value in given.items()]
     return tuple((name, array.dtype, array.tobytes()) for name, array in arrays)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
+from vkgroup.base.numbers import exact_numbers
 from vkgroup.compiler.gl.interface import GlInterface, LooseUniform, interface_of
-from vkgroup.dispatch.blocks import exact_numbers, suggestion
+from vkgroup.dispatch.blocks import suggestion
 from vkgroup.gl.tokens import InvalidOperation
 from vkgroup.spirv import Module
 
@@ -97,8 +98,7 @@ def _checked(uniform: LooseUniform, name: str, value: Any, whole: bool) -> npt.N
     try:
         if uniform.type.startswith("b"):
             # OpenGL 4.2, 2.11.7: zero is false and everything else is true, for every function.
-            array = np.asarray(value)
-            array = exact_numbers(array, np.dtype(np.float64), what) != 0
+            array = np.asarray(exact_numbers(value, np.dtype(np.float64), what) != 0)
         else:
             array = exact_numbers(value, uniform.dtype, what)
     except InvalidDispatch as error:

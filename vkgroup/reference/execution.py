@@ -17,7 +17,7 @@ from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, execute
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.spirv import Binding, Module, StructType
-from vkgroup.spirv.array_layout import check_layout
+from vkgroup.spirv.array_layout import check_memory
 
 Place = tuple[int, int]
 """A descriptor set and a binding in it."""
@@ -207,8 +207,8 @@ def _bound(value: Any, binding: Binding) -> tuple[npt.NDArray[Any], Memory]:
     refuse_mask(value, label)
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "biufcV" or value.dtype.hasobject:
         raise InvalidDispatch(f"{label} takes a NumPy array of numbers; a {type(value).__name__} was given.")
-    if isinstance(binding.type, StructType) and value.dtype.fields is not None:
-        check_layout(value, binding.type, label)
+    if isinstance(binding.type, StructType):
+        check_memory(value.shape, value.dtype, binding.type, label)
     return value, Memory(np.ascontiguousarray(value).reshape(-1).view(np.uint8).copy(), label)
 
 

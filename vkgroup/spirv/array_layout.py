@@ -8,34 +8,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
+from vkgroup.spirv.layout_text import (
+    block_rows,
+    dtype_name,
+    dtype_text,
+    field_rows,
+    fields_of,
+    scalar_dtype,
+    table,
+)
+from vkgroup.spirv.row_layout import headed_rows_fit, is_packed, rows_fit, transposed, uncut, vectors
 from vkgroup.spirv.types import (
     ArrayType,
     MatrixType,
-    PointerType,
-    ScalarType,
     StructMember,
     StructType,
     Type,
     VectorType,
-    component_of,
     innermost,
 )
-
-_ADDRESS = np.dtype(np.uint64)
-
-
-class _Row(NamedTuple):
-    """A member or field of a table of a layout: its name with those that contain it, its type, its offset."""
-
-    name: str
-    type: str
-    offset: int
 
 
 def check_layout(array: npt.NDArray[Any], block: StructType, what: str) -> None:
@@ -50,61 +47,29 @@ def check_layout(array: npt.NDArray[Any], block: StructType, what: str) -> None:
     """
     if array.dtype.fields is not None:
         _check_fields(array, block, what)
-    elif array.dtype.kind != "V" and array.dtype != np.uint8 and not _is_packed(block):
-        _check_rows(array, block, what)
+    elif array.dtype.kind != "V" and array.dtype != np.uint8:
+        if not is_packed(block):
+            _check_rows(array, block, what)
+        only = block.members[0] if len(block.members) == 1 else None
+        if only is not None and transposed(array.shape, only):
+            raise InvalidDispatch(
+                f"{what}: an array of shape {array.shape} has the {innermost(only.type).glsl} in the wrong"
+                f" order; it is stored by {'rows' if only.row_major else 'columns'}. Swap the last two axes."
+            )
+
+
+def check_memory(shape: Sequence[int], dtype: np.dtype[Any], block: StructType, what: str) -> None:
+    """Check memory that a block may read as other types than it was made with, by its shape and dtype.
+
+    Only fields, and rows of numbers of the block's own type, say something about the layout.
+
+    Raises InvalidDispatch: as `check_layout`.
+    """
+    if dtype.fields is not None or (len(shape) > 1 and _numbers(block) == {dtype}):
+        check_layout(np.broadcast_to(np.empty((), dtype), tuple(shape)), block, what)
 
 
 # --- arrays without fields ----------------------------------------------------------------------------
-
-
-def _is_packed(kind: Type, member: StructMember | None = None) -> bool:
-    """Return whether a type has no byte of padding between its numbers."""
-    if isinstance(kind, MatrixType):
-        rows, columns = kind.column.count, kind.columns
-        scalar = kind.column.component.size or 0
-        length = columns if member is not None and member.row_major else rows
-        return member is not None and member.matrix_stride == length * scalar
-    if isinstance(kind, ArrayType):
-        return kind.stride == _size(kind.element, member) and _is_packed(kind.element, member)
-    if isinstance(kind, StructType):
-        end = 0
-        for entry in sorted(kind.members, key=lambda entry: entry.offset or 0):
-            if entry.offset != end or not _is_packed(entry.type, entry):
-                return False
-            end += entry.size or 0
-    return True
-
-
-def _size(kind: Type, member: StructMember | None) -> int | None:
-    """Return the bytes of a type, whose matrices are laid out as the member says."""
-    if member is None or not isinstance(innermost(kind), MatrixType):
-        return kind.size
-    return StructMember("", kind, 0, member.matrix_stride, member.row_major).size
-
-
-def _vectors(kind: Type, member: StructMember | None, start: int = 0) -> list[tuple[int, int]]:
-    """Return the offset and size of each run of numbers without padding: vectors, columns, scalars."""
-    if isinstance(kind, StructType):
-        return [
-            place
-            for entry in kind.members
-            for place in _vectors(entry.type, entry, start + (entry.offset or 0))
-        ]
-    if isinstance(kind, ArrayType):
-        # Rows of an array repeat: a few elements show whether one is cut.
-        count, stride = min(kind.length or 1, 64), kind.stride or 0
-        return [
-            place
-            for number in range(count)
-            for place in _vectors(kind.element, member, start + number * stride)
-        ]
-    if isinstance(kind, MatrixType) and member is not None:
-        lines, numbers = kind.columns, kind.column.count
-        if member.row_major:
-            lines, numbers = numbers, lines
-        size = numbers * (kind.column.component.size or 0)
-        return [(start + line * (member.matrix_stride or size), size) for line in range(lines)]
-    return [(start, kind.size or 0)]
 
 
 def _check_rows(array: npt.NDArray[Any], block: StructType, what: str) -> None:
@@ -114,11 +79,13 @@ def _check_rows(array: npt.NDArray[Any], block: StructType, what: str) -> None:
     rows = [itemsize * math.prod(shape[axis:]) for axis in range(1, len(shape))]  # bytes, longest first
     if only is not None and isinstance(only.type, ArrayType):
         unit, kind = only.type.stride or 0, only.type.element
-        fits = unit in rows and _uncut([row for row in rows if row < unit], kind, only)
+        fits = rows_fit(rows, only.type, only)
     else:
         unit, kind = block.fixed_size, block if only is None else only.type
-        whole = array.nbytes in (unit, -(-unit // 16) * 16)
-        fits = block.runtime_array is None and whole and _uncut(rows, kind, only)
+        if (last := block.runtime_array) is not None:
+            fits = headed_rows_fit(rows, array.nbytes, block, last)
+        else:
+            fits = array.nbytes in (unit, -(-unit // 16) * 16) and uncut(rows, kind, only)
     if fits:
         return
     numbers = unit // itemsize
@@ -132,7 +99,7 @@ def _check_rows(array: npt.NDArray[Any], block: StructType, what: str) -> None:
     how = f"an array of shape {wanted}, in which padding fills each row, " if wanted else ""
     raise InvalidDispatch(
         f"{what} has padding between its numbers, and an array of shape {shape} does not say where:\n"
-        f"{_table(_block_rows(block))}\nGive {how}{'or ' if how else ''}an array of this dtype:"
+        f"{table(block_rows(block))}\nGive {how}{'or ' if how else ''}an array of this dtype:"
         f" {dtype_text(*_element(block))}"
     )
 
@@ -143,14 +110,6 @@ def _shape(kind: Type, member: StructMember, numbers: int, itemsize: int) -> str
         per_line = member.matrix_stride // itemsize
         return f"{numbers // per_line}, {per_line}"
     return str(numbers)
-
-
-def _uncut(rows: Sequence[int], kind: Type, member: StructMember | None) -> bool:
-    """Return whether no vector lies partly in one row and partly in the next, for each length of rows."""
-    places = _vectors(kind, member)
-    return all(
-        start // row == (start + size - 1) // row for row in rows if row for start, size in places if size
-    )
 
 
 # --- arrays with fields -------------------------------------------------------------------------------
@@ -176,13 +135,52 @@ def _check_fields(array: npt.NDArray[Any], block: StructType, what: str) -> None
     """Compare the fields of an array with the members of a block, or of its elements."""
     dtype = array.dtype
     element, stride = _element(block)
+    if _is_plain(array, block):
+        return
     names = set(dtype.names or ())
     inner = {member.name for member in element.members}
-    outer = {member.name for member in block.members}
-    if names & outer and not names & inner:
-        element, stride = block, None
+    problems = _record_problems(array, element, stride)
+    if problems and names & {member.name for member in block.members}:
+        whole = _record_problems(array, block, None)
+        if not whole or not names & inner:
+            element, stride, problems = block, None, whole
+    if not problems:
+        return
+    head = "its only element" if stride is None else f"each element: {stride} bytes"
+    raise InvalidDispatch(
+        f"{what}: the array's fields are not where the block has its members: {'; '.join(problems)}.\n"
+        f"The block ({head if element is not block else 'once'}):\n{table(block_rows(element))}\n"
+        f"The array (each record: {dtype.itemsize} bytes):\n{table(field_rows(dtype))}\n"
+        f"Use the dtype {dtype_text(element, stride)}"
+    )
+
+
+def _is_plain(array: npt.NDArray[Any], block: StructType) -> bool:
+    """Return whether records are numbers of one type, or bytes, and fit a block as such.
+
+    The block is an array of numbers, vectors or matrices, whose parts have no names.
+    """
+    dtype, only = array.dtype, block.members[0]
+    base = next(iter(fields_of(dtype).values()))[0].base
+    alone = sum(field.itemsize for field, _ in fields_of(dtype).values()) == dtype.itemsize and all(
+        field.base == base for field, _ in fields_of(dtype).values()
+    )
+    kind = innermost(only.type)
+    if len(block.members) > 1 or not isinstance(only.type, ArrayType) or isinstance(kind, StructType):
+        return False
+    if not alone or base.fields is not None or only.name in (dtype.names or ()):
+        return False
+    if base.kind == "V" or base == np.uint8:
+        return dtype.itemsize % (only.type.stride or 1) == 0
+    rows = [dtype.itemsize * math.prod(array.shape[axis:]) for axis in range(1, array.ndim + 1)]
+    return base == scalar_dtype(kind) and (is_packed(block) or rows_fit(rows, only.type, only))
+
+
+def _record_problems(array: npt.NDArray[Any], element: StructType, stride: int | None) -> list[str]:
+    """Return what differs between the records of an array and the structure that one stands for."""
+    dtype = array.dtype
     only = element.members[0] if len(element.members) == 1 else None
-    if only is not None and isinstance(only.type, VectorType) and only.name not in names:
+    if only is not None and isinstance(only.type, VectorType) and only.name not in (dtype.names or ()):
         problems = _component_problems(dtype, only.type, "")
     else:
         problems = _problems(dtype, element, "")
@@ -190,22 +188,14 @@ def _check_fields(array: npt.NDArray[Any], block: StructType, what: str) -> None
         problems.append(f"a record has {dtype.itemsize} bytes, an element {stride}")
     if stride is None and array.size != 1:
         problems.append(f"the block is one record, and {array.size} were given")
-    if not problems:
-        return
-    head = "its only element" if stride is None else f"each element: {stride} bytes"
-    raise InvalidDispatch(
-        f"{what}: the array's fields are not where the block has its members: {'; '.join(problems)}.\n"
-        f"The block ({head if element is not block else 'once'}):\n{_table(_block_rows(element))}\n"
-        f"The array (each record: {dtype.itemsize} bytes):\n{_table(_field_rows(dtype))}\n"
-        f"Use the dtype {dtype_text(element, stride)}"
-    )
+    return problems
 
 
 def _problems(dtype: np.dtype[Any], kind: StructType, path: str) -> list[str]:
     """Return what differs between a dtype with fields and a structure."""
-    fields = dict(dtype.fields or {})
+    fields = fields_of(dtype)
     problems, taken = [], set()
-    by_offset = {entry[1]: name for name, entry in fields.items()}
+    by_offset = {offset: name for name, (_, offset) in fields.items()}
     for member in kind.members:
         start = member.offset or 0
         # A module without debug names has members without a name: they are found by their place.
@@ -215,22 +205,25 @@ def _problems(dtype: np.dtype[Any], kind: StructType, path: str) -> list[str]:
             problems.append(f"no field {label}")
             continue
         taken.add(name)
-        field, offset = fields[name][0], fields[name][1]
+        field, offset = fields[name]
         if offset != start:
             problems.append(f"{label} is at byte {offset}, in the block at byte {start}")
         problems += _type_problems(field, member, label)
-    for name, entry in fields.items():
-        if name not in taken and _overlaps(kind, entry[1], entry[1] + entry[0].itemsize):
-            problems.append(f"there is no member {path}{name}")
-    return problems
+    # Where each member has its field, another one over the same bytes is a second name for them.
+    surplus = [
+        f"there is no member {path}{name}"
+        for name, (field, offset) in fields.items()
+        if name not in taken and _overlaps(kind, offset, offset + field.itemsize)
+    ]
+    return problems and problems + surplus
 
 
 def _component_problems(dtype: np.dtype[Any], kind: VectorType, path: str) -> list[str]:
     """Return what differs between a dtype with a field for each component and a vector."""
-    found = sorted((entry[1], name) for name, entry in (dtype.fields or {}).items())
+    found = sorted((offset, name) for name, (_, offset) in fields_of(dtype).items())
     size = kind.component.size or 0
     problems = [
-        f"{path}{name} is {_dtype_name(dtype[name])} at byte {start}, which is no component of {kind.glsl}"
+        f"{path}{name} is {dtype_name(dtype[name])} at byte {start}, which is no component of {kind.glsl}"
         for start, name in found
         if start < size * kind.count and (start % size or dtype[name] != kind.component.dtype)
     ]
@@ -247,7 +240,7 @@ def _overlaps(kind: StructType, start: int, end: int) -> bool:
     return any(
         start < at + length and at < end
         for member in kind.members
-        for at, length in _vectors(member.type, member, member.offset or 0)
+        for at, length in vectors(member.type, member, member.offset or 0)
     )
 
 
@@ -255,9 +248,13 @@ def _type_problems(field: np.dtype[Any], member: StructMember, label: str) -> li
     """Return what differs between the type of a field and that of its member."""
     base, shape = field.subdtype or (field, ())
     kind = innermost(member.type)
-    if isinstance(kind, StructType):
+    if base.fields is None and (base.kind == "V" or base == np.uint8) and field.itemsize == member.size:
+        return []  # bytes, taken as they are
+    if base.kind == "c":
+        base, shape = np.empty(0, base).real.dtype, (*shape, 2)
+    if isinstance(kind, StructType) and (base.fields is not None or _numbers(kind) != {base}):
         if base.fields is None:
-            return [f"{label} is {_dtype_name(field)}, in the block the structure {kind.glsl}"]
+            return [f"{label} is {dtype_name(field)}, in the block the structure {kind.glsl}"]
         problems = _problems(base, kind, f"{label}.")
         stride = _inner_stride(member.type)
         if stride is not None and base.itemsize != stride:
@@ -265,12 +262,14 @@ def _type_problems(field: np.dtype[Any], member: StructMember, label: str) -> li
     elif base.fields is not None and not shape and isinstance(member.type, VectorType):
         problems = _component_problems(base, member.type, f"{label}.")
     else:
-        wanted = _scalar(kind)
+        wanted = base if isinstance(kind, StructType) else scalar_dtype(kind)
         same = base == wanted or (wanted.kind == "V" and base.itemsize == wanted.itemsize)
         if not same:
-            return [f"{label} is {_dtype_name(field)}, in the block {member.type.glsl}"]
+            return [f"{label} is {dtype_name(field)}, in the block {member.type.glsl}"]
         problems = []
-        if not _is_packed(member.type, member) and not _rows_show(shape, base.itemsize, member):
+        if transposed(shape, member):
+            problems.append(f"{label} has the shape {shape} of a {kind.glsl} in the wrong order")
+        elif not is_packed(member.type, member) and not _rows_show(shape, base.itemsize, member):
             problems.append(f"{label} of shape {shape} does not show the padding of {member.type.glsl}")
     size = member.size
     if not problems and size is not None and field.itemsize < _least(member):
@@ -289,16 +288,23 @@ def _last_places(member: StructMember) -> list[tuple[int, int]]:
     while isinstance(kind, ArrayType):
         start += max((kind.length or 1) - 1, 0) * (kind.stride or 0)
         kind = kind.element
-    return _vectors(kind, member, start)
+    return vectors(kind, member, start)
 
 
 def _rows_show(shape: Sequence[int], itemsize: int, member: StructMember) -> bool:
     """Return whether the shape of a field has rows as long as the strides of a member with padding."""
     rows = [itemsize * math.prod(shape[axis:]) for axis in range(1, len(shape))]
     if isinstance(member.type, ArrayType):
-        unit = member.type.stride or 0
-        return unit in rows and _uncut([row for row in rows if row < unit], member.type.element, member)
-    return _uncut([*rows, itemsize * math.prod(shape)], member.type, member)
+        return rows_fit(rows, member.type, member)
+    return uncut([*rows, itemsize * math.prod(shape)], member.type, member)
+
+
+def _numbers(kind: Type) -> set[np.dtype[Any]]:
+    """Return the NumPy types of all numbers in a type."""
+    kind = innermost(kind)
+    if isinstance(kind, StructType):
+        return set().union(*(_numbers(member.type) for member in kind.members))
+    return {scalar_dtype(kind)}
 
 
 def _inner_stride(kind: Type) -> int | None:
@@ -307,87 +313,3 @@ def _inner_stride(kind: Type) -> int | None:
         stride = kind.stride
         kind = kind.element
     return stride
-
-
-def _scalar(kind: Type) -> np.dtype[Any]:
-    """Return how memory holds the numbers of a type: a boolean as VkBool32."""
-    if isinstance(kind, PointerType):
-        return _ADDRESS
-    scalar = component_of(kind)
-    if scalar is None:
-        return np.dtype(np.uint8)
-    return np.dtype(np.uint32) if scalar.kind == "bool" else scalar.dtype
-
-
-# --- layouts in words ---------------------------------------------------------------------------------
-
-
-def _block_rows(kind: StructType, path: str = "", start: int = 0) -> list[_Row]:
-    rows = []
-    for member in kind.members:
-        at, inner = start + (member.offset or 0), innermost(member.type)
-        stride = member.type.stride if isinstance(member.type, ArrayType) else member.matrix_stride
-        text = member.type.glsl + (f", stride {stride}" if stride else "")
-        rows.append(_Row(path + (member.name or "?"), text, at))
-        if isinstance(inner, StructType):
-            rows += _block_rows(inner, f"{path}{member.name}.", at)
-    return rows
-
-
-def _field_rows(dtype: np.dtype[Any], path: str = "", start: int = 0) -> list[_Row]:
-    rows = []
-    for name, entry in (dtype.fields or {}).items():
-        rows.append(_Row(path + name, _dtype_name(entry[0]), start + entry[1]))
-        base = entry[0].base
-        if base.fields is not None:
-            rows += _field_rows(base, f"{path}{name}.", start + entry[1])
-    return rows
-
-
-def _dtype_name(dtype: np.dtype[Any]) -> str:
-    base, shape = dtype.subdtype or (dtype, ())
-    name = "fields" if base.fields is not None else base.name if base.isnative else base.str
-    return name + "".join(f"[{length}]" for length in shape)
-
-
-def _table(rows: Sequence[_Row]) -> str:
-    names = max((len(row.name) for row in rows), default=0)
-    types = max((len(row.type) for row in rows), default=0)
-    return "\n".join(f"  {row.name:<{names}}  {row.type:<{types}}  byte {row.offset}" for row in rows)
-
-
-def dtype_text(kind: StructType, stride: int | None = None) -> str:
-    """Return the NumPy dtype of a structure in Python: names, formats, offsets and size."""
-    names, formats, offsets = [], [], []
-    for number, member in enumerate(kind.members):
-        names.append(member.name or f"member{number}")
-        formats.append(_format_text(member))
-        offsets.append(member.offset or 0)
-    size = stride if stride is not None else max(kind.fixed_size, 1)
-    return (
-        f"np.dtype({{'names': {names}, 'formats': [{', '.join(formats)}], 'offsets': {offsets},"
-        f" 'itemsize': {size}}})"
-    )
-
-
-def _format_text(member: StructMember) -> str:
-    """Return the format of a member in Python; a runtime array has N elements."""
-    lengths: list[str] = []
-    kind, stride = member.type, None
-    while isinstance(kind, ArrayType):
-        lengths.append("N" if kind.length is None else str(kind.length))
-        stride = kind.stride
-        kind = kind.element
-    if isinstance(kind, StructType):
-        text = dtype_text(kind, stride)
-    else:
-        scalar = _scalar(kind)
-        text = repr(scalar.str.lstrip("<|"))
-        if isinstance(kind, MatrixType):
-            lines = kind.column.count if member.row_major else kind.columns
-            lengths += [str(lines), str((member.matrix_stride or 0) // scalar.itemsize)]
-        elif isinstance(kind, VectorType) and not stride:
-            lengths.append(str(kind.count))
-        elif stride and isinstance(kind, ScalarType | VectorType) and stride != scalar.itemsize:
-            lengths.append(str(stride // scalar.itemsize))
-    return text if not lengths else f"({text}, ({', '.join(lengths)},))"

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from vkgroup.base.errors import InvalidModule, Unsupported
+from vkgroup.base.errors import InvalidDispatch, InvalidModule, Unsupported
+from vkgroup.base.numbers import exact_numbers
 from vkgroup.reference.events import EventCause
 from vkgroup.reference.interpreter.program.flow import read_functions
 from vkgroup.reference.interpreter.program.interface import Port, ports_of
@@ -180,12 +182,22 @@ def specialize(module: Module, values: Mapping[int, Any]) -> Module:
         if entry.name == "OpSpecConstant":
             kind = declared.type(entry.result_type)
             assert isinstance(kind, ScalarType)
-            literal = _literal_words(values[number], kind)
+            literal = _literal_words(_exact(values[number], kind.dtype, number), kind)
             words[entry.position + 3 : entry.position + 3 + len(literal)] = literal
         else:
-            opcode = opcodes[_TRUE if values[number] else _FALSE]
+            truth = _exact(values[number], np.dtype(np.uint32), number)
+            opcode = opcodes[_TRUE if truth else _FALSE]
             words[entry.position] = (int(words[entry.position]) & 0xFFFF0000) | opcode
     return Module.from_bytes(words.tobytes())
+
+
+def _exact(value: Any, dtype: np.dtype[Any], number: int) -> npt.NDArray[Any]:
+    """Return the value of a specialization constant; raise InvalidDispatch where it is not of the type."""
+    what = f"The specialization constant {number}"
+    result = exact_numbers(value, dtype, what)
+    if result.ndim:
+        raise InvalidDispatch(f"{what} takes one number; {value!r} was given.")
+    return result
 
 
 def _literal_words(value: Any, kind: ScalarType) -> list[int]:
