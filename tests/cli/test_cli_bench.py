@@ -88,7 +88,7 @@ def test_smoke_verifies_what_is_there(
 def test_a_row_states_everything_in_80_columns(
     swiftshader: CachedDriver, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vkgroup.cli.output.WIDTH", 80)
+    monkeypatch.setattr("vkgroup.cli.console.WIDTH", 80)
     assert main(_bench(swiftshader, "test.right", "--size", "2^12", "--peers", "none")) == 0
     out = capsys.readouterr().out
     lines = out.splitlines()
