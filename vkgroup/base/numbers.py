@@ -27,6 +27,15 @@ def as_numbers(value: Any) -> npt.NDArray[Any]:
     return given
 
 
+def rounded_floats(
+    given: npt.NDArray[Any], dtype: np.dtype[Any]
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """Return numbers as floats of a type, and which of them became infinite: those out of its range."""
+    with np.errstate(over="ignore"):
+        rounded = given.astype(dtype)
+    return rounded, np.isinf(rounded) & np.isfinite(given)
+
+
 def exact_numbers(value: Any, dtype: np.dtype[Any], what: str) -> npt.NDArray[Any]:
     """Convert numbers without changing them: nothing out of range, no fraction cut off, no mask lost."""
     refuse_mask(value, what)
@@ -37,9 +46,7 @@ def exact_numbers(value: Any, dtype: np.dtype[Any], what: str) -> npt.NDArray[An
     if given.dtype.kind not in "biuf":
         raise InvalidDispatch(f"{what} takes numbers of type {dtype.name}; {value!r} was given.")
     if dtype.kind == "f":
-        with np.errstate(over="ignore"):
-            rounded = given.astype(dtype)
-        beyond = np.isinf(rounded) & np.isfinite(given)
+        rounded, beyond = rounded_floats(given, dtype)
         if beyond.any():
             raise InvalidDispatch(
                 f"{what} takes {dtype.name}, whose largest number is {np.finfo(dtype).max}, but the value is"

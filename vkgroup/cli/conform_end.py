@@ -138,7 +138,8 @@ def finish(outcomes: RunOutcomes, arguments: argparse.Namespace, out: Path, cons
         report = out / REPORT if report == Path() else report
         write_html(read([out]), report)
     code = 0
-    if reason := _why_empty(outcomes.run):
+    reason = _why_empty(outcomes.run)
+    if reason:
         console.write_line(f"No case was executed: {reason}.", style="bold yellow")
         # A shard is chosen by numbers of cases, so it may have only cases that the device does not support.
         if arguments.shard is not None:
@@ -152,14 +153,14 @@ def finish(outcomes: RunOutcomes, arguments: argparse.Namespace, out: Path, cons
         return code if outcomes.success else 1
     unknown = _without_known_cause(outcomes)
     missing = sum(outcome == ExpectationOutcome.MISSING for outcome in outcomes.unexpected.values())
-    _print_summary(outcomes.run, len(unknown), missing, report, console)
+    _print_summary(outcomes.run, len(unknown), missing, report, console, empty=bool(reason))
     return 1 if unknown or missing else code
 
 
 def _why_empty(run: Run) -> str:
     """Return why no case of a run was executed, with the features that they need; empty if one was."""
-    results = [result for result in run.results if result.status is not Status.NOT_SUPPORTED]
-    if results or run.missing or run.without_verdict or not len(run.results):
+    executed = any(result.status is not Status.NOT_SUPPORTED for result in run.results)
+    if executed or run.missing or run.without_verdict or not len(run.results):
         return ""
     needs = [set(result.detail.removeprefix("needs ").split(", ")) for result in run.results]
     common = set.intersection(*needs)
@@ -188,7 +189,9 @@ def _done(totals: Mapping[str, int]) -> str:
     return f"{count} executed, {totals['Pass']:,} passed"
 
 
-def _print_summary(run: Run, unknown: int, missing: int, report: Path | None, console: Console) -> None:
+def _print_summary(
+    run: Run, unknown: int, missing: int, report: Path | None, console: Console, *, empty: bool
+) -> None:
     """Print what was tested, the known errors of the driver, and where the report is."""
     summary = run.summary
     totals = summary["totals"]
@@ -207,7 +210,7 @@ def _print_summary(run: Run, unknown: int, missing: int, report: Path | None, co
         for cause in causes:
             noun = "case " if cause["count"] == 1 else "cases"
             console.write_line(f"  {cause['count']:>{width},} {noun}  {cause['title']}")
-    elif not unknown and not missing and not _why_empty(run):
+    elif not unknown and not missing and not empty:
         console.write_line("No errors were found in this driver.")
     if unknown:
         text = f"Unexpected results without a known cause: {_cases(unknown)} (described above)"

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import read_array
 from vkgroup.base.masks import refuse_mask
-from vkgroup.base.numbers import as_numbers
+from vkgroup.base.numbers import as_numbers, rounded_floats
 from vkgroup.configuration.fields import nearest
 
 RULES = ("random", "arange", "fill", "zeros", "indices_of", "from")
@@ -165,14 +165,17 @@ def converted(given: npt.NDArray[Any], dtype: np.dtype[Any], where: str) -> npt.
     """Return numbers in another type; raise InvalidInput if one of them is out of its range."""
     if dtype.kind == "V":
         raise InvalidInput(f"{where}: numbers of this type cannot be given in a list; give an .npy file.")
+    if dtype.kind == "f":
+        rounded, beyond = rounded_floats(given, dtype)
+        if beyond.any():
+            wrong = given[beyond].reshape(-1)[0]
+            raise InvalidInput(f"{where}: {wrong} is over the largest number of type {dtype.name}.")
+        return rounded
     with np.errstate(invalid="ignore", over="ignore"):
         result = given.astype(dtype)
     if dtype.kind in "iu" and not np.array_equal(result, given):
         wrong = given[result != given].reshape(-1)[0]
         raise InvalidInput(f"{where}: {wrong} is not a number of type {dtype.name}.")
-    if dtype.kind == "f" and (beyond := np.isinf(result) & np.isfinite(given)).any():
-        wrong = given[beyond].reshape(-1)[0]
-        raise InvalidInput(f"{where}: {wrong} is over the largest number of type {dtype.name}.")
     return result
 
 

@@ -25,8 +25,7 @@ from vkgroup.spirv import (
     VectorType,
 )
 from vkgroup.spirv.array_layout import check_layout
-
-_ADDRESS = np.dtype(np.uint64)
+from vkgroup.spirv.layout_text import number_dtypes, scalar_dtype
 
 
 def suggestion(name: object, valid: Iterable[str]) -> str:
@@ -44,28 +43,13 @@ def checked_mapping(given: Any, what: str) -> Mapping[Any, Any]:
     return {} if given is None else given
 
 
-def element_dtypes(kind: Type) -> set[np.dtype[Any]]:
-    """Return the NumPy types of all scalars in a type."""
-    if isinstance(kind, ScalarType):
-        return {kind.dtype}
-    if isinstance(kind, VectorType):
-        return {kind.component.dtype}
-    if isinstance(kind, MatrixType):
-        return {kind.column.component.dtype}
-    if isinstance(kind, ArrayType):
-        return element_dtypes(kind.element)
-    if isinstance(kind, StructType):
-        return set().union(*(element_dtypes(member.type) for member in kind.members))
-    return {_ADDRESS} if isinstance(kind, PointerType) else set()
-
-
 def check_array(array: npt.NDArray[Any], block: StructType, what: str) -> None:
     """Check that an array's dtype, shape and size are those of a buffer block.
 
     An array of a block whose scalars are all of one type has that type. A block of several types takes
     structured arrays, and bytes (``np.uint8``), laid out as the block is.
     """
-    kinds = element_dtypes(block)
+    kinds = number_dtypes(block)
     if array.dtype.fields is None and array.dtype.kind != "V":
         _check_dtype(array.dtype, kinds, what)
     check_layout(array, block, what)
@@ -134,7 +118,7 @@ def pack_push(push: PushConstants | None, value: Any) -> bytes:
         raw = bytes(value)
     else:
         refuse_mask(value, "The push constants")
-        kinds = element_dtypes(push.type)
+        kinds = number_dtypes(push.type)
         if len(kinds) == 1 and not isinstance(value, np.ndarray | np.generic):
             array = exact_numbers(value, next(iter(kinds)), "The push constants")
         else:
@@ -193,14 +177,14 @@ def scalar_places(kind: Type, member: StructMember) -> tuple[list[int], np.dtype
     A matrix is an array of its columns, as in GLSL.
     """
     if isinstance(kind, ScalarType):
-        return [0], stored_dtype(kind), ()
+        return [0], scalar_dtype(kind), ()
     if isinstance(kind, PointerType):
-        return [0], _ADDRESS, ()
+        return [0], scalar_dtype(kind), ()
     if isinstance(kind, VectorType):
-        dtype = stored_dtype(kind.component)
+        dtype = scalar_dtype(kind)
         return [dtype.itemsize * n for n in range(kind.count)], dtype, (kind.count,)
     if isinstance(kind, MatrixType) and member.matrix_stride is not None:
-        dtype, rows = stored_dtype(kind.column.component), kind.column.count
+        dtype, rows = scalar_dtype(kind), kind.column.count
         across, along = (
             (dtype.itemsize, member.matrix_stride)
             if member.row_major
@@ -213,8 +197,3 @@ def scalar_places(kind: Type, member: StructMember) -> tuple[list[int], np.dtype
         offsets = [kind.stride * n + offset for n in range(kind.length) for offset in inner]
         return offsets, dtype, (kind.length, *shape)
     raise InvalidDispatch(f"The member {member.name!r} ({kind.glsl}) cannot be packed; give bytes instead.")
-
-
-def stored_dtype(kind: ScalarType) -> np.dtype[Any]:
-    """Return how memory holds a scalar: a boolean as VkBool32."""
-    return np.dtype(np.uint32) if kind.kind == "bool" else kind.dtype

@@ -15,10 +15,11 @@ from vkgroup.base.numbers import as_numbers, exact_numbers
 from vkgroup.compiler import TargetEnvironment, validate
 from vkgroup.device import limits, requirements
 from vkgroup.device.base import DeviceBase
-from vkgroup.dispatch.blocks import checked_mapping, stored_dtype, suggestion
+from vkgroup.dispatch.blocks import checked_mapping, suggestion
 from vkgroup.dispatch.slots import Slot, slots_of
 from vkgroup.spirv import EntryPoint, Module, PushConstants, StructMember, Value
 from vkgroup.spirv.constants import SpecializationConstant
+from vkgroup.spirv.layout_text import scalar_dtype
 
 _LARGEST_ID = (1 << 32) - 1
 """The largest id of a specialization constant (VkSpecializationMapEntry::constantID)."""
@@ -53,7 +54,7 @@ def pack_specialization(
                 f"{key!r}."
             )
         what = f"The specialization constant {constant.name or constant.id!r}"
-        array = exact_numbers(value, stored_dtype(constant.type), what)
+        array = exact_numbers(value, scalar_dtype(constant.type), what)
         if array.shape != ():
             raise InvalidDispatch(f"{what} is a scalar; {value!r} was given.")
         if constant.type.kind == "bool":

@@ -20,10 +20,19 @@ from vkgroup.spirv.layout_text import (
     dtype_text,
     field_rows,
     fields_of,
+    number_dtypes,
     scalar_dtype,
     table,
 )
-from vkgroup.spirv.row_layout import headed_rows_fit, is_packed, rows_fit, transposed, uncut, vectors
+from vkgroup.spirv.row_layout import (
+    headed_rows_fit,
+    is_packed,
+    row_sizes,
+    rows_fit,
+    transposed,
+    uncut,
+    vectors,
+)
 from vkgroup.spirv.types import (
     ArrayType,
     MatrixType,
@@ -32,6 +41,7 @@ from vkgroup.spirv.types import (
     Type,
     VectorType,
     innermost,
+    innermost_stride,
 )
 
 
@@ -65,7 +75,7 @@ def check_memory(shape: Sequence[int], dtype: np.dtype[Any], block: StructType, 
 
     Raises InvalidDispatch: as `check_layout`.
     """
-    if dtype.fields is not None or (len(shape) > 1 and _numbers(block) == {dtype}):
+    if dtype.fields is not None or (len(shape) > 1 and number_dtypes(block) == {dtype}):
         check_layout(np.broadcast_to(np.empty((), dtype), tuple(shape)), block, what)
 
 
@@ -76,7 +86,7 @@ def _check_rows(array: npt.NDArray[Any], block: StructType, what: str) -> None:
     """Check that the shape of an array shows where the padding of a block lies."""
     shape, itemsize = array.shape, array.dtype.itemsize
     only = block.members[0] if len(block.members) == 1 else None
-    rows = [itemsize * math.prod(shape[axis:]) for axis in range(1, len(shape))]  # bytes, longest first
+    rows = row_sizes(shape, itemsize)
     if only is not None and isinstance(only.type, ArrayType):
         unit, kind = only.type.stride or 0, only.type.element
         fits = rows_fit(rows, only.type, only)
@@ -120,10 +130,7 @@ def _element(block: StructType) -> tuple[StructType, int | None]:
     only = block.members[0] if len(block.members) == 1 else None
     if only is None:
         return block, None
-    kind, stride = only.type, None
-    while isinstance(kind, ArrayType):
-        stride = kind.stride
-        kind = kind.element
+    kind, stride = innermost(only.type), innermost_stride(only.type)
     if isinstance(kind, StructType):
         return kind, stride
     return StructType(block.name, (StructMember(only.name, kind, 0, only.matrix_stride, only.row_major),)), (
@@ -172,7 +179,7 @@ def _is_plain(array: npt.NDArray[Any], block: StructType) -> bool:
         return False
     if base.kind == "V" or base == np.uint8:
         return dtype.itemsize % (only.type.stride or 1) == 0
-    rows = [dtype.itemsize * math.prod(array.shape[axis:]) for axis in range(1, array.ndim + 1)]
+    rows = row_sizes((*array.shape, 1), dtype.itemsize)
     return base == scalar_dtype(kind) and (is_packed(block) or rows_fit(rows, only.type, only))
 
 
@@ -252,11 +259,11 @@ def _type_problems(field: np.dtype[Any], member: StructMember, label: str) -> li
         return []  # bytes, taken as they are
     if base.kind == "c":
         base, shape = np.empty(0, base).real.dtype, (*shape, 2)
-    if isinstance(kind, StructType) and (base.fields is not None or _numbers(kind) != {base}):
+    if isinstance(kind, StructType) and (base.fields is not None or number_dtypes(kind) != {base}):
         if base.fields is None:
             return [f"{label} is {dtype_name(field)}, in the block the structure {kind.glsl}"]
         problems = _problems(base, kind, f"{label}.")
-        stride = _inner_stride(member.type)
+        stride = innermost_stride(member.type)
         if stride is not None and base.itemsize != stride:
             problems.append(f"an element of {label} has {base.itemsize} bytes, in the block {stride}")
     elif base.fields is not None and not shape and isinstance(member.type, VectorType):
@@ -293,23 +300,7 @@ def _last_places(member: StructMember) -> list[tuple[int, int]]:
 
 def _rows_show(shape: Sequence[int], itemsize: int, member: StructMember) -> bool:
     """Return whether the shape of a field has rows as long as the strides of a member with padding."""
-    rows = [itemsize * math.prod(shape[axis:]) for axis in range(1, len(shape))]
+    rows = row_sizes(shape, itemsize)
     if isinstance(member.type, ArrayType):
         return rows_fit(rows, member.type, member)
     return uncut([*rows, itemsize * math.prod(shape)], member.type, member)
-
-
-def _numbers(kind: Type) -> set[np.dtype[Any]]:
-    """Return the NumPy types of all numbers in a type."""
-    kind = innermost(kind)
-    if isinstance(kind, StructType):
-        return set().union(*(_numbers(member.type) for member in kind.members))
-    return {scalar_dtype(kind)}
-
-
-def _inner_stride(kind: Type) -> int | None:
-    stride = None
-    while isinstance(kind, ArrayType):
-        stride = kind.stride
-        kind = kind.element
-    return stride

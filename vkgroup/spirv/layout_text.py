@@ -17,7 +17,10 @@ from vkgroup.spirv.types import (
     Type,
     VectorType,
     component_of,
+    dimensions,
     innermost,
+    innermost_stride,
+    lines_of,
 )
 
 _ADDRESS = np.dtype(np.uint64)
@@ -45,6 +48,14 @@ def scalar_dtype(kind: Type) -> np.dtype[Any]:
     if scalar is None:
         return np.dtype(np.uint8)
     return np.dtype(np.uint32) if scalar.kind == "bool" else scalar.dtype
+
+
+def number_dtypes(kind: Type) -> set[np.dtype[Any]]:
+    """Return the NumPy types of all numbers in a type."""
+    kind = innermost(kind)
+    if isinstance(kind, StructType):
+        return set().union(*(number_dtypes(member.type) for member in kind.members))
+    return {scalar_dtype(kind)} if isinstance(kind, PointerType) or component_of(kind) is not None else set()
 
 
 def block_rows(kind: StructType, path: str = "", start: int = 0) -> list[_Row]:
@@ -100,19 +111,15 @@ def dtype_text(kind: StructType, stride: int | None = None) -> str:
 
 def _format_text(member: StructMember) -> str:
     """Return the format of a member in Python; a runtime array has N elements."""
-    lengths: list[str] = []
-    kind, stride = member.type, None
-    while isinstance(kind, ArrayType):
-        lengths.append("N" if kind.length is None else str(kind.length))
-        stride = kind.stride
-        kind = kind.element
+    lengths = [str(length or "N") for length in dimensions(member.type)]
+    kind, stride = innermost(member.type), innermost_stride(member.type)
     if isinstance(kind, StructType):
         text = dtype_text(kind, stride)
     else:
         scalar = scalar_dtype(kind)
         text = repr(scalar.str.lstrip("<|"))
         if isinstance(kind, MatrixType):
-            lines = kind.column.count if member.row_major else kind.columns
+            lines, _ = lines_of(kind, row_major=member.row_major)
             lengths += [str(lines), str((member.matrix_stride or 0) // scalar.itemsize)]
         elif isinstance(kind, VectorType) and not stride:
             lengths.append(str(kind.count))

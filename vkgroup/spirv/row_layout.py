@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from vkgroup.spirv.types import (
@@ -11,16 +12,17 @@ from vkgroup.spirv.types import (
     StructType,
     Type,
     innermost,
+    lines_of,
 )
 
 
 def is_packed(kind: Type, member: StructMember | None = None) -> bool:
     """Return whether a type has no byte of padding between its numbers."""
     if isinstance(kind, MatrixType):
-        rows, columns = kind.column.count, kind.columns
-        scalar = kind.column.component.size or 0
-        length = columns if member is not None and member.row_major else rows
-        return member is not None and member.matrix_stride == length * scalar
+        if member is None:
+            return False
+        _, numbers = lines_of(kind, row_major=member.row_major)
+        return member.matrix_stride == numbers * (kind.column.component.size or 0)
     if isinstance(kind, ArrayType):
         return kind.stride == _size(kind.element, member) and is_packed(kind.element, member)
     if isinstance(kind, StructType):
@@ -56,12 +58,15 @@ def vectors(kind: Type, member: StructMember | None, start: int = 0) -> list[tup
             for place in vectors(kind.element, member, start + number * stride)
         ]
     if isinstance(kind, MatrixType) and member is not None:
-        lines, numbers = kind.columns, kind.column.count
-        if member.row_major:
-            lines, numbers = numbers, lines
+        lines, numbers = lines_of(kind, row_major=member.row_major)
         size = numbers * (kind.column.component.size or 0)
         return [(start + line * (member.matrix_stride or size), size) for line in range(lines)]
     return [(start, kind.size or 0)]
+
+
+def row_sizes(shape: Sequence[int], itemsize: int) -> list[int]:
+    """Return the bytes of the rows of an array in C order, from those of its first axis on."""
+    return [itemsize * math.prod(shape[axis:]) for axis in range(1, len(shape))]
 
 
 def rows_fit(rows: Sequence[int], kind: Type, member: StructMember | None) -> bool:
@@ -110,5 +115,4 @@ def transposed(shape: Sequence[int], member: StructMember) -> bool:
     kind = innermost(member.type)
     if not isinstance(kind, MatrixType) or kind.columns == kind.column.count:
         return False
-    wrong = (kind.columns, kind.column.count) if member.row_major else (kind.column.count, kind.columns)
-    return tuple(shape[-2:]) == wrong
+    return tuple(shape[-2:]) == lines_of(kind, row_major=member.row_major)[::-1]

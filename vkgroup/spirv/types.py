@@ -298,6 +298,20 @@ Type = (
 )
 
 
+def lines_of(kind: MatrixType, *, row_major: bool) -> tuple[int, int]:
+    """Return the number of lines in which memory holds a matrix, columns or rows, and the numbers of each."""
+    return (kind.column.count, kind.columns) if row_major else (kind.columns, kind.column.count)
+
+
+def innermost_stride(kind: Type) -> int | None:
+    """Return the bytes between the elements of the innermost array of a type; None without an array."""
+    stride = None
+    while isinstance(kind, ArrayType):
+        stride = kind.stride
+        kind = kind.element
+    return stride
+
+
 def innermost(kind: Type) -> Type:
     """Return the element type of an array or array of arrays; other types are returned unchanged."""
     while isinstance(kind, ArrayType):
