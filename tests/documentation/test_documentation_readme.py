@@ -123,7 +123,7 @@ def test_the_installation_page_shows_the_last_lines_of_the_recorded_run(
     summary = json.loads((ROOT / "bench/results/swiftshader/summary.json").read_text("utf-8"))
     run: Any = SimpleNamespace(summary=summary, causes=[])
     report = Path("vkgroup-results/…/report.html")
-    _print_summary(run, 0, 0, report, Console(stderr=False, highlight=False))
+    _print_summary(run, 0, 0, report, Console(stderr=False, highlight=False), empty=False)
     printed = capsys.readouterr().out.strip("\n")
     assert f"```\n{printed}\n```" in (ROOT / "docs/start/install.md").read_text("utf-8")
 
