@@ -23,6 +23,7 @@ from vkgroup.check.flow import used_axes, uses_atomic_results
 from vkgroup.check.fragments import check_fragments
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.inputs import Key
+from vkgroup.check.limits import LimitSearch
 from vkgroup.check.questions import Questions
 from vkgroup.check.report import Report
 from vkgroup.check.request import (
@@ -30,6 +31,7 @@ from vkgroup.check.request import (
     Guarantees,
     default_constants,
     generated_size,
+    given_members,
     undeclared_size,
     unset_constants,
 )
@@ -93,10 +95,20 @@ def prepare(request: CheckRequest) -> PreparedShader:
         lambda changed: ExecutableShader(module, request.entry_point, {**values, **changed}),
         tuple(unset_constants(module, specialization, generated)),
         tuple(default_constants(entry, module, specialization)),
+        given=given_members(request),
+        groups_given=request.groups is not None,
     )
     with phase("trying values of the inputs on the reference device"):
         search = TrialSearch(program.module, trier)
+        limits = LimitSearch(
+            search, lambda instrument: ExecutableShader(module, request.entry_point, values, instrument)
+        ).find()
+        if limits is not None:
+            trier.numbers, trier.elements = limits.numbers, limits.elements
+            search = TrialSearch(program.module, trier)
         trial = search.run()
+        for numbers in limits.further if limits is not None else ():
+            search.try_({**trial.numbers, **numbers})
     for size in {min(sizes), max(sizes)} - {32} if sizes else ():
         try:
             trial = trier.fit(trial, RunParameters(size))

@@ -103,8 +103,8 @@ def _atomic_writers(
         identifier for identifier, place in dispatch.program.bindings.items() if place == difference.place[:2]
     }
     positions = [
-        position
-        for (variable, member), position in atomic_members(dispatch.program.module).items()
+        entries[0].position
+        for (variable, member), entries in atomic_members(dispatch.program.module).items()
         if variable in variables and member in (difference.member, WHOLE)
     ]
     if not positions:

@@ -1,9 +1,7 @@
-"""Numbers of a buffer: offset, type and name of each, and generated values in place of a user's data."""
+"""Numbers of a buffer: offset, type and name of each."""
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -92,87 +90,3 @@ def put(data: npt.NDArray[np.uint8], field: Field, values: npt.NDArray[Any]) -> 
         return
     raw = np.ascontiguousarray(values.astype(field.dtype).reshape(field.offsets.shape))
     data[field.offsets[..., None] + np.arange(field.dtype.itemsize)] = raw[..., None].view(np.uint8)
-
-
-_WIDTHS = frozenset({"width", "w", "cols", "columns", "nx", "pitch", "stride"})
-_HEIGHTS = frozenset({"height", "h", "rows", "ny"})
-_DEPTHS = frozenset({"depth", "nz"})
-_GROUPS = frozenset({"groups", "blocks", "workgroups", "tiles"})
-STARTS = frozenset(
-    {"offset", "base", "start", "first", "begin", "level", "pass", "index", "layer", "mip", "lod"}
-)
-_ROUNDS = frozenset({"iterations", "iters", "steps", "rounds"})
-_RANKS = frozenset({"dims", "ndim", "ndims", "rank", "outdims"})
-COUNTS = frozenset(
-    {
-        "n",
-        "count",
-        "size",
-        "length",
-        "len",
-        "num",
-        "number",
-        "total",
-        "elements",
-        "limit",
-        "end",
-        "max",
-        "items",
-    }
-)
-
-
-SIZES = _WIDTHS | _HEIGHTS | _DEPTHS
-NAMED = STARTS | _ROUNDS | _RANKS | _GROUPS | SIZES | COUNTS
-"""Words that decide the value of a generated integer; without one, it is random."""
-
-
-def words_of(name: str) -> frozenset[str]:
-    """Return the words of an identifier in lower case: ``{"base", "offset"}`` for ``baseOffset``."""
-    return frozenset(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().split("_"))
-
-
-_MISSING = 3
-"""Difference between the number of invocations and a generated count: the last workgroup is not full."""
-
-
-def partial_count(invocations: int) -> int:
-    """Return a generated count of elements, for which the last workgroup is not full."""
-    return max(1, invocations - _MISSING)
-
-
-class NumberGenerator:
-    """Generator of the numbers of one dispatch of `size` invocations."""
-
-    def __init__(self, seed: int, size: tuple[int, int, int], groups: tuple[int, int, int]) -> None:
-        self._random = np.random.default_rng(seed)
-        self._size, self._groups = size, groups
-
-    def array(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-        """Return random numbers of a type."""
-        if dtype.kind == "f":
-            return (self._random.integers(1, 65, shape) / 64).astype(dtype)
-        return self._random.integers(0, 64, shape).astype(dtype)
-
-    def single(self, name: str, dtype: np.dtype[Any]) -> Any:
-        """Return the value of a single number with the identifier `name`."""
-        words = words_of(name)
-        if dtype.kind == "f":
-            value = float(self._random.integers(1, 65)) / 64
-            # The limits of a range, as of clamp(), must be in order.
-            return value - 1 if words & {"min", "minimum", "low"} else value
-        x, y, z = self._size
-        total = math.prod(self._size)
-        for names, value in (
-            (STARTS, 0),
-            (_ROUNDS, 4),
-            (_RANKS, 3),
-            (_GROUPS, math.prod(self._groups)),
-            (_WIDTHS, x),
-            (_HEIGHTS, y),
-            (_DEPTHS, z),
-            (COUNTS, partial_count(total)),
-        ):
-            if words & names:
-                return min(value, int(np.iinfo(dtype).max))
-        return int(self._random.integers(1, 9))

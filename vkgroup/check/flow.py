@@ -181,16 +181,16 @@ WHOLE = -1
 _POINTER_CHAINS = ("OpAccessChain", "OpInBoundsAccessChain", "OpPtrAccessChain", "OpImageTexelPointer")
 
 
-def atomic_members(module: Module) -> dict[tuple[int, int], int]:
-    """Return the position of the first atomic instruction on each member, by variable id and member.
+def atomic_members(module: Module) -> dict[tuple[int, int], list[Instruction]]:
+    """Return the atomic instructions on each member, by variable id and member.
 
     Pointers are followed through access chains but not through calls: compilers of GLSL and HLSL only pass
     copies to functions.
     """
-    positions: dict[tuple[int, int], int] = {}
+    instructions: dict[tuple[int, int], list[Instruction]] = {}
     for target, entry in _atomics(module):
-        positions.setdefault(target, entry.position)
-    return positions
+        instructions.setdefault(target, []).append(entry)
+    return instructions
 
 
 def measured_buffers(module: Module) -> frozenset[int]:
@@ -265,7 +265,8 @@ def reads_of(module: Module, variables: frozenset[int]) -> list[int]:
     return positions
 
 
-_BY_GROUP = ("WorkgroupId", "GlobalInvocationId", "NumWorkgroups")
+BY_GROUP = ("WorkgroupId", "GlobalInvocationId", "NumWorkgroups")
+"""Built-in variables that depend on the number of workgroups."""
 
 _BY_COMPONENT = {
     *("OpCopyObject", "OpBitcast", "OpUConvert", "OpSConvert", "OpConvertUToF", "OpConvertSToF"),
@@ -282,7 +283,7 @@ def used_axes(module: Module) -> tuple[bool, bool, bool]:
     variables = {
         variable.id
         for variable in declared.variables
-        if names.get(declared.decoration(variable.id, "BuiltIn") or -1) in _BY_GROUP
+        if names.get(declared.decoration(variable.id, "BuiltIn") or -1) in BY_GROUP
     }
     loads: set[int] = set()
     axes: set[int] = set()

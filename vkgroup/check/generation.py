@@ -13,9 +13,12 @@ import numpy.typing as npt
 from vkgroup.base.byte_sizes import size_text
 from vkgroup.base.errors import InvalidDispatch, InvalidInput, Unsupported
 from vkgroup.base.formats import FORMATS, TexelFormat, fitting
-from vkgroup.check.fields import Field, NumberGenerator, fields_of, partial_count, put
+from vkgroup.check.contents import NumberGenerator, neutral, partial_count
+from vkgroup.check.fields import Field, fields_of, put
 from vkgroup.check.flow import WHOLE, atomic_members, measured_buffers
+from vkgroup.check.influence import combined_inputs
 from vkgroup.check.inputs import (
+    CONTENTS,
     GIVEN,
     UNDEFINED,
     DispatchInputs,
@@ -55,7 +58,7 @@ class _InputBuilder:
         self.module = module
         self.size = size
         self.total = math.prod(size)
-        self.random = NumberGenerator(seed, size, groups)
+        self.random = NumberGenerator(seed, size, groups, self.total // math.prod(groups))
         self.atomic = atomic_members(module)
         self.measured = measured_buffers(module)
         self.elements = elements
@@ -65,6 +68,7 @@ class _InputBuilder:
         self._bytes = 0
         self._names = {(b.set, b.binding): b.name or b.block_name for b in module.reflection.bindings}
         self._bindings = module.reflection.bindings
+        self._combined = combined_inputs(module)
 
     def make(self, binding: Binding, given: Sequence[npt.NDArray[Any]] | None, fresh: bool) -> Input:
         """Return the input of a binding: the given array, undefined contents, or generated contents.
@@ -130,9 +134,9 @@ class _InputBuilder:
         fields = fields_of(block, nbytes, binding.name)
         arrays = []
         parts: list[str] = []
-        for _ in range(binding.count or 1):
+        for number in range(binding.count or 1):
             data = np.zeros(nbytes, np.uint8)
-            parts = [] if fresh else [self._fill(data, binding.id, field, place) for field in fields]
+            parts = [] if fresh else [self._fill(data, binding, field, number) for field in fields]
             arrays.append(data)
         origin = UNDEFINED if fresh else ", ".join(parts[:_MAX_LISTED])
         if elements > self.total and elements % self.total == 0:
@@ -155,38 +159,47 @@ class _InputBuilder:
             )
 
     def _fill(
-        self,
-        data: npt.NDArray[np.uint8],
-        variable: int,
-        field: Field,
-        place: tuple[int, int] | None,
+        self, data: npt.NDArray[np.uint8], binding: Binding | None, field: Field, descriptor: int = 0
     ) -> str:
-        """Generate the numbers of a field and return their description."""
+        """Generate the numbers of a field and return their description; no binding for push constants."""
         if field.is_pointer:
             raise Unsupported(
                 f"{field.name} is a buffer reference; check cannot generate the buffer that it points to.",
                 ["bufferDeviceAddress"],
             )
         plain = field.name.replace("[{}]", "[]")
-        if self.atomic.keys() & {(variable, field.member), (variable, WHOLE)}:
-            return f"{plain} = 0"
-        if "[{}]" in field.name:
-            values = self.random.array(field.dtype, field.offsets.shape)
-            listed = self._is_listed(field, place)
-            if listed:
-                flat = values.reshape(-1)
-                flat[:] = [self._number(field, place, k, value) for k, value in enumerate(flat.tolist())]
-            put(data, field, values)
-            return f"{plain} = {values.tolist()}" if listed else f"{plain} random"
-        value = self.random.single(field.word, field.dtype)
-        if field.dtype.kind in "ui":
-            value = self._number(field, place, 0, value)
-        put(data, field, np.asarray(value))
-        return f"{plain} = {value}"
-
-    def _is_listed(self, field: Field, place: tuple[int, int] | None) -> bool:
-        """Whether the elements of a field are single numbers: integers of a short array of push constants."""
-        return place is None and field.dtype.kind in "ui" and field.offsets.size <= _MOST_SINGLE
+        variable = binding.id if binding is not None else WHOLE - 1
+        members = ((variable, field.member), (variable, WHOLE))
+        if atomics := {entry.name for member in members for entry in self.atomic.get(member, ())}:
+            start = neutral(atomics, field.dtype)
+            put(data, field, np.full(field.offsets.shape, start, field.dtype))
+            return f"{plain} = {start}"
+        place = None if binding is None else (binding.set, binding.binding)
+        stream = f"{place} {descriptor} {field.name}"
+        if "[{}]" not in field.name:
+            value = self.random.single(field.word, field.dtype, stream)
+            if field.dtype.kind in "ui":
+                value = self._number(field, place, 0, value)
+            put(data, field, np.asarray(value))
+            return f"{plain} = {value}"
+        if binding is not None and self._is_contents(binding, field):
+            key = (place, f"{self._names[binding.set, binding.binding]}{CONTENTS}")
+            step = self.chosen.get(key, 0)
+            self._add(GeneratedNumber(key, step, field.dtype, WHOLE, f"--in {key[1][:-2]}=FILE"))
+            if step:
+                values = np.arange(field.offsets.size).reshape(field.offsets.shape) * step
+                put(data, field, values.astype(field.dtype))
+                return f"{plain} = 0, {step}, {2 * step}, …"
+        operations = self._combined.get(variable, frozenset())
+        values = self.random.array(stream, field.dtype, field.offsets.shape, operations)
+        listed = field.dtype.kind in "ui" and field.offsets.size <= _MOST_SINGLE
+        if listed and (binding is None or binding.kind == "uniform_buffer"):
+            flat = self.random.vector(field.word, values.size) or values.reshape(-1).tolist()
+            flat = [self._number(field, place, k, value) for k, value in enumerate(flat)]
+            put(data, field, np.asarray(flat).reshape(values.shape))
+            return f"{plain} = {np.asarray(flat).reshape(values.shape).tolist()}"
+        put(data, field, values)
+        return f"{plain} random"
 
     def _number(self, field: Field, place: tuple[int, int] | None, flat: int, value: int) -> int:
         """Return the value of a single integer: the chosen one if there is one, else the generated one."""
@@ -194,9 +207,18 @@ class _InputBuilder:
         value = self.chosen.get(key, value)
         member = field.name.split("[", 1)[0].split(".", 1)[0]
         option = f"--push {member}=V" if place is None else f"--in {self._names[place]}=FILE"
-        if all(number.key != key for number in self.numbers):
-            self.numbers.append(GeneratedNumber(key, value, field.dtype, field.member, option))
+        self._add(GeneratedNumber(key, value, field.dtype, field.member, option))
         return value
+
+    def _add(self, number: GeneratedNumber) -> None:
+        """Record a number that was generated, once."""
+        if all(known.key != number.key for known in self.numbers):
+            self.numbers.append(number)
+
+    @staticmethod
+    def _is_contents(binding: Binding, field: Field) -> bool:
+        """Whether a field is an array of integers in a storage buffer."""
+        return binding.kind == "storage_buffer" and field.dtype.kind in "ui" and field.offsets.size > 1
 
     def _image(self, binding: Binding, given: npt.NDArray[Any] | None, fresh: bool) -> Input:
         kind = image_type(binding)
@@ -227,8 +249,10 @@ class _InputBuilder:
         zero = fresh or (binding.id, WHOLE) in self.atomic
         # Each descriptor has its own texels: equal texels would hide which descriptor a shader reads.
         texels = tuple(
-            np.zeros(shape, format_.dtype) if zero else self.random.array(format_.dtype, shape)
-            for _ in range(binding.count or 1)
+            np.zeros(shape, format_.dtype)
+            if zero
+            else self.random.array(f"{(binding.set, binding.binding)} {number}", format_.dtype, shape)
+            for number in range(binding.count or 1)
         )
         origin = UNDEFINED if fresh else f"{'0' if zero else 'random'} {shape}"
         return Input(binding, texels, not fresh, origin, format_)
@@ -278,7 +302,7 @@ class _InputBuilder:
                     ) from None
                 part = f"{name} = {values[name]}"
             else:
-                part = self._fill(data, WHOLE - 1, field, None)
+                part = self._fill(data, None, field)
             self.origins.append(f"push constant {part}")
         return data.tobytes()
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from vkgroup.check.fields import COUNTS, NAMED, SIZES, STARTS
+from vkgroup.check.contents import COUNTS, NAMED, SIZES, STARTS, partial_count
 from vkgroup.check.inputs import GeneratedNumber, NumberKey
 
 Numbers = Mapping[NumberKey, int]
@@ -30,6 +30,12 @@ _DIVISION = re.compile(r"_?(\d+)_?(mp|magic|L|shift)$")
 _FAMILIES = ((16, 64, 0), (4, 64, 1 << 18), (4, 16, 0), (64, 128, 0), (2, 32, 0), (1, 64, 0))
 """Size of dimensions 0 and 1, ratio of the strides of consecutive dimensions, offsets; powers of two."""
 
+_MOST_PACKED = 12
+"""Maximum number of values that are also tried in the upper bits of an integer."""
+
+_FEW = 128
+"""Number of invocations for which a shader is given a count if it runs too long with more."""
+
 _FURTHER = 2
 """Size of dimensions 2 and 3."""
 
@@ -41,6 +47,8 @@ def guesses(numbers: Sequence[GeneratedNumber], invocations: int, *, fewer: bool
     """
     small = {number.key: 2 for number in numbers if number.words & COUNTS}
     if fewer:
+        few = partial_count(min(invocations, _FEW))
+        yield {number.key: few for number in numbers if number.words & COUNTS}
         yield {**_by_dimension(numbers, 4, 16, 0), **small}
         yield {number.key: 1 for number in numbers}
     first, *others = _FAMILIES
@@ -87,6 +95,15 @@ def candidates(number: GeneratedNumber, size: tuple[int, int, int]) -> Iterator[
     """Yield other values for one integer: small ones, powers of two, and the sizes of the dispatch."""
     powers = (2, 4, 64, 16, 256, 1024, 8, 32, 4096, 128, 512, 1 << 16)
     for value in dict.fromkeys((1, 0, *powers, *size, math.prod(size))):
+        if value != number.value and value == limited(number, value):
+            yield value
+
+
+def branch_values(number: GeneratedNumber, literals: Sequence[int]) -> Iterator[int]:
+    """Yield values for an integer that decides a branch: near the module's constants, also in upper bits."""
+    near = [value + step for value in (0, *literals) for step in (0, 1, -1) if value + step >= 0]
+    values = [*near, *(value << shift for shift in (16, 8, 24) for value in (1, 3, *near[:_MOST_PACKED]))]
+    for value in dict.fromkeys(values):
         if value != number.value and value == limited(number, value):
             yield value
 

@@ -7,18 +7,26 @@ its counter. Functions, variables and shared memory are followed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+
+import numpy as np
 
 from vkgroup.check.flow import WHOLE
-from vkgroup.reference.interpreter.program.site import sort_operands
-from vkgroup.spirv import Instruction, Module
+from vkgroup.reference.interpreter.program.site import extended_name, sort_operands
+from vkgroup.spirv import Instruction, Module, grammar
 from vkgroup.spirv.declarations import Declarations
 
 Source = tuple[int, int]
 """A source of values: id of a variable and index of a block member; `WHOLE` for the whole variable."""
 
+LENGTH = -2
+"""Member index for the length of the runtime array of a buffer."""
+
+UNKNOWN: Source = (0, WHOLE)
+"""The source of what the order of invocations or the clock decides: results of atomics, and times."""
+
 _CHAINS = ("OpAccessChain", "OpInBoundsAccessChain", "OpPtrAccessChain", "OpInBoundsPtrAccessChain")
-_INPUTS = ("PushConstant", "Uniform", "StorageBuffer", "UniformConstant")
+_INPUTS = ("Input", "PushConstant", "Uniform", "StorageBuffer", "UniformConstant")
 _NO_VALUES = ("OpName", "OpMemberName", "OpDecorate", "OpMemberDecorate", "OpLine", "OpNoLine", "OpLabel")
 _SPECIALIZED = ("OpSpecConstant", "OpSpecConstantTrue", "OpSpecConstantFalse")
 _MAX_ROUNDS = 32
@@ -31,8 +39,15 @@ class Influence:
         declared = Declarations(module)
         instructions = module.instructions
         start = next((k for k, entry in enumerate(instructions) if entry.name == "OpFunction"), 0)
-        self._body = [entry for entry in instructions[start:] if entry.name not in _NO_VALUES]
+        self.body = [entry for entry in instructions[start:] if entry.name not in _NO_VALUES]
         self._constants = declared.constants
+        names = grammar().enumeration("BuiltIn")
+        #: The names of built-in variables by id.
+        self.built_ins = {
+            variable.id: names[number]
+            for variable in declared.variables
+            if (number := declared.decoration(variable.id, "BuiltIn")) is not None
+        }
         self._inputs = {variable.id for variable in declared.variables if variable.storage_class in _INPUTS}
         self._bits: dict[Source, int] = {}
         #: Influence on the contents of a value or a variable; on the indices of a pointer; bit sets.
@@ -59,7 +74,7 @@ class Influence:
 
     def _settle(self) -> None:
         """Follow all instructions until nothing changes."""
-        for entry in self._body:
+        for entry in self.body:
             if entry.name == "OpFunction":
                 parameters = self._parameters[entry.result_id] = []
             elif entry.name == "OpFunctionParameter":
@@ -68,7 +83,7 @@ class Influence:
                 self._roots[entry.result_id] = (entry.result_id, WHOLE)
         for _ in range(_MAX_ROUNDS):
             before = self._extent()
-            for entry in self._body:
+            for entry in self.body:
                 self._follow(entry)
             if before == self._extent():
                 break
@@ -114,10 +129,14 @@ class Influence:
             self._follow_call(entry)
         elif name in ("OpReturnValue",):
             self._add(self._function, self._values.get(words[0], 0))
+        elif name == "OpArrayLength":
+            self._add(entry.result_id, self._bit((self._roots.get(words[0], (words[0], 0))[0], LENGTH)))
         elif entry.result_id:
             bits = 0
             for operand in sort_operands(entry).values:
                 bits |= self._values.get(operand, 0)
+            if name.startswith(("OpAtomic", "OpReadClock")):
+                bits |= self._bit(UNKNOWN)
             if name.startswith("OpAtomic"):
                 bits |= self._contents(words[0]) | self._indices.get(words[0], 0)
             self._add(entry.result_id, bits)
@@ -149,7 +168,7 @@ class Influence:
 
     @cached_property
     def _by_position(self) -> dict[int, Instruction]:
-        return {entry.position: entry for entry in self._body}
+        return {entry.position: entry for entry in self.body}
 
     def on_address(self, position: int) -> frozenset[Source]:
         """Return the inputs that influence the address that an instruction accesses."""
@@ -163,6 +182,10 @@ class Influence:
         if entry.name.startswith("OpImage"):
             bits |= self._of_operands(entry)
         return self._sources(bits)
+
+    def on_value(self, identifier: int) -> frozenset[Source]:
+        """Return the inputs that influence a value."""
+        return self._sources(self._values.get(identifier, 0))
 
     def on_operands(self, position: int) -> frozenset[Source]:
         """Return the inputs that influence the operands of an instruction."""
@@ -178,3 +201,52 @@ class Influence:
 
     def _sources(self, bits: int) -> frozenset[Source]:
         return frozenset(source for source, number in self._bits.items() if bits >> number & 1)
+
+
+def is_import(entry: Instruction, name: bytes) -> bool:
+    """Whether an instruction imports the set of extended instructions with a name."""
+    words = np.array(entry.operands, "<u4")
+    return entry.name == "OpExtInstImport" and words.tobytes().split(b"\0")[0] == name
+
+
+_COMBINING = {
+    **dict.fromkeys(("BitwiseOr", "Or"), "Or"),
+    **dict.fromkeys(("BitwiseAnd", "And"), "And"),
+    **dict.fromkeys(("UMin", "SMin", "FMin", "NMin", "FMinEXT"), "Min"),
+    **dict.fromkeys(("UMax", "SMax", "FMax", "NMax", "FMaxEXT"), "Max"),
+}
+"""Operations of which a repeated operand does not change the result."""
+
+
+@lru_cache(maxsize=16)
+def combined_inputs(module: Module) -> dict[int, frozenset[str]]:
+    """Return the operations, of ``"Or"``, ``"And"``, ``"Min"``, ``"Max"``, on the contents of each variable.
+
+    Variables that influence an address are left out. Those that influence a branch are not combined by bits.
+    """
+    influence = Influence(module)
+    glsl = next((entry.result_id for entry in module.instructions if is_import(entry, b"GLSL.std.450")), None)
+    combined: dict[int, set[str]] = {}
+    on_addresses, on_branches = set[int](), set[int]()
+    for entry in influence.body:
+        name, values = entry.name, sort_operands(entry).values
+        if name.startswith(("OpAccessChain", "OpInBoundsAccessChain")):
+            on_addresses |= {variable for variable, _ in influence.on_address(entry.position)}
+        elif name.startswith(("OpBranchConditional", "OpSwitch")):
+            on_branches |= {variable for variable, _ in influence.on_operands(entry.position)}
+        elif name.startswith(("OpGroupNonUniform", "OpAtomic")) and values:
+            operation = _COMBINING.get(name.removeprefix("OpGroupNonUniform").removeprefix("OpAtomic"))
+            for variable, _ in influence.on_value(values[-1]) if operation else ():
+                combined.setdefault(variable, set()).add(operation or "")
+        elif name == "OpExtInst":
+            called = extended_name("GLSL.std.450", entry.operands[1]).split()[-1]
+            operation = _COMBINING.get(called) if entry.operands[0] == glsl else None
+            if operation:
+                sides = [{variable for variable, _ in influence.on_value(value)} for value in values]
+                for variable in set.intersection(*sides):
+                    combined.setdefault(variable, set()).add(operation)
+    return {
+        variable: frozenset(operations - ({"Or", "And"} if variable in on_branches else set()))
+        for variable, operations in combined.items()
+        if variable not in on_addresses
+    }

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from vkgroup.base.formats import TexelFormat
 from vkgroup.base.sampler import Sampler
-from vkgroup.check.fields import Field, take, words_of
+from vkgroup.check.contents import words_of
+from vkgroup.check.fields import Field, take
 from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.value import BEFORE_HARD
@@ -86,6 +87,9 @@ constant.
 
 SPECIALIZED = -1
 
+CONTENTS = "[]"
+"""End of the name of a buffer's contents. Its value is the step between integers; 0 stands for random ones."""
+
 
 def constant_id(key: NumberKey) -> int | None:
     """Return the specialization id of a number that is a specialization constant, else None."""
@@ -108,6 +112,17 @@ class GeneratedNumber:
     def name(self) -> str:
         """Its name in the shader, such as ``n`` or ``strides[1]``."""
         return self.key[1]
+
+    @property
+    def is_contents(self) -> bool:
+        """Whether it is the step between the integers of a buffer's arrays."""
+        return self.name.endswith(CONTENTS)
+
+    def shown(self, value: int) -> int | str:
+        """Return a value as a question shows it."""
+        if not self.is_contents:
+            return value
+        return f"0, {value}, {2 * value}, …" if value else "random numbers"
 
     @property
     def constant_id(self) -> int | None:

@@ -21,8 +21,8 @@ class GeneratedValue:
     """A generated value that causes an error."""
 
     name: str  # its name in the shader
-    value: int  # the value with the error
-    other: int  # a value without it
+    value: int | str  # the value with the error; words for contents
+    other: int | str  # a value without it
     option: str  # the option that sets it
     is_default: bool = False  # whether it is the default of a specialization constant
 

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any
 
 from vkgroup.base.errors import DispatchTimeout, OutOfMemory
+from vkgroup.check.contents import partial_count
 from vkgroup.check.diagnosis import findings_of
-from vkgroup.check.fields import partial_count
 from vkgroup.check.findings import FindingKind, RunParameters, SourceLocations
 from vkgroup.check.inputs import GeneratedNumber
 from vkgroup.check.question import GeneratedValue, Question
@@ -57,7 +57,11 @@ class Questions:
             self._doubts += doubtful.values()
             result.append(replace(run, events=tuple(e for e in run.events if key_of(e) not in doubtful)))
         known = {key_of(event) for run in result for event in run.events}
-        self._doubts += [doubt for doubt in self._of_first() if key_of(doubt.event) not in known]
+        known |= {key_of(doubt.event) for doubt in self._doubts}
+        for doubt in self._of_trials():
+            if key_of(doubt.event) not in known:
+                known.add(key_of(doubt.event))
+                self._doubts.append(doubt)
         return result
 
     def _doubt(self, event: Event, run: CheckedRun) -> _Doubt | None:
@@ -119,9 +123,17 @@ class Questions:
                 )
         return None
 
-    def _of_first(self) -> Iterator[_Doubt]:
-        """Yield the errors with the default values if others were chosen, else those near ends of arrays."""
+    def _of_trials(self) -> Iterator[_Doubt]:
+        """Yield the errors with the default values if others were chosen, else those near ends of arrays.
+
+        Also those that only the control flow decides, with other values: no address was made up for them.
+        """
         search, first, where = self._search, self._search.first, RunParameters(32)
+        for trial in tuple(search.trials):
+            if trial is not first and trial is not self._chosen:
+                for event in search.errors(trial).values():
+                    if search.sources(event) is None:
+                        yield _Doubt(event, where, _values(differing(trial, self._chosen)))
         if first is not search.best:
             for event in search.errors(first).values():
                 if event.kind == FindingKind.SAME_VALUE:
@@ -147,7 +159,7 @@ class Questions:
     def _values_of_first(self, event: Event) -> tuple[GeneratedValue, ...]:
         """Return the default values that cause an event which does not occur with the chosen ones."""
         first = self._search.first
-        if first.run is None:
+        if not first.ended:
             return _values(differing(first, self._chosen))
         return _values(least_change(first, self._chosen, lambda numbers: self._is_gone(event, numbers)))
 
@@ -167,7 +179,9 @@ class Questions:
 
 def _values(changes: Iterable[tuple[GeneratedNumber, int]]) -> tuple[GeneratedValue, ...]:
     return tuple(
-        GeneratedValue(number.name, number.value, other, number.option, number.is_default)
+        GeneratedValue(
+            number.name, number.shown(number.value), number.shown(other), number.option, number.is_default
+        )
         for number, other in changes
     )
 

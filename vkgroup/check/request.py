@@ -170,6 +170,13 @@ def undeclared_size(
     return [f"the shader declares no local size: {used} one, give --local-size X,Y,Z."]
 
 
+def given_members(request: CheckRequest) -> frozenset[int]:
+    """Return the indices of the push constants that a request gives."""
+    block, given = request.module.reflection.push_constants, request.push or {}
+    members = block.members if block is not None else ()
+    return frozenset(number for number, member in enumerate(members) if member.name in given)
+
+
 def values_of(module: Module) -> tuple[SpecializationValue, ...]:
     """Return the values of a specialized module: its defaults by id, with a name where there is one."""
     values: dict[int, SpecializationValue] = {}

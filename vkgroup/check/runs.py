@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from vkgroup.check.flow import reads_of
 from vkgroup.check.inputs import DispatchInputs, memory_of
 from vkgroup.reference.interpreter import Event, EventCause, ExecutionOutcome, Invocation, execute
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
+from vkgroup.reference.interpreter.execution.work import WorkBudget
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.arrangement import Arrangement, shuffled
 from vkgroup.reference.interpreter.values.value import BEFORE_HARD
@@ -38,6 +40,8 @@ class CheckedRun:
     executed: Mapping[int, int] = field(default_factory=dict)
     # end of the farthest access beyond each buffer, in bytes, by (set, binding)
     reached: dict[tuple[int, int], int] = field(default_factory=dict)
+    work: int = 0  # the work of the run, as in `WorkBudget`
+    ended: bool = True  # whether it ended before the limit of its work
 
     @property
     def serious_events(self) -> list[Event]:
@@ -59,7 +63,8 @@ class CheckedDispatch:
     inputs: DispatchInputs  # bound resources and push constants
     seed: int  # seed of the shuffled assignments
     step_limit: int  # limit of loop iterations; a longer loop is reported as a hang
-    timeout: float  # time limit of a run in seconds
+    timeout: float | None  # time limit of a run in seconds; None for none
+    work_limit: float = math.inf  # work after which a run stops before its end
 
     def run(
         self, configuration: RunParameters, *, races: bool = True, program: ExecutableShader | None = None
@@ -68,8 +73,8 @@ class CheckedDispatch:
 
         Raises DispatchTimeout: the run took longer than `timeout`.
         """
-        resources = self.inputs.resources()
-        outcome = self.execute(configuration, resources, races=races, program=program)
+        resources, work = self.inputs.resources(), WorkBudget(self.work_limit)
+        outcome = self.execute(configuration, resources, races=races, program=program, work=work)
         events = list(outcome.events)
         outputs = outputs_of(self.inputs, resources)
         for memory in outputs.values():
@@ -88,6 +93,8 @@ class CheckedDispatch:
             tuple(events),
             outcome.executed,
             _reached(self.inputs, resources),
+            work.spent,
+            not work.is_spent,
         )
 
     def _unwritten(self, configuration: RunParameters, memory: Memory) -> Event:
@@ -146,6 +153,7 @@ class CheckedDispatch:
         races: bool = False,
         watch: set[tuple[tuple[int, int, int], tuple[int, int, int]]] | None = None,
         program: ExecutableShader | None = None,
+        work: WorkBudget | None = None,
     ) -> ExecutionOutcome:
         """Execute on the given resources and return the interpreter's outcome."""
         return execute(
@@ -159,6 +167,7 @@ class CheckedDispatch:
             step_limit=self.step_limit,
             watch=watch,
             deadline=self.timeout,
+            work=work,
         )
 
 

@@ -9,19 +9,19 @@ cause fewer such errors and still execute the same instructions.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from vkgroup.check.fields import COUNTS
+from vkgroup.check.contents import COUNTS
 from vkgroup.check.findings import RACES
-from vkgroup.check.guesses import Numbers, candidates, guesses
+from vkgroup.check.guesses import Numbers, branch_values, candidates, guesses
 from vkgroup.check.influence import Source
-from vkgroup.check.inputs import GeneratedNumber
-from vkgroup.check.trial_set import NO_ERRORS, TrialSet, differing
-from vkgroup.check.trials import CheckTrial
+from vkgroup.check.inputs import GeneratedNumber, NumberKey
+from vkgroup.check.trial_set import TrialSet, differing
+from vkgroup.check.trials import WORK_LIMIT, CheckTrial
 from vkgroup.reference.events import Event
+from vkgroup.spirv.declarations import Declarations
 
 _MOST_DEFAULTS = 48
 """Maximum number of trials with default values."""
@@ -29,11 +29,17 @@ _MOST_DEFAULTS = 48
 _FACTORS = (2, 0.5, 4, 0.25, 16)
 """Ratios of the values that are tried to the default."""
 
-_SECONDS = 15.0
-"""Time limit of the search in seconds."""
+_WORK = 12 * WORK_LIMIT
+"""Limit of the work of a search, as in `WorkBudget`."""
 
 _MOST_TRIALS = 64
-"""Maximum number of trials: the search ends by this number, and by the time limit only on slow hosts."""
+"""Maximum number of trials."""
+
+_MOST_LITERALS = 16
+"""Maximum number of the module's constants that are tried as values."""
+
+_MOST_SUPPLEMENTS = 2
+"""Maximum number of further inputs with which a shader runs at all sizes."""
 
 
 class DefaultTrials:
@@ -107,27 +113,78 @@ class TrialSearch(TrialSet):
 
     def run(self) -> CheckTrial:
         """Return the best trial: the first one if no generated value matters."""
-        if not self.numbers or self.cost(self.first) == NO_ERRORS:
-            return self.best
-        self._search()
-        if any(self.is_exception(event, self.best) for event in self.errors(self.first).values()):
-            self.best = self.first
+        if not self.is_clean(self.first):
+            self._search()
+            if any(self.is_exception(event, self.best) for event in self.errors(self.first).values()):
+                self.best = self.first
+        self._cover()
         return self.best
+
+    def _cover(self) -> None:
+        """Try values with which the shader executes more of its stores, barriers and subgroup operations."""
+        until, left = self.trier.work + _WORK // 2, _MOST_TRIALS // 2
+        literals = self._literals()
+        tried: set[NumberKey] = set()
+        while (missing := self.missing(self.best)) - self._covered():
+            sources = self.sites.frontier(self.best.executed)
+            numbers = [number for number in self.numbers if self.influences(number, sources)]
+            numbers = [number for number in numbers if number.key not in tried]
+            if not numbers or not missing:
+                return
+            tried.add(numbers[0].key)
+            for value in branch_values(numbers[0], literals):
+                trial = self.try_({**self.best.numbers, numbers[0].key: value})
+                if self.cost(trial) < self.cost(self.best):
+                    self.best = trial
+                    tried.clear()
+                left -= 1
+                if left == 0 or self.trier.work > until or not missing - self._covered():
+                    return
+
+    def _covered(self) -> frozenset[int]:
+        """Return the positions that trials without errors have executed."""
+        return frozenset().union(*(trial.executed for trial in self.trials if not self.errors(trial)))
+
+    def _literals(self) -> list[int]:
+        """Return the integer constants of the module, in ascending order."""
+        values = {
+            value
+            for constant in Declarations(self.module).constants.values()
+            if constant.type is not None
+            and constant.type.kind in ("int", "uint")
+            and isinstance(value := constant.evaluate(), int)
+        }
+        return sorted(values)[:_MOST_LITERALS]
+
+    def supplements(self) -> list[CheckTrial]:
+        """Return trials without errors that together execute more sites than the best one, the best first."""
+        missing, chosen = self.missing(self.best), list[CheckTrial]()
+        candidates = [trial for trial in self.trials if trial.ended and not self.errors(trial)]
+        while missing and candidates and len(chosen) < _MOST_SUPPLEMENTS:
+            most = max(candidates, key=lambda trial: len(missing & trial.executed.keys()))
+            if not missing & most.executed.keys():
+                break
+            chosen.append(most)
+            missing -= most.executed.keys()
+        return chosen
 
     def _search(self) -> None:
         """Find the best trial."""
-        self.until = time.monotonic() + _SECONDS
+        self.until = self.trier.work + _WORK
+        self._spread()
+        if self._done() or not self.numbers:
+            return
         for numbers in guesses(
-            self.first.dispatch.inputs.numbers, self.trier.invocations, fewer=self.first.run is None
+            self.first.dispatch.inputs.numbers, self.trier.invocations, fewer=not self.first.ended
         ):
             self._improve(numbers)
             if self._done():
                 return
-        start = time.monotonic()
+        start = self.trier.work
         for key, event in self.errors(self.best).items():
             if next(self.without(event), None) is None and next(self.defaults.without(event), None):
                 self.by_defaults.add(key)
-        self.until += time.monotonic() - start
+        self.until += self.trier.work - start
         for _ in range(2):
             if self._done():
                 return
@@ -136,8 +193,17 @@ class TrialSearch(TrialSet):
             if self.best is before:
                 return
 
+    def _spread(self) -> None:
+        """Try contents without equal elements where equal ones may cause a race."""
+        races = self.errors(self.best).values()
+        keys = {number.key for event in races for number in self.contents_of(event)}
+        program = self.trier.dispatch.program
+        for step in (1, math.prod(program.local_size), self.trier.invocations) if keys else ():
+            self._improve({**self.best.numbers, **dict.fromkeys(keys, step)})
+
     def guess(self) -> None:
         """Try the guessed values, without a search."""
+        self._spread()
         for numbers in guesses(self.first.dispatch.inputs.numbers, self.trier.invocations, fewer=False):
             self.try_(numbers)
 
@@ -172,8 +238,8 @@ class TrialSearch(TrialSet):
 
     def _done(self) -> bool:
         number = len(self.trials) - len(self.defaults.trials)
-        exhausted = number >= _MOST_TRIALS or time.monotonic() > self.until
-        return exhausted or self.cost(self.best) == NO_ERRORS
+        exhausted = number >= _MOST_TRIALS or self.trier.work > self.until
+        return exhausted or self.is_clean(self.best)
 
 
 def least_change(

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from vkgroup.check.fields import COUNTS
+from vkgroup.check.contents import COUNTS
 from vkgroup.check.findings import RACES
-from vkgroup.check.flow import WHOLE
+from vkgroup.check.flow import BY_GROUP, WHOLE
 from vkgroup.check.guesses import Numbers
-from vkgroup.check.influence import Influence, Source
+from vkgroup.check.influence import LENGTH, UNKNOWN, Influence, Source
 from vkgroup.check.inputs import GeneratedNumber, NumberKey
+from vkgroup.check.reach import Sites
 from vkgroup.check.trials import CheckTrial, EventKey, Trier, key_of
 from vkgroup.reference.events import Event
 from vkgroup.spirv import Module
@@ -22,11 +23,8 @@ _LEAST_COVERAGE = 0.8
 
 _BY_OPERANDS = ("division", "math_domain", "shift", "conversion")
 
-Cost = tuple[int, int, int]
-"""What a search makes small: 1 without an end or 2 with less executed, errors, their occurrences."""
-
-NO_ERRORS: Cost = (0, 0, 0)
-_NO_END: Cost = (1, 0, 0)
+Cost = tuple[int, int, int, int]
+"""What a search makes small: 1 without an end or 2 with less executed, errors, lacking sites, occurrences."""
 
 
 @dataclass
@@ -42,6 +40,9 @@ class TrialSet:
     trier: Trier
     trials: list[CheckTrial] = field(default_factory=list)
     by_defaults: set[EventKey] = field(default_factory=set)
+    #: The errors of all trials.
+    seen: dict[EventKey, Event] = field(default_factory=dict)
+    _missing: dict[int, frozenset[int]] = field(default_factory=dict)
     _by_numbers: dict[frozenset[tuple[NumberKey, int]], CheckTrial] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -57,9 +58,15 @@ class TrialSet:
             if constant.specialization is not None
         }
         self._push = {key for key, entry in variables.items() if entry.storage_class == "PushConstant"}
-        self.first = self.try_({})
+        self._uniform = {
+            binding.id for binding in self.module.reflection.bindings if binding.kind == "uniform_buffer"
+        }
+        self.first = self.trier({})
+        self._by_numbers[frozenset()] = self.first
+        self.trials.append(self.first)
         self._buffers = {entry.name for entry in self.first.dispatch.inputs.bindings}
         self.best = self.first
+        self.seen = dict(self.errors(self.first))
 
     @cached_property
     def influence(self) -> Influence:
@@ -70,9 +77,34 @@ class TrialSet:
         """Return the trial of some values; it runs and is recorded once."""
         key = frozenset(numbers.items())
         if key not in self._by_numbers:
-            self._by_numbers[key] = self.trier(numbers)
-            self.trials.append(self._by_numbers[key])
+            trial = self._by_numbers[key] = self.trier(numbers)
+            self.trials.append(trial)
+            self.seen |= {key: event for key, event in self.errors(trial).items() if key not in self.seen}
         return self._by_numbers[key]
+
+    # --- what a trial executes ------------------------------------------------------------------------
+
+    @cached_property
+    def sites(self) -> Sites:
+        """The sites of the shader."""
+        return Sites(self.module, self.trier.dispatch.program.entry, self.influence)
+
+    def missing(self, trial: CheckTrial) -> frozenset[int]:
+        """Return the positions of the sites that can be reached and that a trial does not execute."""
+        if id(trial) not in self._missing:
+            self._missing[id(trial)] = self.sites.missing(trial.executed, self.is_fixed)
+        return self._missing[id(trial)]
+
+    def is_fixed(self, source: Source) -> bool:
+        """Whether an input was given or is a constant, or has all its values in one dispatch."""
+        variable, member = source
+        if source == UNKNOWN or (self.is_buffer(variable) and member != LENGTH):
+            return False
+        if variable in self.influence.built_ins:
+            return self.influence.built_ins[variable] not in BY_GROUP or self.trier.groups_given
+        if variable in self._push:
+            return member in self.trier.given
+        return not self.is_generated(variable, member)
 
     # --- which errors may come from generated values --------------------------------------------------
 
@@ -80,11 +112,11 @@ class TrialSet:
         """Whether generated values may cause an event: by its address, its operands or the control flow."""
         sources = self.sources(event)
         if sources is None or event.kind == "bounds":
-            return bool(self.numbers)
+            return bool(self.numbers) or bool(self.contents_of(event))
         return self._any_generated(sources)
 
     def _any_generated(self, sources: frozenset[Source]) -> bool:
-        return any(self._is_generated(variable, member) for variable, member in sources)
+        return any(self.is_generated(variable, member) for variable, member in sources)
 
     def sources(self, event: Event) -> frozenset[Source] | None:
         """Return the inputs that influence an event; None if any may do so through the control flow."""
@@ -100,7 +132,8 @@ class TrialSet:
             return self.influence.on_operands(position if position >= 0 else event.position)
         return None
 
-    def _is_generated(self, variable: int, member: int) -> bool:
+    def is_generated(self, variable: int, member: int) -> bool:
+        """Whether a source is an input that was generated."""
         if variable in self._push:
             return any(number.key[0] is None and member in (number.member, WHOLE) for number in self.numbers)
         if variable in self._constants:
@@ -108,10 +141,29 @@ class TrialSet:
         place = self._places.get(variable)
         return any(entry.place == place and entry.generated for entry in self.first.dispatch.inputs.bindings)
 
+    def is_buffer(self, variable: int) -> bool:
+        """Whether a variable is a storage buffer or an image."""
+        return variable in self._places and variable not in self._uniform
+
+    def place_of(self, variable: int) -> tuple[int, int]:
+        """Return set and binding of a resource variable."""
+        return self._places[variable]
+
     @property
     def numbers(self) -> tuple[GeneratedNumber, ...]:
         """The generated integers with their default values."""
-        return tuple(number for number in self.first.values if not number.is_default)
+        return tuple(
+            number for number in self.first.values if not number.is_default and not number.is_contents
+        )
+
+    def contents_of(self, event: Event) -> list[GeneratedNumber]:
+        """Return the generated contents that influence the address of a race."""
+        sources = self.sources(event) if event.kind in RACES else None
+        return [
+            number
+            for number in self.first.values
+            if number.is_contents and self.influences(number, sources or ())
+        ]
 
     def errors(self, trial: CheckTrial) -> dict[EventKey, Event]:
         """Return the events of a trial that generated values may cause."""
@@ -122,9 +174,10 @@ class TrialSet:
         }
 
     def influences(self, number: GeneratedNumber, sources: Iterable[Source]) -> bool:
-        """Whether a push constant or specialization constant is among some inputs."""
+        """Whether a generated integer is among some inputs."""
         for variable, member in sources:
-            if variable in self._push and number.key[0] is None and member in (number.member, WHOLE):
+            place = None if variable in self._push else self._places.get(variable, (-1, -1))
+            if number.key[0] == place and (member in (number.member, WHOLE) or number.is_contents):
                 return True
             if variable in self._constants and number.constant_id == self._constants[variable]:
                 return True
@@ -133,19 +186,28 @@ class TrialSet:
     # --- comparison of trials ----------------------------------------------------------------------
 
     def cost(self, trial: CheckTrial) -> Cost:
-        """Return what the search makes small: no end, errors, and how often they occurred."""
+        """Return what the search makes small: no end, errors, sites not executed, occurrences of errors."""
         if trial.run is None:
-            return _NO_END
+            return (3, 0, 0, 0)
         errors = self.errors(trial)
         if self._counts(trial) != self._counts(self.first):
             # An error that depends on the control flow is not removed by another count; see `without`.
             errors.update(
                 (key, event) for key, event in self.errors(self.first).items() if self.sources(event) is None
             )
+        # An error is not removed by values with which its instructions are not executed.
+        hidden = sum(
+            key not in errors and not self.executes(trial, event) for key, event in self.seen.items()
+        )
         covered = self.first.executed
-        if covered and len(trial.executed.keys() & covered.keys()) < _LEAST_COVERAGE * len(covered):
-            return (2, len(errors), 0)
-        return (0, len(errors), sum(event.count for event in errors.values()))
+        is_less = covered and len(trial.executed.keys() & covered.keys()) < _LEAST_COVERAGE * len(covered)
+        kind = 2 if is_less else 0 if trial.ended else 1
+        occurrences = sum(event.count for event in errors.values())
+        return kind, len(errors) + hidden, len(self.missing(trial)), occurrences
+
+    def is_clean(self, trial: CheckTrial) -> bool:
+        """Whether a trial ends without errors, and hides none that another trial has shown."""
+        return self.cost(trial)[:2] == (0, 0)
 
     def without(self, event: Event) -> Iterator[CheckTrial]:
         """Yield trials that execute an event's instructions without the event.
@@ -196,9 +258,12 @@ class TrialSet:
         positions = {event.position, event.other_position} - {-1}
         return all(trial.executed.get(position, 0) >= least for position in positions)
 
-    @staticmethod
-    def _counts(trial: CheckTrial) -> tuple[int, ...]:
-        return tuple(number.value for number in trial.values if number.words & COUNTS)
+    def _counts(self, trial: CheckTrial) -> tuple[int, ...]:
+        return tuple(
+            number.value
+            for number in trial.values
+            if number.words & COUNTS or number.key in self.trier.numbers
+        )
 
 
 def differing(first: CheckTrial, other: CheckTrial) -> list[tuple[GeneratedNumber, int]]:

@@ -28,8 +28,8 @@ MOST_BYTES = 1 << 25
 _ROUNDS = 4
 _MOST_MULTIPLE = 64
 _SIZE = RunParameters(32)
-TIME_LIMIT = 2.0
-"""Time limit in seconds of the runs of one trial."""
+WORK_LIMIT = 1 << 25
+"""Limit of the work of a run in a trial, as in `WorkBudget`: about half a second."""
 
 _MOST_INVOCATIONS = 1024
 """Maximum number of invocations of a workgroup in a trial."""
@@ -51,7 +51,7 @@ class CheckTrial:
 
     numbers: Numbers  # values of generated integers that replace the default ones
     dispatch: CheckedDispatch  # the dispatch with these inputs
-    run: CheckedRun | None  # None if it did not end
+    run: CheckedRun | None  # up to the limit of its work; None without memory for it
     elements: Elements  # lengths of the runtime arrays that grew
     needed: Elements  # lengths that these arrays need at least
     values: tuple[GeneratedNumber, ...]  # all generated integers with their values in this trial
@@ -62,6 +62,11 @@ class CheckTrial:
         return {key_of(event): event for event in self.run.events} if self.run is not None else {}
 
     @property
+    def ended(self) -> bool:
+        """Whether the run ended before the limit of its work."""
+        return self.run is not None and self.run.ended
+
+    @property
     def executed(self) -> Mapping[int, int]:
         """For the position of each executed instruction, the most invocations that executed it together."""
         return self.run.executed if self.run is not None else {}
@@ -69,20 +74,33 @@ class CheckTrial:
 
 @dataclass
 class Trier:
-    """Runs trials of one shader; `make` returns the inputs for given `elements` and `numbers`."""
+    """Runs trials of one shader; `make` returns the inputs for given `elements` and `numbers`.
+
+    `numbers`, `elements`: values and lengths that replace the default ones in all trials.
+    """
 
     dispatch: CheckedDispatch
     make: Callable[..., DispatchInputs]
     specialize: Callable[[Mapping[int, int]], ExecutableShader]
     constants: tuple[GeneratedNumber, ...] = ()  # specialization constants that the search may set
     defaults: tuple[GeneratedNumber, ...] = ()  # those with a default in the source, which the search keeps
+    given: frozenset[int] = frozenset()  # indices of the push constants that were given
+    groups_given: bool = False  # whether the number of workgroups was given
+    numbers: Numbers = field(default_factory=dict)
+    elements: Elements = field(default_factory=dict)
+    work: int = 0  # the work of all runs so far
     #: Programs by the chosen values of specialization constants.
     _programs: dict[frozenset[tuple[int, int]], ExecutableShader] = field(default_factory=dict)
 
     def inputs(self, dispatch: CheckedDispatch, elements: Elements, numbers: Numbers) -> DispatchInputs:
         """Return the inputs of a dispatch for chosen lengths and values."""
         program = dispatch.program
-        return self.make(program.module, program.local_size, elements=elements, numbers=numbers)
+        return self.make(
+            program.module,
+            program.local_size,
+            elements={**self.elements, **elements},
+            numbers={**self.numbers, **numbers},
+        )
 
     def _program(self, numbers: Numbers) -> ExecutableShader:
         """Return the program with the chosen values of specialization constants."""
@@ -99,27 +117,33 @@ class Trier:
         """Return the trial of some values, with arrays as long as its accesses need."""
         elements: dict[tuple[int, int], int] = {}
         needed: dict[tuple[int, int], int] = {}
-        dispatch = replace(self.dispatch, timeout=TIME_LIMIT, step_limit=STEP_LIMIT)
+        dispatch = replace(self.dispatch, timeout=None, step_limit=STEP_LIMIT, work_limit=WORK_LIMIT)
         run: CheckedRun | None = None
         try:
-            dispatch = replace(dispatch, program=self._program(numbers))
+            dispatch = replace(dispatch, program=self._program({**self.numbers, **numbers}))
             for _ in range(_ROUNDS):
                 run = None
-                if numbers or elements:
+                if numbers or elements or self.numbers or self.elements:
                     dispatch = replace(dispatch, inputs=self.inputs(dispatch, elements, numbers))
                 run = dispatch.run(_SIZE)
+                self.work += run.work
                 longer = self.longer(dispatch.inputs, run)
                 if not longer:
                     break
                 needed.update(longer)
                 elements.update((place, self._rounded(number)) for place, number in longer.items())
-        except (DispatchTimeout, OutOfMemory):
+        except OutOfMemory:
             pass
         except (InvalidModule, InvalidInput):  # a value that the shader does not allow
-            if not numbers:
+            if not numbers and not self.numbers:
                 raise
-        values = (*dispatch.inputs.numbers, *self._constants(numbers))
-        dispatch = replace(dispatch, timeout=self.dispatch.timeout, step_limit=self.dispatch.step_limit)
+        values = (*dispatch.inputs.numbers, *self._constants({**self.numbers, **numbers}))
+        dispatch = replace(
+            dispatch,
+            timeout=self.dispatch.timeout,
+            step_limit=self.dispatch.step_limit,
+            work_limit=self.dispatch.work_limit,
+        )
         return CheckTrial(numbers, dispatch, run, elements, needed, values)
 
     def _constants(self, numbers: Numbers) -> Iterator[GeneratedNumber]:

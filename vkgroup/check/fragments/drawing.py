@@ -15,6 +15,7 @@ from vkgroup.reference.drawing import Draw, DrawResult, draw
 from vkgroup.reference.events import Event, FragmentInvocation, Invocation
 from vkgroup.reference.interpreter import ExecutionOutcome
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
+from vkgroup.reference.interpreter.execution.work import WorkBudget
 from vkgroup.reference.interpreter.values.event_log import InstructionTrace
 from vkgroup.spirv.declarations import Declarations
 
@@ -60,6 +61,7 @@ class FragmentDraw(CheckedDispatch):
         races: bool = False,
         watch: set[_Key] | None = None,
         program: ExecutableShader | None = None,
+        work: WorkBudget | None = None,
     ) -> ExecutionOutcome:
         """Draw on the given resources; `watch` has (0, 0, 0) and (x, y, 0) of fragments to trace."""
         trace = None

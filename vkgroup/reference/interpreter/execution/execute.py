@@ -15,6 +15,7 @@ from vkgroup.base.errors import OutOfMemory, Unsupported
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.execution.machine import Machine
 from vkgroup.reference.interpreter.execution.program import ExecutableShader, initialise
+from vkgroup.reference.interpreter.execution.work import WorkBudget
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.operations.memory_order import Order
 from vkgroup.reference.interpreter.operations.state import Bindings, Resources
@@ -135,6 +136,7 @@ def execute(
     deadline: float | None = None,
     addressable: Iterable[Memory] = (),
     watch: Iterable[tuple[Groups, Groups]] | None = None,
+    work: WorkBudget | None = None,
 ) -> ExecutionOutcome:
     """Run a compute shader.
 
@@ -154,6 +156,7 @@ def execute(
     `deadline`: seconds until the dispatch times out; None for no limit.
     `addressable`: memories that physical addresses may point into.
     `watch`: invocations to trace, by workgroup and local id.
+    `work`: counts the work; at its limit the execution stops, and the outcome is that of what was executed.
 
     Raises
     ------
@@ -194,6 +197,7 @@ def execute(
         step_limit=step_limit,
         until=None if deadline is None else time.monotonic() + deadline,
         trace=trace,
+        work=work,
     )
     for part in arrangement.parts(execution.most_invocations(arrangement.per_workgroup)):
         execution.run(arrangement, part)
@@ -224,6 +228,7 @@ class Execution:
     `written`: further memories, which the caller writes to: attachments.
     `order`: the record of barriers while data races are searched for; else None.
     `until`: `time.monotonic()` at which to give up; None for never.
+    `work`: as for `Machine`.
     """
 
     def __init__(
@@ -239,8 +244,10 @@ class Execution:
         step_limit: int = STEP_LIMIT,
         until: float | None = None,
         trace: InstructionTrace | None = None,
+        work: WorkBudget | None = None,
     ) -> None:
         self.program = program
+        self._work = work or WorkBudget()
         self._resources = Resources(program, resources, list(addressable), list(written), push, events, order)
         self._step_limit, self._until, self._trace = step_limit, until, trace
         self._segments: dict[int, int] = {}
@@ -265,6 +272,7 @@ class Execution:
                 step_limit=self._step_limit,
                 deadline=self._until,
                 trace=self._trace,
+                work=self._work,
                 segments=self._segments,
             )
             try:

@@ -14,6 +14,7 @@ import numpy as np
 
 from vkgroup.base.errors import DispatchTimeout
 from vkgroup.reference.interpreter.execution.program import Code, ExecutableShader
+from vkgroup.reference.interpreter.execution.work import WorkBudget
 from vkgroup.reference.interpreter.operations.accessor import Flags, LaneSet, Slice
 from vkgroup.reference.interpreter.operations.state import Cell, Frame, Resources, SliceState
 from vkgroup.reference.interpreter.program.segments import Edge, Segment
@@ -212,6 +213,7 @@ class Machine(SliceState):
     step_limit : rounds of a loop after which it counts as hanging.
     deadline : `time.monotonic()` at which to give up; None for never.
     trace : the record of chosen invocations; None for none.
+    work : the work so far, and the limit at which to stop.
     segments : for each executed segment, the largest number of invocations that executed it together; this
         slice adds its own.
 
@@ -230,12 +232,13 @@ class Machine(SliceState):
         step_limit: int,
         deadline: float | None,
         trace: InstructionTrace | None,
+        work: WorkBudget,
         segments: dict[int, int] | None = None,
     ) -> None:
         super().__init__(program, arrangement, part, resources)
         self.program = program
         self.discarded: Flags | None = None
-        self._trace, self._deadline = trace, deadline
+        self._trace, self._deadline, self._work = trace, deadline, work
         self._segments = {} if segments is None else segments
         self._soft_until = np.zeros(0, np.int64)
         #: Values of slots that other segments read.
@@ -243,10 +246,10 @@ class Machine(SliceState):
         self._scheduler = SegmentScheduler(program.segments, self, step_limit)
 
     def run(self) -> None:
-        """Execute until every invocation has ended."""
+        """Execute until every invocation has ended, or the work is spent."""
         # At the start of each slice, since a shader may have fewer than `_CLOCK_EVERY` segments.
         self._check_clock()
-        while (chosen := self._scheduler.next()) is not None:
+        while not self._work.is_spent and (chosen := self._scheduler.next()) is not None:
             self._execute(*chosen)
         # It refers to this machine, and would keep the variables until the garbage collector runs.
         del self._scheduler
@@ -261,6 +264,7 @@ class Machine(SliceState):
         if self.soft_control is not None:
             self._end_soft_control(number, lanes)
         code, regs = self.program.code[number], self.regs
+        self._work.spend(len(code.steps) + 1, lanes.count)
         for slot in code.imports:
             cell = self._stored.get(slot)
             # None where no invocation has computed it yet.

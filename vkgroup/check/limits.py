@@ -1,0 +1,214 @@
+"""Limits with which a shader compares an invocation's position, and values of them that split a workgroup.
+
+A host launches whole workgroups, so the last one usually has invocations beyond the size of the data. A
+shader that compares an invocation's position with a size expects this. One run watches the comparisons. If
+all invocations of each workgroup agree in a comparison, the size gets a value at which those of one workgroup
+do not, in whatever form the host passes it: a push constant, a member of a uniform buffer, a component of a
+vector, the length of an array, or a specialization constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.base.errors import VkgroupError
+from vkgroup.check.findings import RunParameters
+from vkgroup.check.guesses import Numbers, limited
+from vkgroup.check.influence import LENGTH, Influence, Source
+from vkgroup.check.inputs import GeneratedNumber
+from vkgroup.check.runs import CheckedDispatch
+from vkgroup.check.size_constants import COMPARISONS
+from vkgroup.check.trial_set import TrialSet
+from vkgroup.check.trials import WORK_LIMIT, Elements
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
+from vkgroup.reference.interpreter.operations.steps import Instrument
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.spirv import Instruction
+
+_POSITIONS = ("LocalInvocationId", "LocalInvocationIndex", "GlobalInvocationId")
+_LESS = tuple(name for name in COMPARISONS if "Less" in name or "Greater" in name)
+_MARGIN = 2
+"""Difference between the last position of a workgroup and the limit that splits it."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """A value of the limit that splits a workgroup, and the value that it has."""
+
+    value: int
+    now: int
+
+
+@dataclass
+class WatchedComparison:
+    """A comparison of a position with a limit, and what one run showed of it.
+
+    `side`: the operand that is the position, 0 or 1. `sources`: the inputs that decide the limit.
+    """
+
+    instruction: Instruction
+    side: int
+    sources: frozenset[Source]
+    divided: set[int] = field(default_factory=set)  # components that a workgroup's invocations disagree on
+    #: By component: whether all positions of the workgroup were within the limit, the largest such position.
+    splits: dict[int, tuple[tuple[bool, int], Split]] = field(default_factory=dict)
+
+    def watch(self, per_workgroup: int, first: Any, second: Any, result: Any) -> None:
+        """Record one execution; the operands and the result have the shape (..., invocations)."""
+        position, limit = (first.data, second.data) if self.side == 0 else (second.data, first.data)
+        flags = result.data
+        within = flags if ("Less" in self.instruction.name) == (self.side == 0) else ~flags
+        shape = np.broadcast_shapes(position.shape, limit.shape)
+        rows = [np.broadcast_to(part, shape).reshape(-1, shape[-1]) for part in (position, limit, within)]
+        groups = shape[-1] // per_workgroup if shape[-1] % per_workgroup == 0 else 1
+        for component, row in enumerate(zip(*rows, strict=True)):
+            self._record(component, *(part.reshape(groups, -1) for part in row))
+
+    def _record(
+        self,
+        component: int,
+        position: npt.NDArray[Any],
+        limit: npt.NDArray[Any],
+        within: npt.NDArray[np.bool_],
+    ) -> None:
+        all_within = np.asarray(within.all(axis=1))
+        low, high = position.min(axis=1), position.max(axis=1)
+        if (all_within != within.any(axis=1)).any():
+            self.divided.add(component)
+            return
+        if (limit != limit[0, 0]).any():
+            return
+        for number in np.flatnonzero(low < high).tolist():
+            rank = (bool(all_within[number]), int(high[number]))
+            if component not in self.splits or rank > self.splits[component][0]:
+                value = max(int(low[number]) + 1, int(high[number]) - _MARGIN)
+                self.splits[component] = rank, Split(value, int(limit[0, 0]))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Values that split a workgroup.
+
+    `numbers`, `elements`: of generated integers and of arrays' lengths, which all trials use.
+    `further`: of single integers, each of which splits a workgroup at another comparison.
+    """
+
+    numbers: Numbers
+    elements: Elements
+    further: tuple[Numbers, ...]
+
+
+class LimitSearch:
+    """Search for the limits of one shader; `make` returns its program with an instrument."""
+
+    def __init__(self, trial_set: TrialSet, make: Callable[[Instrument], ExecutableShader]) -> None:
+        self._set, self._make = trial_set, make
+        self._influence: Influence = trial_set.influence
+        self._tuned = {number.key for number in trial_set.numbers}
+
+    def find(self) -> Limits | None:
+        """Return values that split a workgroup at each comparison; None if there is nothing to change."""
+        first = self._set.first
+        comparisons = list(self._comparisons())
+        if not comparisons or first.run is None:
+            return None
+        try:
+            self._run(first.dispatch, comparisons)
+        except VkgroupError:
+            return None
+        numbers: dict[Any, list[int]] = {}
+        elements: dict[tuple[int, int], int] = {}
+        for comparison in comparisons:
+            for component, (_, split) in comparison.splits.items():
+                if component in comparison.divided:
+                    continue
+                for number in self._numbers(comparison, component, split):
+                    if (value := _scaled(number, split)) is not None:
+                        numbers.setdefault(number.key, []).append(value)
+                for place in self._lengths(comparison):
+                    elements[place] = max(elements.get(place, 0), split.value)
+        chosen = {key: max(values) for key, values in numbers.items() if key in self._tuned}
+        further = tuple(
+            {key: value}
+            for key, values in numbers.items()
+            for value in dict.fromkeys(values)
+            if value != chosen.get(key)
+        )
+        return Limits(chosen, elements, further) if chosen or elements or further else None
+
+    def _comparisons(self) -> Iterator[WatchedComparison]:
+        """Yield the comparisons of a position, which only constants and built-ins decide, with an input."""
+        built_ins = self._influence.built_ins
+        positions = {variable for variable, name in built_ins.items() if name in _POSITIONS}
+        for entry in self._influence.body:
+            if entry.name not in _LESS:
+                continue
+            sides = [self._influence.on_value(operand) for operand in entry.operands]
+            for side, (position, limit) in enumerate((sides, sides[::-1])):
+                of_position = {variable for variable, _ in position} & positions
+                has_contents = any(self._set.is_buffer(variable) for variable, _ in position)
+                limits = {variable for variable, _ in limit}
+                if of_position and not has_contents and limits and not limits & positions:
+                    yield WatchedComparison(entry, side, limit)
+
+    def _run(self, dispatch: CheckedDispatch, comparisons: Sequence[WatchedComparison]) -> None:
+        """Run once, and watch the comparisons."""
+        per_workgroup = int(np.prod(dispatch.program.local_size))
+        by_position: dict[int, list[WatchedComparison]] = {}
+        for comparison in comparisons:
+            by_position.setdefault(comparison.instruction.position, []).append(comparison)
+
+        def instrument(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
+            watched = by_position.get(site.position)
+            return partial(_watched, function, watched, per_workgroup) if watched else function
+
+        limited_dispatch = replace(dispatch, timeout=None, work_limit=WORK_LIMIT)
+        limited_dispatch.run(RunParameters(32), races=False, program=self._make(instrument))
+
+    def _numbers(
+        self, comparison: WatchedComparison, component: int, split: Split
+    ) -> Iterator[GeneratedNumber]:
+        """Yield the integers that decide a limit: those with its value, or the only one."""
+        numbers = [
+            number for number in self._set.first.values if self._set.influences(number, comparison.sources)
+        ]
+        equal = [number for number in numbers if number.value == split.now]
+        own = [number for number in equal if number.key[1].endswith(f"[{component}]")]
+        yield from (own or equal) if equal else numbers if len(numbers) == 1 else ()
+
+    def _lengths(self, comparison: WatchedComparison) -> Iterator[tuple[int, int]]:
+        """Yield set and binding of the generated arrays whose length is the limit."""
+        for variable, member in comparison.sources:
+            if member == LENGTH and self._set.is_generated(variable, member):
+                yield self._set.place_of(variable)
+
+
+def _watched(
+    function: Callable[..., Any],
+    comparisons: Sequence[WatchedComparison],
+    per_workgroup: int,
+    first: Any,
+    second: Any,
+) -> Any:
+    result = function(first, second)
+    for comparison in comparisons:
+        comparison.watch(per_workgroup, first, second, result)
+    return result
+
+
+def _scaled(number: GeneratedNumber, split: Split) -> int | None:
+    """Return the value of an integer for which the limit splits a workgroup; None without one."""
+    if number.value == split.now:
+        value = split.value
+    elif split.now > 0:
+        value = number.value * split.value // split.now
+    else:
+        return None
+    value = limited(number, value)
+    return value if value > 0 and value != number.value else None
