@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,15 @@ from vkgroup.base.phases import DeadlineReached, phase
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.divergence import natural
-from vkgroup.check.findings import RunParameters
+from vkgroup.check.findings import Finding, RunParameters
 from vkgroup.check.flow import used_axes, uses_atomic_results
 from vkgroup.check.fragments import check_fragments
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.inputs import Key
 from vkgroup.check.limits import LimitSearch
+from vkgroup.check.question import Question
 from vkgroup.check.questions import Questions
+from vkgroup.check.reach import lines_of_sites
 from vkgroup.check.report import Report
 from vkgroup.check.request import (
     CheckRequest,
@@ -38,7 +40,7 @@ from vkgroup.check.request import (
 from vkgroup.check.runs import CheckedDispatch
 from vkgroup.check.search import TrialSearch
 from vkgroup.check.state import CheckState, coverage_of, run_and_compare
-from vkgroup.check.trial_set import differing
+from vkgroup.check.trial_set import differing, options_of
 from vkgroup.check.trials import CheckTrial, Trier
 from vkgroup.compiler import TargetEnvironment
 from vkgroup.device import DeviceInfo
@@ -58,12 +60,18 @@ MAX_INVOCATIONS = 1 << 22
 class PreparedShader:
     """A shader that is ready to be checked."""
 
-    dispatch: CheckedDispatch  # the program with its inputs
     search: TrialSearch  # the trials of other inputs
     trial: CheckTrial  # the trial whose inputs were chosen
+    module: Module  # the module without values of its specialization constants
     specialization: dict[int | str, Any]  # given and generated specialization constants, by id or name
-    values: dict[int, Any]  # the same by id
     notes: list[str]  # remarks on the given options and on values that were chosen
+
+    def constants(self, trial: CheckTrial) -> tuple[dict[int | str, Any], dict[int, Any]]:
+        """Return the specialization constants of a trial, by id or name, and all by id."""
+        changed = _changed_constants(self.search.first, trial)
+        chosen = dict(self.specialization)
+        chosen.update((number, value) for number, (_, value) in changed.items())
+        return chosen, pack_specialization(self.module.reflection.specialization_constants, chosen)[0]
 
 
 def prepare(request: CheckRequest) -> PreparedShader:
@@ -115,13 +123,13 @@ def prepare(request: CheckRequest) -> PreparedShader:
         except Unsupported:  # a size without quads
             continue
     changed = _changed_constants(search.first, trial)
-    specialization = {**specialization, **{number: value for number, (_, value) in changed.items()}}
-    notes += undeclared_size(entry, module, given, {key: specialization[key] for key in generated})
+    used = {**generated}
+    used.update((number, value) for number, (_, value) in changed.items() if number in generated)
+    notes += undeclared_size(entry, module, given, used)
     for number, (name, value) in changed.items():
         if number not in generated:
             notes.append(f"{name} (id {number}) = {value} was chosen: its default is 0.")
-    values, _ = pack_specialization(constants, specialization)
-    return PreparedShader(trial.dispatch, search, trial, specialization, values, notes)
+    return PreparedShader(search, trial, module, specialization, notes)
 
 
 def _require_limits(entry: EntryPoint, values: Mapping[int, Any]) -> None:
@@ -275,17 +283,41 @@ def perform(request: CheckRequest) -> Report:
     if request.size is not None:
         raise InvalidInput("--size is the size of a draw; give --groups for a compute shader.")
     prepared = prepare(request)
-    dispatch = prepared.dispatch
+    examined = [_examine(request, prepared, prepared.trial, request.devices)]
+    for trial in prepared.search.supplements():
+        first = examined[0]
+        if first.interrupted is None and not first.state.late and not first.state.no_verdict:
+            examined.append(_examine(request, prepared, trial, ()))
+    return _report(prepared, examined)
+
+
+@dataclass(frozen=True)
+class _Examination:
+    """The runs of one trial's inputs at all sizes, and their results."""
+
+    trial: CheckTrial
+    state: CheckState
+    findings: list[Finding]
+    questions: tuple[Question, ...]
+    interrupted: KeyboardInterrupt | None
+
+
+def _examine(
+    request: CheckRequest, prepared: PreparedShader, trial: CheckTrial, devices: Sequence[DeviceInfo]
+) -> _Examination:
+    """Run a trial's inputs at all sizes and on real devices, and compare the runs."""
+    module, dispatch = request.module, trial.dispatch
+    specialization, values = prepared.constants(trial)
     state = CheckState(
         request,
         dispatch,
-        lambda instrument: ExecutableShader(module, request.entry_point, prepared.values, instrument),
+        lambda instrument: ExecutableShader(module, request.entry_point, values, instrument),
         lambda changed: ExecutableShader(changed, request.entry_point),
         notes=prepared.notes,
     )
-    job = partial(DispatchJob, **state.job_parameters(dispatch.inputs, prepared.specialization))
-    findings, interrupted = run_and_compare(state, request.run_sizes, request.devices, job)
-    questions = Questions(prepared.search, prepared.trial)
+    job = partial(DispatchJob, **state.job_parameters(dispatch.inputs, specialization))
+    findings, interrupted = run_and_compare(state, request.run_sizes, devices, job)
+    questions = Questions(prepared.search, trial)
     try:
         runs = state.runs if state.late else questions.errors_of(state.runs)
     except DeadlineReached:
@@ -295,9 +327,35 @@ def perform(request: CheckRequest) -> Report:
         runs, interrupted = state.runs, end
     by_nature = natural(state.flow)
     findings = findings_of(runs, state.places, dispatch.inputs, by_nature) + findings
-    findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
     asked = questions.collect(state.places, by_nature, dispatch.inputs)
-    return state.report(findings, coverage_of(state), dispatch.inputs, interrupted, asked)
+    return _Examination(trial, state, findings, asked, interrupted)
+
+
+def _report(prepared: PreparedShader, examined: Sequence[_Examination]) -> Report:
+    """Return the report on all inputs; a finding is reported with the first inputs that show it."""
+    first = examined[0]
+    findings, questions = list(first.findings), {question.text: question for question in first.questions}
+    known = {(finding.kind, finding.place.file, finding.place.line) for finding in findings}
+    for further in examined[1:]:
+        options = options_of(first.trial, further.trial)
+        for finding in further.findings:
+            if (finding.kind, finding.place.file, finding.place.line) not in known:
+                runs = tuple(replace(run, inputs=options) for run in finding.configurations)
+                findings.append(replace(finding, configurations=runs))
+        questions = {question.text: question for question in further.questions} | questions
+        first.state.notes.append(f"it also ran with {' '.join(options)}, to execute more of the shader")
+    findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
+    executed: dict[int, dict[int, int]] = {}
+    for run in (run for further in examined for run in further.state.runs):
+        executed.setdefault(run.configuration.subgroup_size, {}).update(run.executed)
+    missing = {size: prepared.search.missing_in(found) for size, found in executed.items()}
+    covered = replace(
+        coverage_of(first.state),
+        compared=sum(coverage_of(each.state).compared for each in examined),
+        not_executed=lines_of_sites(missing, first.state.places),
+    )
+    inputs = first.state.dispatch.inputs
+    return first.state.report(findings, covered, inputs, first.interrupted, tuple(questions.values()))
 
 
 def _require_no_addresses(module: Module) -> None:

@@ -80,8 +80,8 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _MULTIPLIERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 """Constants of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014)."""
 
-_LARGE = 1000
-"""The extreme value of contents of which a shader takes the largest."""
+_EXTREME = {"f": 4, "i": 1000}
+"""What is added to the extreme elements of contents, by kind: exp() of the difference of floats is not 0."""
 _FIRST_BIT, _BITS = 6, 24
 """Bits above the random ones: of contents that a shader combines with Or or And, few elements have each."""
 
@@ -137,9 +137,9 @@ class NumberGenerator:
         extreme = np.array([self._local - 1, 0, self._local // 2, 3 * self._local // 4])[block % 4]
         other = (extreme + self._local // 3) % self._local
         if "Min" in operations:
-            values = np.where(inside == other, values - 64 * (values.dtype.kind == "f"), values + 64)
+            values = np.where(inside == other, values, values + (4 if values.dtype.kind == "f" else 64))
         if "Max" in operations:
-            values = np.where(inside == extreme, values + _LARGE, values)
+            values = np.where(inside == extreme, values + _EXTREME[values.dtype.kind], values)
         return values
 
     def single(self, name: str, dtype: np.dtype[Any], stream: str) -> Any:

@@ -69,11 +69,13 @@ class RunParameters:
     device: str = ""  # name of a real device and its driver; empty for the reference device
     choice: str = ""  # value of ``--device`` that selects this device
     required: bool = False  # whether the pipeline required this subgroup size
+    inputs: tuple[str, ...] = ()  # the options that set generated values of further runs, such as --push n=1
 
     def __str__(self) -> str:
         if self.device:
             return self.device + f" at size {self.subgroup_size}" * self.required
-        return f"size {self.subgroup_size}" + ", lanes shuffled" * self.shuffled
+        given = f" with {' '.join(self.inputs)}" if self.inputs else ""
+        return f"size {self.subgroup_size}" + ", lanes shuffled" * self.shuffled + given
 
 
 class _Configured:
@@ -143,7 +145,8 @@ class Finding(_Configured):
         chosen = f" --subgroup-size {','.join(map(str, sorted(sizes)))}" if sizes else ""
         real = dict.fromkeys(where.choice for where in self.configurations if where.device)
         devices = "".join(f" --device {shlex.quote(choice)}" for choice in real) or " --device none"
-        return dataclasses.replace(self, command=command + chosen + devices)
+        inputs = "".join(f" {option}" for option in self.configurations[0].inputs)
+        return dataclasses.replace(self, command=command + inputs + chosen + devices)
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,8 @@ class Coverage(_Configured):
     assumed: tuple[str, ...]  # guarantees of the host, which restricted the runs
     compiler: str = ""  # the compiler of the shader, with its version; empty if it was a module
     drawn: str = ""  # what was drawn with a fragment shader; empty for a dispatch
+    #: Lines with stores, barriers, atomics and subgroup operations that can be reached and were not executed.
+    not_executed: tuple[str, ...] = ()
 
 
 def join(numbers: Iterable[object]) -> str:

@@ -20,11 +20,11 @@ def notes_of_lines(message: str, further: Sequence[SourceLocation]) -> list[Note
     if not rest:
         return notes
     lines = [place.line for place in rest if place.line]
-    numbers = f": {_ranges(lines)}" if len(lines) == len(rest) else ""
+    numbers = f": {ranges(lines)}" if len(lines) == len(rest) else ""
     return [*notes, Note(f"and in {len(rest)} more line{'s' * (len(rest) != 1)}{numbers}")]
 
 
-def _ranges(lines: Iterable[int]) -> str:
+def ranges(lines: Iterable[int]) -> str:
     """Return line numbers as a list with ranges: ``"5, 7 to 9"``."""
     ranges: list[list[int]] = []
     for line in sorted(lines):

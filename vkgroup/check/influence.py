@@ -151,7 +151,8 @@ class Influence:
         if root is not None:
             if root[1] == WHOLE and indices and root[0] in self._inputs:
                 constant = self._constants.get(indices[0])
-                root = (root[0], int(constant.evaluate()) if constant is not None else WHOLE)
+                is_index = entry.name != "OpImageTexelPointer"
+                root = (root[0], int(constant.evaluate()) if constant is not None and is_index else WHOLE)
             self._roots[entry.result_id] = root
         else:
             self._add(entry.result_id, self._values.get(base, 0))

@@ -88,7 +88,7 @@ constant.
 SPECIALIZED = -1
 
 CONTENTS = "[]"
-"""End of the name of a buffer's contents. Its value is the step between integers; 0 stands for random ones."""
+"""End of the name of a buffer's contents. Its value is the step between integers, 0 for random ones."""
 
 
 def constant_id(key: NumberKey) -> int | None:

@@ -23,6 +23,7 @@ class OutcomeKind(StrEnum):
     FINDINGS = "findings"
     QUESTIONS = "questions"
     WEAK = "weak findings"
+    IN_PART = "clean in part"
     NOT_COVERED = "not covered"
     NO_COMPILE = "does not compile"
     NO_VERDICT = "no verdict"
@@ -34,6 +35,7 @@ _CODES = {
     OutcomeKind.FINDINGS: 1,
     OutcomeKind.QUESTIONS: 0,
     OutcomeKind.WEAK: 0,
+    OutcomeKind.IN_PART: 0,
     OutcomeKind.NO_COMPILE: 2,
     OutcomeKind.NO_VERDICT: 2,
     OutcomeKind.ERROR: 2,
@@ -97,6 +99,9 @@ def _line(report: Report, strict: bool) -> tuple[OutcomeKind, str]:
         first = _short(report.questions[0].text)
         kind = OutcomeKind.FINDINGS if strict else OutcomeKind.QUESTIONS
         return kind, f"{count} question{'s' * (count != 1)}: {first}"
+    if report.gaps:
+        kind = OutcomeKind.FINDINGS if strict else OutcomeKind.IN_PART
+        return kind, f"nothing found in what ran; {_short('; '.join(report.gaps))}"
     return OutcomeKind.CLEAN, "clean"
 
 

@@ -19,6 +19,7 @@ from vkgroup.compiler.cache import checksum, key_of, thin_out
 
 _STORED = (
     OutcomeKind.CLEAN,
+    OutcomeKind.IN_PART,
     OutcomeKind.FINDINGS,
     OutcomeKind.WEAK,
     OutcomeKind.QUESTIONS,

@@ -57,6 +57,7 @@ class Questions:
             self._doubts += doubtful.values()
             result.append(replace(run, events=tuple(e for e in run.events if key_of(e) not in doubtful)))
         known = {key_of(event) for run in result for event in run.events}
+        self._doubts += [doubt for doubt in self._of_first() if key_of(doubt.event) not in known]
         known |= {key_of(doubt.event) for doubt in self._doubts}
         for doubt in self._of_trials():
             if key_of(doubt.event) not in known:
@@ -124,16 +125,20 @@ class Questions:
         return None
 
     def _of_trials(self) -> Iterator[_Doubt]:
-        """Yield the errors with the default values if others were chosen, else those near ends of arrays.
-
-        Also those that only the control flow decides, with other values: no address was made up for them.
-        """
-        search, first, where = self._search, self._search.first, RunParameters(32)
+        """Yield the errors of other trials that only the control flow decides: no address was made up."""
+        search = self._search
         for trial in tuple(search.trials):
-            if trial is not first and trial is not self._chosen:
-                for event in search.errors(trial).values():
-                    if search.sources(event) is None:
-                        yield _Doubt(event, where, _values(differing(trial, self._chosen)))
+            changes = differing(trial, self._chosen)
+            # Another local size, or another constant of the pipeline, makes another shader.
+            if not changes or any(number.constant_id is not None for number, _ in changes):
+                continue
+            for event in search.errors(trial).values():
+                if search.sources(event) is None:
+                    yield _Doubt(event, RunParameters(32), _values(changes))
+
+    def _of_first(self) -> Iterator[_Doubt]:
+        """Yield the errors with the default values if others were chosen, else those near ends of arrays."""
+        search, first, where = self._search, self._search.first, RunParameters(32)
         if first is not search.best:
             for event in search.errors(first).values():
                 if event.kind == FindingKind.SAME_VALUE:

@@ -40,10 +40,16 @@ class Report:
     compilations: tuple[str, ...] = ()
 
     def fails(self, strict: bool = False) -> bool:
-        """Return whether there is a finding that is not weak; if `strict`, any finding or question."""
+        """Return whether there is a finding that is not weak; if `strict`, any finding, question or gap."""
         return any(strict or not finding.weak for finding in self.findings) or (
-            strict and bool(self.questions)
+            strict and bool(self.questions or self.gaps)
         )
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What the check did not look at, although the shader does it or writes it."""
+        gaps = (f"not executed: {', '.join(self.covered.not_executed)}",) if self.covered.not_executed else ()
+        return gaps if self.covered.compared else (*gaps, "no number of the outputs was compared")
 
     def require_verdict(self) -> None:
         """Raise the error of a check without a verdict.

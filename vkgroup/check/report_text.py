@@ -214,10 +214,15 @@ def _summary(report: Report) -> Iterator[Text]:
         yield Text(f"{report.shader}: no verdict", style="bold yellow")
     elif report.questions:
         yield Text(f"{report.shader}: {counts[0]}", style="bold yellow")
+    elif report.gaps:
+        gaps = "; ".join(report.gaps)
+        yield Text(f"{report.shader}: nothing found in what ran; {gaps}", style="bold yellow")
     else:
         yield Text(f"{report.shader}: nothing found", style="bold green")
     if covered.configurations:
         yield Text(f"  ran at {_where(covered.configurations)}")
+    if report.gaps and (report.findings or report.questions):
+        yield Text(f"  {'; '.join(report.gaps)}", style="yellow")
     if covered.compiler:
         yield Text(f"  compiled by {covered.compiler}")
     for line in report.compilations:

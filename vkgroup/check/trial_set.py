@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -92,8 +92,12 @@ class TrialSet:
     def missing(self, trial: CheckTrial) -> frozenset[int]:
         """Return the positions of the sites that can be reached and that a trial does not execute."""
         if id(trial) not in self._missing:
-            self._missing[id(trial)] = self.sites.missing(trial.executed, self.is_fixed)
+            self._missing[id(trial)] = self.missing_in(trial.executed)
         return self._missing[id(trial)]
+
+    def missing_in(self, executed: Mapping[int, int]) -> frozenset[int]:
+        """Return the same for what runs have executed, as in `CheckedRun.executed`."""
+        return self.sites.missing(executed, self.is_fixed)
 
     def is_fixed(self, source: Source) -> bool:
         """Whether an input was given or is a constant, or has all its values in one dispatch."""
@@ -278,3 +282,18 @@ def differing(first: CheckTrial, other: CheckTrial) -> list[tuple[GeneratedNumbe
         for number in first.values
         if number.key in chosen and values[number.key] != number.value
     ]
+
+
+def options_of(first: CheckTrial, other: CheckTrial) -> tuple[str, ...]:
+    """Return the options that give the generated values of `other` that are not those of `first`."""
+    values: dict[str, list[str]] = {}
+    changed = {number.option: number for number, _ in differing(first, other)}
+    for number in other.values:
+        if number.option in changed:
+            values.setdefault(number.option, []).append(str(number.shown(number.value)))
+    return tuple(
+        option.replace("=V", f"={','.join(given)}")
+        if option.endswith("=V")
+        else f"{changed[option].name} = {','.join(given)}"
+        for option, given in values.items()
+    )

@@ -39,6 +39,7 @@ _COLOURS = {
     OutcomeKind.FINDINGS: "bold red",
     OutcomeKind.QUESTIONS: "bold yellow",
     OutcomeKind.WEAK: "bold yellow",
+    OutcomeKind.IN_PART: "yellow",
     OutcomeKind.NOT_COVERED: "yellow",
 }
 

@@ -7,6 +7,7 @@ reference device at several subgroup sizes and compares the results.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -142,6 +143,11 @@ def check_shader(
     ]
     if findings:
         raise ShaderFindings(report, findings)
+    if report.gaps:
+        gaps = "; ".join(report.gaps)
+        if strict:
+            raise ShaderFindings(report, [])
+        warnings.warn(f"{report.shader}: nothing found in what ran; {gaps}", stacklevel=2)
     return report
 
 

@@ -53,7 +53,7 @@ class _Annotation:
 
 
 def write_junit(entries: Sequence[ExportEntry], path: Path) -> None:
-    """Write the outcomes as JUnit XML: findings fail, shaders not covered are skipped, others are errors."""
+    """Write the outcomes as JUnit XML: findings fail, what is not covered is skipped, others are errors."""
     suites = ElementTree.Element("testsuites", name=_SUITE)
     suite = ElementTree.SubElement(suites, "testsuite", name=_SUITE)
     for entry in entries:
@@ -81,6 +81,7 @@ _TAGS = {
     OutcomeKind.WEAK: "",
     OutcomeKind.FINDINGS: "failure",
     OutcomeKind.NOT_COVERED: "skipped",
+    OutcomeKind.IN_PART: "skipped",
 }
 """The element of JUnit XML for an outcome; the others are errors."""
 
@@ -142,6 +143,7 @@ def _problems(entry: ExportEntry) -> list[tuple[str, str, str, int]]:
         OutcomeKind.CLEAN,
         OutcomeKind.QUESTIONS,
         OutcomeKind.WEAK,
+        OutcomeKind.IN_PART,
         OutcomeKind.NOT_COVERED,
     ):
         return []
