@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,9 +19,9 @@ from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spirv import Instruction, Module, grammar
 from vkgroup.spirv.editor import replace_constants
 
-_SECONDS = 30.0
-"""Time limit in seconds for all experiments with one shader, from the first one on. An experiment that does
-not run proves nothing."""
+_WORK = 1 << 30
+"""Limit of the work of all experiments with one shader, as in `WorkBudget`: about 20 seconds. An experiment
+that does not run proves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class ConstantExperiment:
     compare: Callable[
         [CheckedRun, CheckedRun], Difference | None
     ]  # compares a run with a base, allowing for rounding
-    deadline: float = math.inf
+    work: int = 0  # the work of all experiments so far
 
     def prove(
         self, base: CheckedRun, candidates: Sequence[SizeCandidate], sizes: Sequence[int]
@@ -64,7 +63,6 @@ class ConstantExperiment:
 
         `sizes` are those at which the unchanged shader gives wrong results.
         """
-        self.deadline = min(self.deadline, time.monotonic() + _SECONDS)
         used = [entry for entry in candidates if entry.use is not None]
         counts = self._counts(base.configuration.subgroup_size, used)
         if base.disturbed or not used or not sizes:
@@ -105,7 +103,7 @@ class ConstantExperiment:
     def _is_repaired(
         self, base: CheckedRun, used: Sequence[SizeCandidate], counts: Sequence[Count], size: int
     ) -> bool:
-        if time.monotonic() > self.deadline:
+        if self.work > _WORK:
             return False
         old = base.configuration.subgroup_size
         invocations = math.prod(self.dispatch.program.local_size)
@@ -118,6 +116,7 @@ class ConstantExperiment:
         try:
             program = self.make(changed)
             run = self.dispatch.run(RunParameters(size), program=program)
+            self.work += run.work
         except VkgroupError:
             return False
         known = _events(base)

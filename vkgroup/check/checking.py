@@ -34,6 +34,7 @@ from vkgroup.check.request import (
     default_constants,
     generated_size,
     given_members,
+    has_constant_size,
     undeclared_size,
     unset_constants,
 )
@@ -102,7 +103,8 @@ def prepare(request: CheckRequest) -> PreparedShader:
         make,
         lambda changed: ExecutableShader(module, request.entry_point, {**values, **changed}),
         tuple(unset_constants(module, specialization, generated)),
-        tuple(default_constants(entry, module, specialization)),
+        tuple(default_constants(module, specialization)),
+        has_constant_size(entry),
         given=given_members(request),
         groups_given=request.groups is not None,
     )
@@ -116,7 +118,7 @@ def prepare(request: CheckRequest) -> PreparedShader:
             search = TrialSearch(program.module, trier)
         trial = search.run()
         for numbers in limits.further if limits is not None else ():
-            search.try_({**trial.numbers, **numbers})
+            search.further.append(search.try_({**trial.numbers, **numbers}))
     for size in {min(sizes), max(sizes)} - {32} if sizes else ():
         try:
             trial = trier.fit(trial, RunParameters(size))

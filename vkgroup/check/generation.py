@@ -185,11 +185,12 @@ class _InputBuilder:
         if binding is not None and self._is_contents(binding, field):
             key = (place, f"{self._names[binding.set, binding.binding]}{CONTENTS}")
             step = self.chosen.get(key, 0)
-            self._add(GeneratedNumber(key, step, field.dtype, WHOLE, f"--in {key[1][:-2]}=FILE"))
+            contents = GeneratedNumber(key, step, field.dtype, WHOLE, f"--in {key[1][:-2]}=FILE")
+            self._add(contents)
             if step:
-                values = np.arange(field.offsets.size).reshape(field.offsets.shape) * step
+                values = np.arange(field.offsets.size).reshape(field.offsets.shape) * max(0, step)
                 put(data, field, values.astype(field.dtype))
-                return f"{plain} = 0, {step}, {2 * step}, …"
+                return f"{plain} = {contents.shown(step)}"
         operations = self._combined.get(variable, frozenset())
         values = self.random.array(stream, field.dtype, field.offsets.shape, operations)
         listed = field.dtype.kind in "ui" and field.offsets.size <= _MOST_SINGLE

@@ -88,7 +88,7 @@ constant.
 SPECIALIZED = -1
 
 CONTENTS = "[]"
-"""End of the name of a buffer's contents. Its value is the step between integers, 0 for random ones."""
+"""End of the name of a buffer's contents. Its value is the step between integers; 0: random; -1: zeros."""
 
 
 def constant_id(key: NumberKey) -> int | None:
@@ -122,7 +122,8 @@ class GeneratedNumber:
         """Return a value as a question shows it."""
         if not self.is_contents:
             return value
-        return f"0, {value}, {2 * value}, …" if value else "random numbers"
+        step = max(0, value)
+        return f"0, {step}, {2 * step}, …" if value else "random numbers"
 
     @property
     def constant_id(self) -> int | None:

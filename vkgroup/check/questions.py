@@ -82,6 +82,8 @@ class Questions:
         """Yield trials without an event: with other generated values, then with other constants."""
         search = self._search
         if search.depends(event):
+            for numbers in search.contents_for(event):
+                search.try_({**self._chosen.numbers, **numbers})
             if not self._guessed and len(search.trials) == 1:
                 self._guessed = True
                 search.guess()
@@ -127,6 +129,9 @@ class Questions:
     def _of_trials(self) -> Iterator[_Doubt]:
         """Yield the errors of other trials that only the control flow decides: no address was made up."""
         search = self._search
+        for trial in search.further:
+            for event in trial.events.values():
+                yield _Doubt(event, RunParameters(32), _values(differing(trial, self._chosen)))
         for trial in tuple(search.trials):
             changes = differing(trial, self._chosen)
             # Another local size, or another constant of the pipeline, makes another shader.

@@ -120,16 +120,17 @@ def unset_constants(
             yield GeneratedNumber(key, value, entry.type.dtype, -1, f"--spec {entry.id}=V")
 
 
-def default_constants(
-    entry: EntryPoint, module: Module, given: Collection[int | str]
-) -> Iterator[GeneratedNumber]:
-    """Yield the specialization constants with a default in the source, if the local size is such a constant.
+def has_constant_size(entry: EntryPoint) -> bool:
+    """Whether the local size is a specialization constant.
 
     Then the host sets constants when it makes the pipeline, and the defaults may not fit each other.
     """
     size = entry.local_size
-    if size is None or not any(part.specialization is not None for part in size.constants):
-        return
+    return size is not None and any(part.specialization is not None for part in size.constants)
+
+
+def default_constants(module: Module, given: Collection[int | str]) -> Iterator[GeneratedNumber]:
+    """Yield the specialization constants with a default in the source that are not given."""
     seen = set()
     for constant in module.reflection.specialization_constants:
         if constant.type.kind not in ("int", "uint") or not constant.default or constant.id in seen:

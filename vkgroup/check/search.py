@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 
 from vkgroup.check.contents import COUNTS
@@ -47,7 +47,8 @@ class DefaultTrials:
 
     def __init__(self, trial_set: TrialSet) -> None:
         self.trials: list[CheckTrial] = []
-        self._trial_set, self._constants = trial_set, trial_set.trier.defaults
+        trier = trial_set.trier
+        self._trial_set, self._constants = trial_set, trier.defaults if trier.varies_defaults else ()
         self._further = self._vary()
 
     def without(self, event: Event) -> Iterator[CheckTrial]:
@@ -106,6 +107,7 @@ class TrialSearch(TrialSet):
     """The search for the best trial of one shader."""
 
     until: float = math.inf
+    further: list[CheckTrial] = field(default_factory=list)  # trials of which every error is reported
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -194,16 +196,20 @@ class TrialSearch(TrialSet):
                 return
 
     def _spread(self) -> None:
-        """Try contents without equal elements where equal ones may cause a race."""
-        races = self.errors(self.best).values()
-        keys = {number.key for event in races for number in self.contents_of(event)}
-        program = self.trier.dispatch.program
-        for step in (1, math.prod(program.local_size), self.trier.invocations) if keys else ():
-            self._improve({**self.best.numbers, **dict.fromkeys(keys, step)})
+        """Try contents without equal elements, and equal ones, where the contents may cause a race."""
+        for event in tuple(self.errors(self.best).values()):
+            for numbers in self.contents_for(event):
+                self._improve({**self.best.numbers, **numbers})
+
+    def contents_for(self, event: Event) -> Iterator[Numbers]:
+        """Yield steps between the elements of the arrays that influence the address of a race."""
+        keys = [number.key for number in self.contents_of(event)]
+        local_size = self.trier.dispatch.program.local_size
+        for step in (1, math.prod(local_size), self.trier.invocations, -1) if keys else ():
+            yield dict.fromkeys(keys, step)
 
     def guess(self) -> None:
         """Try the guessed values, without a search."""
-        self._spread()
         for numbers in guesses(self.first.dispatch.inputs.numbers, self.trier.invocations, fewer=False):
             self.try_(numbers)
 

@@ -84,6 +84,7 @@ class Trier:
     specialize: Callable[[Mapping[int, int]], ExecutableShader]
     constants: tuple[GeneratedNumber, ...] = ()  # specialization constants that the search may set
     defaults: tuple[GeneratedNumber, ...] = ()  # those with a default in the source, which the search keeps
+    varies_defaults: bool = False  # whether these defaults may not fit each other
     given: frozenset[int] = frozenset()  # indices of the push constants that were given
     groups_given: bool = False  # whether the number of workgroups was given
     numbers: Numbers = field(default_factory=dict)
@@ -149,7 +150,9 @@ class Trier:
     def _constants(self, numbers: Numbers) -> Iterator[GeneratedNumber]:
         """Yield the specialization constants with their chosen or default values."""
         for constant in (*self.constants, *self.defaults):
-            yield replace(constant, value=numbers.get(constant.key, constant.value))
+            is_default = constant.is_default and constant.key not in numbers
+            value = numbers.get(constant.key, constant.value)
+            yield replace(constant, value=value, is_default=is_default)
 
     def fit(self, trial: CheckTrial, configuration: RunParameters) -> CheckTrial:
         """Return a trial with arrays that are also long enough for another configuration."""
