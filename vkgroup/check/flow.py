@@ -304,3 +304,18 @@ def used_axes(module: Module) -> tuple[bool, bool, bool]:
             else:
                 axes |= {0, 1, 2}
     return 0 in axes, 1 in axes, 2 in axes
+
+
+_MOST_LITERALS = 16
+
+
+def compared_literals(module: Module) -> list[int]:
+    """Return the least integers with which a shader compares, or between which it switches."""
+    flow = DataFlow(module)
+    literals = set[int]()
+    for entry in flow.body:
+        if entry.name == "OpSwitch":
+            literals |= set(entry.operands[2::2])
+        elif entry.name.startswith(("OpU", "OpS", "OpI")) and entry.name.endswith(("Equal", "Than")):
+            literals |= {flow.constants[operand] for operand in entry.operands if operand in flow.constants}
+    return sorted(number for number in literals if number >= 0)[:_MOST_LITERALS]

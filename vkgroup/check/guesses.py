@@ -30,7 +30,7 @@ _DIVISION = re.compile(r"_?(\d+)_?(mp|magic|L|shift)$")
 _FAMILIES = ((16, 64, 0), (4, 64, 1 << 18), (4, 16, 0), (64, 128, 0), (2, 32, 0), (1, 64, 0))
 """Size of dimensions 0 and 1, ratio of the strides of consecutive dimensions, offsets; powers of two."""
 
-_MOST_PACKED = 12
+_MOST_PACKED = 6
 """Maximum number of values that are also tried in the upper bits of an integer."""
 
 _FEW = 128
@@ -101,8 +101,8 @@ def candidates(number: GeneratedNumber, size: tuple[int, int, int]) -> Iterator[
 
 def branch_values(number: GeneratedNumber, literals: Sequence[int]) -> Iterator[int]:
     """Yield values for an integer that decides a branch: near the module's constants, also in upper bits."""
-    near = [value + step for value in (0, *literals) for step in (0, 1, -1) if value + step >= 0]
-    values = [*near, *(value << shift for shift in (16, 8, 24) for value in (1, 3, *near[:_MOST_PACKED]))]
+    near = [value + step for step in (0, 1, -1) for value in (0, *literals) if value + step >= 0]
+    values = [*near, *(value << shift for shift in (16, 8, 24) for value in near[:_MOST_PACKED])]
     for value in dict.fromkeys(values):
         if value != number.value and value == limited(number, value):
             yield value

@@ -103,13 +103,13 @@ class Sites:
     def _is_executed(self, label: int, executed: Mapping[int, int]) -> bool:
         return any(entry.position in executed for entry in self._blocks[label].instructions)
 
-    def frontier(self, executed: Mapping[int, int]) -> frozenset[Source]:
-        """Return the inputs that decide the branches which were executed, with a way that was not."""
+    def frontier(self, executed: Mapping[int, int], covered: Mapping[int, int]) -> frozenset[Source]:
+        """Return the inputs that decide the executed branches with a way that is not covered."""
         sources = frozenset[Source]()
         for block in self._blocks.values():
             following = block.successors if block.instructions else []
             is_branch = len(following) > 1 and block.end.position in executed
-            if is_branch and not all(self._is_executed(label, executed) for label in following):
+            if is_branch and not all(self._is_executed(label, covered) for label in following):
                 sources |= self._influence.on_operands(block.end.position)
         return sources
 

@@ -9,19 +9,19 @@ cause fewer such errors and still execute the same instructions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
 from vkgroup.check.contents import COUNTS
 from vkgroup.check.findings import RACES
+from vkgroup.check.flow import compared_literals
 from vkgroup.check.guesses import Numbers, branch_values, candidates, guesses
 from vkgroup.check.influence import Source
-from vkgroup.check.inputs import GeneratedNumber, NumberKey
+from vkgroup.check.inputs import GeneratedNumber
 from vkgroup.check.trial_set import TrialSet, differing
 from vkgroup.check.trials import WORK_LIMIT, CheckTrial
 from vkgroup.reference.events import Event
-from vkgroup.spirv.declarations import Declarations
 
 _MOST_DEFAULTS = 48
 """Maximum number of trials with default values."""
@@ -29,17 +29,14 @@ _MOST_DEFAULTS = 48
 _FACTORS = (2, 0.5, 4, 0.25, 16)
 """Ratios of the values that are tried to the default."""
 
-_WORK = 12 * WORK_LIMIT
+_WORK = 8 * WORK_LIMIT
 """Limit of the work of a search, as in `WorkBudget`."""
 
 _MOST_TRIALS = 64
 """Maximum number of trials."""
 
-_MOST_LITERALS = 16
-"""Maximum number of the module's constants that are tried as values."""
-
-_MOST_SUPPLEMENTS = 2
-"""Maximum number of further inputs with which a shader runs at all sizes."""
+_MOST_REPAIRS = 3
+"""Maximum number of guesses that are tried if other values cover more, but cause errors."""
 
 
 class DefaultTrials:
@@ -123,48 +120,53 @@ class TrialSearch(TrialSet):
         return self.best
 
     def _cover(self) -> None:
-        """Try values with which the shader executes more of its stores, barriers and subgroup operations."""
-        until, left = self.trier.work + _WORK // 2, _MOST_TRIALS // 2
-        literals = self._literals()
-        tried: set[NumberKey] = set()
-        while (missing := self.missing(self.best)) - self._covered():
-            sources = self.sites.frontier(self.best.executed)
-            numbers = [number for number in self.numbers if self.influences(number, sources)]
-            numbers = [number for number in numbers if number.key not in tried]
-            if not numbers or not missing:
-                return
-            tried.add(numbers[0].key)
-            for value in branch_values(numbers[0], literals):
-                trial = self.try_({**self.best.numbers, numbers[0].key: value})
-                if self.cost(trial) < self.cost(self.best):
-                    self.best = trial
-                    tried.clear()
-                left -= 1
-                if left == 0 or self.trier.work > until or not missing - self._covered():
-                    return
+        """Try values with which the shader executes more of its stores, barriers and subgroup operations.
 
-    def _covered(self) -> frozenset[int]:
-        """Return the positions that trials without errors have executed."""
-        return frozenset().union(*(trial.executed for trial in self.trials if not self.errors(trial)))
+        Each trial that executes more is changed further, one value at a time: only values that decide a
+        branch of which no trial has taken a way.
+        """
+        until, left = self.trier.work + _WORK // 4, _MOST_TRIALS
+        literals, covered = compared_literals(self.module), dict(self.best.executed)
+        waiting = [self.best]
+        while waiting and self.sites.missing(covered, self.is_fixed):
+            start = waiting.pop(0)
+            for number in self.numbers:
+                for value in branch_values(number, literals):
+                    sources = self.sites.frontier(start.executed, covered)
+                    if not self.influences(number, sources) or left <= 0 or self.trier.work > until:
+                        break
+                    left -= 1
+                    trial = self._repaired({**start.numbers, number.key: value}, number, covered)
+                    if trial is not None:
+                        covered.update(trial.executed)
+                        waiting.append(trial)
+                        if self.cost(trial) < self.cost(self.best):
+                            self.best = trial
 
-    def _literals(self) -> list[int]:
-        """Return the integer constants of the module, in ascending order."""
-        values = {
-            value
-            for constant in Declarations(self.module).constants.values()
-            if constant.type is not None
-            and constant.type.kind in ("int", "uint")
-            and isinstance(value := constant.evaluate(), int)
-        }
-        return sorted(values)[:_MOST_LITERALS]
+    def _repaired(
+        self, numbers: Numbers, number: GeneratedNumber, covered: Mapping[int, int]
+    ) -> CheckTrial | None:
+        """Return a trial of a value that covers more; guesses may replace the other values. None without one."""
+        trial = self.try_(numbers)
+        if not trial.ended or not trial.executed.keys() - covered.keys():
+            return None
+        inputs, invocations = self.first.dispatch.inputs, self.trier.invocations
+        further = islice(guesses(inputs.numbers, invocations, fewer=False), _MOST_REPAIRS)
+        for others in ({}, *further):
+            trial = self.try_({**numbers, **others, number.key: numbers[number.key]})
+            if self.is_consistent(trial) and trial.executed.keys() - covered.keys():
+                return trial
+        return None
 
     def supplements(self) -> list[CheckTrial]:
         """Return trials without errors that together execute more sites than the best one, the best first."""
         missing, chosen = self.missing(self.best), list[CheckTrial]()
-        candidates = [trial for trial in self.trials if trial.ended and not self.errors(trial)]
-        while missing and candidates and len(chosen) < _MOST_SUPPLEMENTS:
+        candidates = [trial for trial in self.trials if self.is_consistent(trial)]
+        work = WORK_LIMIT // 4
+        while missing and candidates:
             most = max(candidates, key=lambda trial: len(missing & trial.executed.keys()))
-            if not missing & most.executed.keys():
+            work -= most.run.work if most.run is not None else 0
+            if work < 0 or not missing & most.executed.keys():
                 break
             chosen.append(most)
             missing -= most.executed.keys()

@@ -21,10 +21,14 @@ from vkgroup.spirv.declarations import Declarations
 _LEAST_COVERAGE = 0.8
 """Part of the instructions of the first trial that a better trial must execute too."""
 
+_MOST_RESTORED = 8
+"""Maximum number of trials that are repeated with the first one's counts."""
+
 _BY_OPERANDS = ("division", "math_domain", "shift", "conversion")
 
-Cost = tuple[int, int, int, int]
-"""What a search makes small: 1 without an end or 2 with less executed, errors, lacking sites, occurrences."""
+Cost = tuple[int, int, int, int, int]
+"""What a search makes small: 1 without an end or 2 with less executed, errors and hidden ones, errors, sites
+that are not executed, occurrences of errors."""
 
 
 @dataclass
@@ -192,7 +196,7 @@ class TrialSet:
     def cost(self, trial: CheckTrial) -> Cost:
         """Return what the search makes small: no end, errors, sites not executed, occurrences of errors."""
         if trial.run is None:
-            return (3, 0, 0, 0)
+            return (3, 0, 0, 0, 0)
         errors = self.errors(trial)
         if self._counts(trial) != self._counts(self.first):
             # An error that depends on the control flow is not removed by another count; see `without`.
@@ -207,11 +211,15 @@ class TrialSet:
         is_less = covered and len(trial.executed.keys() & covered.keys()) < _LEAST_COVERAGE * len(covered)
         kind = 2 if is_less else 0 if trial.ended else 1
         occurrences = sum(event.count for event in errors.values())
-        return kind, len(errors) + hidden, len(self.missing(trial)), occurrences
+        return kind, len(errors) + hidden, len(errors), len(self.missing(trial)), occurrences
 
     def is_clean(self, trial: CheckTrial) -> bool:
         """Whether a trial ends without errors, and hides none that another trial has shown."""
         return self.cost(trial)[:2] == (0, 0)
+
+    def is_consistent(self, trial: CheckTrial) -> bool:
+        """Whether a trial ends without an error of an address or operand that its values may cause."""
+        return trial.ended and all(self.sources(event) is None for event in self.errors(trial).values())
 
     def without(self, event: Event) -> Iterator[CheckTrial]:
         """Yield trials that execute an event's instructions without the event.
@@ -221,11 +229,17 @@ class TrialSet:
         """
         by_control = self.sources(event) is None
         defaults = {number.key for number in self.trier.defaults}
+        counts = {number.key for number in self.first.values if self._is_count(number)}
+        left = _MOST_RESTORED
         for trial in tuple(self.trials):
             if defaults & trial.numbers.keys() or not self.is_without(event, trial):
                 continue
             if not by_control or self._counts(trial) == self._counts(self.first):
                 yield trial
+            elif left and (others := {key: trial.numbers[key] for key in trial.numbers.keys() - counts}):
+                left -= 1
+                if self.is_without(event, restored := self.try_(others)):
+                    yield restored
 
     def is_without(self, event: Event, trial: CheckTrial) -> bool:
         """Whether a trial executes an event's instructions without the event."""
@@ -263,11 +277,11 @@ class TrialSet:
         return all(trial.executed.get(position, 0) >= least for position in positions)
 
     def _counts(self, trial: CheckTrial) -> tuple[int, ...]:
-        return tuple(
-            number.value
-            for number in trial.values
-            if number.words & COUNTS or number.key in self.trier.numbers
-        )
+        return tuple(number.value for number in trial.values if self._is_count(number))
+
+    def _is_count(self, number: GeneratedNumber) -> bool:
+        """Whether an integer counts something, or is compared with the position of invocations."""
+        return bool(number.words & COUNTS) or number.key in self.trier.numbers
 
 
 def differing(first: CheckTrial, other: CheckTrial) -> list[tuple[GeneratedNumber, int]]:
