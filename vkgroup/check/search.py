@@ -29,7 +29,7 @@ _MOST_DEFAULTS = 48
 _FACTORS = (2, 0.5, 4, 0.25, 16)
 """Ratios of the values that are tried to the default."""
 
-_WORK = 8 * WORK_LIMIT
+_WORK = 6 * WORK_LIMIT
 """Limit of the work of a search, as in `WorkBudget`."""
 
 _MOST_TRIALS = 64
@@ -146,7 +146,7 @@ class TrialSearch(TrialSet):
     def _repaired(
         self, numbers: Numbers, number: GeneratedNumber, covered: Mapping[int, int]
     ) -> CheckTrial | None:
-        """Return a trial of a value that covers more; guesses may replace the other values. None without one."""
+        """Return a trial of a value that covers more, guesses for the others included; None without one."""
         trial = self.try_(numbers)
         if not trial.ended or not trial.executed.keys() - covered.keys():
             return None
