@@ -114,8 +114,9 @@ def prepare(request: CheckRequest) -> PreparedShader:
             search, lambda instrument: ExecutableShader(module, request.entry_point, values, instrument)
         ).find()
         if limits is not None:
-            trier.numbers, trier.elements = limits.numbers, limits.elements
-            search = TrialSearch(program.module, trier)
+            trier.limits, trier.numbers, trier.elements = limits.keys, limits.numbers, limits.elements
+            if limits.numbers or limits.elements:
+                search = TrialSearch(program.module, trier)
         trial = search.run()
         for numbers in limits.further if limits is not None else ():
             search.further.append(search.try_({**trial.numbers, **numbers}))

@@ -21,7 +21,7 @@ from vkgroup.base.errors import VkgroupError
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.guesses import Numbers, limited
 from vkgroup.check.influence import LENGTH, Influence, Source
-from vkgroup.check.inputs import GeneratedNumber
+from vkgroup.check.inputs import GeneratedNumber, NumberKey
 from vkgroup.check.runs import CheckedDispatch
 from vkgroup.check.size_constants import COMPARISONS
 from vkgroup.check.trial_set import TrialSet
@@ -81,7 +81,6 @@ class WatchedComparison:
         low, high = position.min(axis=1), position.max(axis=1)
         if (all_within != within.any(axis=1)).any():
             self.divided.add(component)
-            return
         if (limit != limit[0, 0]).any():
             return
         for number in np.flatnonzero(low < high).tolist():
@@ -95,10 +94,12 @@ class WatchedComparison:
 class Limits:
     """Values that split a workgroup.
 
-    `numbers`, `elements`: of generated integers and of arrays' lengths, which all trials use.
+    `keys`: the integers that are limits. `numbers`, `elements`: of generated integers and of arrays' lengths,
+    which all trials use.
     `further`: of single integers, each of which splits a workgroup at another comparison.
     """
 
+    keys: frozenset[NumberKey]
     numbers: Numbers
     elements: Elements
     further: tuple[Numbers, ...]
@@ -122,13 +123,16 @@ class LimitSearch:
             self._run(first.dispatch, comparisons)
         except VkgroupError:
             return None
-        numbers: dict[Any, list[int]] = {}
+        numbers: dict[NumberKey, list[int]] = {}
         elements: dict[tuple[int, int], int] = {}
+        keys = set[NumberKey]()
         for comparison in comparisons:
             for component, (_, split) in comparison.splits.items():
+                limits = list(self._numbers(comparison, component, split))
+                keys |= {number.key for number in limits}
                 if component in comparison.divided:
                     continue
-                for number in self._numbers(comparison, component, split):
+                for number in limits:
                     if (value := _scaled(number, split)) is not None:
                         numbers.setdefault(number.key, []).append(value)
                 for place in self._lengths(comparison):
@@ -140,7 +144,7 @@ class LimitSearch:
             for value in dict.fromkeys(values)
             if value != chosen.get(key)
         )
-        return Limits(chosen, elements, further) if chosen or elements or further else None
+        return Limits(frozenset(keys), chosen, elements, further)
 
     def _comparisons(self) -> Iterator[WatchedComparison]:
         """Yield the comparisons of a position, which only constants and built-ins decide, with an input."""

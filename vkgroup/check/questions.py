@@ -15,7 +15,7 @@ from vkgroup.check.inputs import GeneratedNumber
 from vkgroup.check.question import GeneratedValue, Question
 from vkgroup.check.runs import CheckedRun
 from vkgroup.check.search import TrialSearch, least_change
-from vkgroup.check.trial_set import differing
+from vkgroup.check.trial_set import differing, options_of
 from vkgroup.check.trials import CheckTrial, key_of
 from vkgroup.reference.events import Event
 from vkgroup.spirv import StructType
@@ -59,10 +59,15 @@ class Questions:
         known = {key_of(event) for run in result for event in run.events}
         self._doubts += [doubt for doubt in self._of_first() if key_of(doubt.event) not in known]
         known |= {key_of(doubt.event) for doubt in self._doubts}
-        for doubt in self._of_trials():
-            if key_of(doubt.event) not in known:
-                known.add(key_of(doubt.event))
+        for trial, doubt in self._of_trials():
+            if key_of(doubt.event) in known:
+                continue
+            known.add(key_of(doubt.event))
+            if trial in self._search.further or next(self._trials_without(doubt.event), None) is not None:
                 self._doubts.append(doubt)
+            else:
+                where = replace(doubt.configuration, inputs=options_of(self._chosen, trial))
+                result.append(CheckedRun(where, {}, {}, (doubt.event,)))
         return result
 
     def _doubt(self, event: Event, run: CheckedRun) -> _Doubt | None:
@@ -126,12 +131,12 @@ class Questions:
                 )
         return None
 
-    def _of_trials(self) -> Iterator[_Doubt]:
+    def _of_trials(self) -> Iterator[tuple[CheckTrial, _Doubt]]:
         """Yield the errors of other trials that only the control flow decides: no address was made up."""
-        search = self._search
+        search, where = self._search, RunParameters(32)
         for trial in search.further:
             for event in trial.events.values():
-                yield _Doubt(event, RunParameters(32), _values(differing(trial, self._chosen)))
+                yield trial, _Doubt(event, where, _values(differing(trial, self._chosen)))
         for trial in tuple(search.trials):
             changes = differing(trial, self._chosen)
             # Another local size, or another constant of the pipeline, makes another shader.
@@ -139,14 +144,14 @@ class Questions:
                 continue
             for event in search.errors(trial).values():
                 if search.sources(event) is None:
-                    yield _Doubt(event, RunParameters(32), _values(changes))
+                    yield trial, _Doubt(event, where, _values(changes))
 
     def _of_first(self) -> Iterator[_Doubt]:
         """Yield the errors with the default values if others were chosen, else those near ends of arrays."""
         search, first, where = self._search, self._search.first, RunParameters(32)
         if first is not search.best:
             for event in search.errors(first).values():
-                if event.kind == FindingKind.SAME_VALUE:
+                if event.kind == FindingKind.SAME_VALUE or search.sources(event) is None:
                     continue
                 yield _Doubt(event, where, self._values_of_first(event))
             return

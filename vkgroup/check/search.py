@@ -189,6 +189,7 @@ class TrialSearch(TrialSet):
             if next(self.without(event), None) is None and next(self.defaults.without(event), None):
                 self.by_defaults.add(key)
         self.until += self.trier.work - start
+        self._take_branches()
         for _ in range(2):
             if self._done():
                 return
@@ -202,6 +203,15 @@ class TrialSearch(TrialSet):
         for event in tuple(self.errors(self.best).values()):
             for numbers in self.contents_for(event):
                 self._improve({**self.best.numbers, **numbers})
+
+    def _take_branches(self) -> None:
+        """Change the values that decide branches of which the best trial has not taken a way."""
+        literals = compared_literals(self.module)
+        sources = self.sites.frontier(self.best.executed, self.best.executed)
+        for number in self.numbers:
+            if self.influences(number, sources):
+                for value in islice(branch_values(number, literals), len(literals) + 1):
+                    self._improve({**self.best.numbers, number.key: value})
 
     def contents_for(self, event: Event) -> Iterator[Numbers]:
         """Yield steps between the elements of the arrays that influence the address of a race."""

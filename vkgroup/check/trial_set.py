@@ -281,7 +281,7 @@ class TrialSet:
 
     def _is_count(self, number: GeneratedNumber) -> bool:
         """Whether an integer counts something, or is compared with the position of invocations."""
-        return bool(number.words & COUNTS) or number.key in self.trier.numbers
+        return bool(number.words & COUNTS) or number.key in self.trier.limits
 
 
 def differing(first: CheckTrial, other: CheckTrial) -> list[tuple[GeneratedNumber, int]]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from vkgroup.base.errors import DispatchTimeout, InvalidInput, InvalidModule, OutOfMemory
 from vkgroup.check.findings import RACES, RunParameters
 from vkgroup.check.guesses import Numbers
-from vkgroup.check.inputs import DispatchInputs, GeneratedNumber, constant_id
+from vkgroup.check.inputs import DispatchInputs, GeneratedNumber, NumberKey, constant_id
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
@@ -90,6 +90,7 @@ class Trier:
     varies_defaults: bool = False  # whether these defaults may not fit each other
     given: frozenset[int] = frozenset()  # indices of the push constants that were given
     groups_given: bool = False  # whether the number of workgroups was given
+    limits: frozenset[NumberKey] = frozenset()  # integers with which positions of invocations are compared
     numbers: Numbers = field(default_factory=dict)
     elements: Elements = field(default_factory=dict)
     work: int = 0  # the work of all runs so far
