@@ -313,9 +313,13 @@ def compared_literals(module: Module) -> list[int]:
     """Return the least integers with which a shader compares, or between which it switches."""
     flow = DataFlow(module)
     literals = set[int]()
-    for entry in flow.body:
+    for entry in module.instructions:
         if entry.name == "OpSwitch":
             literals |= set(entry.operands[2::2])
+        elif entry.name == "OpSpecConstantOp":
+            literals |= {
+                flow.constants[operand] for operand in entry.operands[1:] if operand in flow.constants
+            }
         elif entry.name.startswith(("OpU", "OpS", "OpI")) and entry.name.endswith(("Equal", "Than")):
             literals |= {flow.constants[operand] for operand in entry.operands if operand in flow.constants}
     return sorted(number for number in literals if number >= 0)[:_MOST_LITERALS]

@@ -33,9 +33,12 @@ _MAX_ROUNDS = 32
 
 
 class Influence:
-    """For each value and pointer of a module, the inputs that influence it."""
+    """For each value and pointer of a module, the inputs that influence it.
 
-    def __init__(self, module: Module) -> None:
+    `by_control`: whether the conditions of branches influence what is stored inside of their constructs.
+    """
+
+    def __init__(self, module: Module, *, by_control: bool = False) -> None:
         declared = Declarations(module)
         instructions = module.instructions
         start = next((k for k, entry in enumerate(instructions) if entry.name == "OpFunction"), 0)
@@ -48,7 +51,8 @@ class Influence:
             for variable in declared.variables
             if (number := declared.decoration(variable.id, "BuiltIn")) is not None
         }
-        self._inputs = {variable.id for variable in declared.variables if variable.storage_class in _INPUTS}
+        self.variables = declared.variables
+        self.inputs = {variable.id for variable in declared.variables if variable.storage_class in _INPUTS}
         self._bits: dict[Source, int] = {}
         #: Influence on the contents of a value or a variable; on the indices of a pointer; bit sets.
         self._values: dict[int, int] = {}
@@ -58,6 +62,7 @@ class Influence:
         self._function = 0
         for variable in declared.variables:
             self._roots[variable.id] = (variable.id, WHOLE)
+        self._conditions = _conditions_of(self.body) if by_control else {}
         self._specialize(instructions)
         self._settle()
 
@@ -108,7 +113,7 @@ class Influence:
         root = self._roots.get(pointer)
         if root is None:
             return self._values.get(pointer, 0)
-        own = self._bit(root) if root[0] in self._inputs else 0
+        own = self._bit(root) if root[0] in self.inputs else 0
         return own | self._values.get(root[0], 0) | self._values.get(pointer, 0)
 
     def _follow(self, entry: Instruction) -> None:
@@ -124,11 +129,14 @@ class Influence:
         elif name in ("OpStore", "OpCopyMemory"):
             source = self._contents(words[1]) if name == "OpCopyMemory" else self._values.get(words[1], 0)
             root = self._roots.get(words[0], (words[0], WHOLE))
-            self._add(root[0], source | self._indices.get(words[0], 0))
+            self._add(root[0], source | self._indices.get(words[0], 0) | self._control(entry))
         elif name == "OpFunctionCall":
             self._follow_call(entry)
-        elif name in ("OpReturnValue",):
-            self._add(self._function, self._values.get(words[0], 0))
+        elif name == "OpReturnValue":
+            self._add(self._function, self._values.get(words[0], 0) | self._control(entry))
+        elif name == "OpPhi":
+            for operand in words[::2]:
+                self._add(entry.result_id, self._values.get(operand, 0) | self._control(entry))
         elif name == "OpArrayLength":
             self._add(entry.result_id, self._bit((self._roots.get(words[0], (words[0], 0))[0], LENGTH)))
         elif entry.result_id:
@@ -141,6 +149,13 @@ class Influence:
                 bits |= self._contents(words[0]) | self._indices.get(words[0], 0)
             self._add(entry.result_id, bits)
 
+    def _control(self, entry: Instruction) -> int:
+        """Return the influence on the branches that decide whether an instruction is executed."""
+        bits = 0
+        for condition in self._conditions.get(entry.position, ()):
+            bits |= self._values.get(condition, 0)
+        return bits
+
     def _follow_chain(self, entry: Instruction) -> None:
         base, *indices = entry.operands
         bits = self._indices.get(base, 0)
@@ -149,7 +164,7 @@ class Influence:
         self._indices[entry.result_id] = self._indices.get(entry.result_id, 0) | bits
         root = self._roots.get(base)
         if root is not None:
-            if root[1] == WHOLE and indices and root[0] in self._inputs:
+            if root[1] == WHOLE and indices and root[0] in self.inputs:
                 constant = self._constants.get(indices[0])
                 is_index = entry.name != "OpImageTexelPointer"
                 root = (root[0], int(constant.evaluate()) if constant is not None and is_index else WHOLE)
@@ -217,6 +232,37 @@ _COMBINING = {
     **dict.fromkeys(("UMax", "SMax", "FMax", "NMax", "FMaxEXT"), "Max"),
 }
 """Operations of which a repeated operand does not change the result."""
+
+
+def _conditions_of(body: Sequence[Instruction]) -> dict[int, set[int]]:
+    """Return the conditions of the constructs around each store, phi and return, by position.
+
+    A phi has those of the construct that ends at its block, or of the loop that begins there.
+    """
+    around: list[tuple[int, set[int]]] = []  # merge block and conditions of each construct
+    found: dict[int, list[set[int]]] = {}
+    ended: list[set[int]] = []
+    phis: list[int] = []
+    for entry in body:
+        name = entry.name
+        if name == "OpFunction":
+            around = []
+        elif name == "OpLabel":
+            ended, phis = [], []
+            while around and around[-1][0] == entry.result_id:
+                ended.append(around.pop()[1])
+        elif name in ("OpSelectionMerge", "OpLoopMerge"):
+            around.append((entry.operands[0], set()))
+            for position in phis if name == "OpLoopMerge" else ():
+                found[position].append(around[-1][1])
+        elif name in ("OpBranchConditional", "OpSwitch") and around:
+            around[-1][1].add(entry.operands[0])
+        elif name in ("OpStore", "OpCopyMemory", "OpPhi", "OpReturnValue"):
+            found[entry.position] = [conditions for _, conditions in around]
+            if name == "OpPhi":
+                found[entry.position] += ended
+                phis.append(entry.position)
+    return {position: set().union(*conditions) for position, conditions in found.items()}
 
 
 @lru_cache(maxsize=16)

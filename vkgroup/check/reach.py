@@ -47,13 +47,13 @@ class _Block:
 class Sites:
     """The sites of one entry point of a module."""
 
-    def __init__(self, module: Module, entry: EntryPoint, influence: Influence) -> None:
+    def __init__(self, module: Module, entry: EntryPoint) -> None:
         declared = Declarations(module)
-        self._influence = influence
+        self._influence = Influence(module, by_control=True)
         self._blocks: dict[int, _Block] = {}
         self._first: dict[int, int] = {}
         own = {variable.id for variable in declared.variables if variable.storage_class in _OWN}
-        for instruction in influence.body:
+        for instruction in self._influence.body:
             name = instruction.name
             if name == "OpVariable" or (name in _CHAINS and instruction.operands[0] in own):
                 own.add(instruction.result_id)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 
 from vkgroup.check.contents import COUNTS
 from vkgroup.check.findings import RACES
@@ -125,23 +125,27 @@ class TrialSearch(TrialSet):
         Each trial that executes more is changed further, one value at a time: only values that decide a
         branch of which no trial has taken a way.
         """
-        until, left = self.trier.work + _WORK // 4, _MOST_TRIALS
+        until, left = self.trier.work + _WORK // 2, _MOST_TRIALS
         literals, covered = compared_literals(self.module), dict(self.best.executed)
         waiting = [self.best]
         while waiting and self.sites.missing(covered, self.is_fixed):
             start = waiting.pop(0)
-            for number in self.numbers:
-                for value in branch_values(number, literals):
-                    sources = self.sites.frontier(start.executed, covered)
-                    if not self.influences(number, sources) or left <= 0 or self.trier.work > until:
-                        break
-                    left -= 1
-                    trial = self._repaired({**start.numbers, number.key: value}, number, covered)
-                    if trial is not None:
-                        covered.update(trial.executed)
-                        waiting.append(trial)
-                        if self.cost(trial) < self.cost(self.best):
-                            self.best = trial
+            choices = [
+                [(number, value) for value in branch_values(number, literals)] for number in self.numbers
+            ]
+            for number, value in filter(None, chain(*zip_longest(*choices))):
+                sources = self.sites.frontier(start.executed, covered)
+                if left <= 0 or self.trier.work > until:
+                    return
+                if not self.influences(number, sources):
+                    continue
+                left -= 1
+                trial = self._repaired({**start.numbers, number.key: value}, number, covered)
+                if trial is not None:
+                    covered.update(trial.executed)
+                    waiting.append(trial)
+                    if self.cost(trial) < self.cost(self.best):
+                        self.best = trial
 
     def _repaired(
         self, numbers: Numbers, number: GeneratedNumber, covered: Mapping[int, int]

@@ -91,7 +91,7 @@ class TrialSet:
     @cached_property
     def sites(self) -> Sites:
         """The sites of the shader."""
-        return Sites(self.module, self.trier.dispatch.program.entry, self.influence)
+        return Sites(self.module, self.trier.dispatch.program.entry)
 
     def missing(self, trial: CheckTrial) -> frozenset[int]:
         """Return the positions of the sites that can be reached and that a trial does not execute."""

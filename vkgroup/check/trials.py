@@ -31,7 +31,7 @@ _SIZE = RunParameters(32)
 WORK_LIMIT = 1 << 25
 """Limit of the work of a run in a trial, as in `WorkBudget`: about half a second."""
 
-_RUN = 1 << 20
+_RUN = 1 << 19
 """Work of a run apart from the execution: to generate its inputs, and to record accesses to them."""
 
 _MOST_INVOCATIONS = 1024
@@ -113,7 +113,7 @@ class Trier:
         key = frozenset(values.items())
         if key not in self._programs:
             self._programs[key] = self.specialize(values) if values else self.dispatch.program
-            self.work += 2 * _RUN
+            self.work += 4 * _RUN
         program = self._programs[key]
         if values and not 0 < math.prod(program.local_size) <= _MOST_INVOCATIONS:
             raise InvalidInput(f"{program.local_size} is no local size.")

@@ -15,8 +15,10 @@ from vkgroup.check.fragments.rules import with_rules
 from vkgroup.check.fragments.scene import DEFAULT_SIZE, make_scene
 from vkgroup.check.fragments.targets import with_attachments, without_attachments
 from vkgroup.check.generation import make_inputs
+from vkgroup.check.influence import UNKNOWN, Influence, Source
+from vkgroup.check.reach import Sites, lines_of_sites
 from vkgroup.check.report import Report
-from vkgroup.check.request import CheckRequest
+from vkgroup.check.request import CheckRequest, given_members
 from vkgroup.check.state import coverage_of, run_and_compare
 from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
@@ -72,8 +74,36 @@ def check_fragments(request: CheckRequest) -> Report:
     findings += [with_rules(finding, state.places, module) for finding in own]
     findings.sort(key=lambda entry: (entry.place.line, entry.place.position))
     drawn = f"two triangles in {draw.scene.size[0]}x{draw.scene.size[1]} pixels"
-    covered = replace(coverage_of(state), inputs=tuple(origins), drawn=drawn)
+    covered = replace(
+        coverage_of(state), inputs=tuple(origins), drawn=drawn, not_executed=_not_executed(state, request)
+    )
     return state.report(findings, covered, shown, interrupted)
+
+
+def _not_executed(state: FragmentCheck, request: CheckRequest) -> tuple[str, ...]:
+    """Return the lines with operations that can be reached and that no fragment executed."""
+    module, given = state.dispatch.program.module, given_members(request)
+    influence = Influence(module)
+    inputs = {entry.binding.id: entry for entry in state.dispatch.inputs.bindings}
+    push = next((each.id for each in influence.variables if each.storage_class == "PushConstant"), 0)
+
+    def is_fixed(source: Source) -> bool:
+        variable, member = source
+        if variable in inputs:
+            return inputs[variable].binding.kind == "uniform_buffer" and not inputs[variable].generated
+        if variable in influence.built_ins:
+            return "Subgroup" in influence.built_ins[variable]
+        if variable in influence.inputs:
+            return variable == push and member in given
+        return source != UNKNOWN
+
+    sites = Sites(module, state.dispatch.program.entry)
+    executed: dict[int, dict[int, int]] = {}
+    for run in state.runs:
+        executed.setdefault(run.configuration.subgroup_size, {}).update(run.executed)
+    return lines_of_sites(
+        {size: sites.missing(found, is_fixed) for size, found in executed.items()}, state.places
+    )
 
 
 def _require_options(request: CheckRequest) -> None:
