@@ -73,6 +73,12 @@ class _InputBuilder:
         """
         if given is not None and len(given) > 1:
             parts = [self.make(binding, [array], fresh) for array in given]
+            formats = sorted({part.format.name for part in parts if part.format is not None})
+            if len(formats) > 1:
+                raise InvalidDispatch(
+                    f"{binding.name}: all images of an array of descriptors need one format, but the given"
+                    f" arrays have {' and '.join(formats)}."
+                )
             return replace(parts[0], arrays=tuple(part.arrays[0] for part in parts))
         return self._make(binding, None if given is None else given[0], fresh)
 

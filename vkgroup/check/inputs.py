@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from vkgroup.base.formats import TexelFormat
 from vkgroup.base.sampler import Sampler
-from vkgroup.check.fields import Field, take, words_of
+from vkgroup.check.fields import Field, fields_of, take, words_of
 from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.value import BEFORE_HARD
@@ -45,6 +46,17 @@ class Input:
         """The binding's name in messages."""
         block = self.binding.block_name
         return self.binding.name or block or f"set {self.binding.set}, binding {self.binding.binding}"
+
+    def label(self, number: int) -> str:
+        """Return the name of one descriptor: of an array of descriptors, with its index."""
+        return self.name if self.binding.count == 1 else f"{self.name}[{number}]"
+
+    def fields_at(self, number: int) -> Sequence[Field]:
+        """Return the numbers of one descriptor's buffer, whose length may differ from the others."""
+        nbytes, block = len(self.arrays[number]), self.binding.type
+        if nbytes == len(self.arrays[0]) or not isinstance(block, StructType):
+            return self.fields
+        return fields_of(block, nbytes, self.binding.name)
 
     @property
     def generated(self) -> bool:
@@ -182,13 +194,15 @@ def memory_of(resource: Any) -> Memory | ImageMemory | None:
     return memory if isinstance(memory, Memory) else None
 
 
-def numbers_of(entry: Input, data: npt.NDArray[np.uint8]) -> list[tuple[Field, npt.NDArray[Any]]]:
-    """Return the numbers in a buffer's or an image's bytes, by field."""
+def numbers_of(
+    entry: Input, data: npt.NDArray[np.uint8], number: int = 0
+) -> list[tuple[Field, npt.NDArray[Any]]]:
+    """Return the numbers in the bytes of a buffer or an image, by field; `number` is the descriptor's."""
     if entry.format is None:
-        return [(field, take(data, field)) for field in entry.fields]
-    shape = entry.arrays[0].shape
+        return [(field, take(data, field)) for field in entry.fields_at(number)]
+    shape = entry.arrays[number].shape
     offsets = np.arange(math.prod(shape), dtype=np.int64).reshape(shape) * entry.format.dtype.itemsize
-    field = Field(entry.name + "[{}]" * len(shape), entry.format.dtype, offsets, 0)
+    field = Field(entry.label(number) + "[{}]" * len(shape), entry.format.dtype, offsets, 0)
     words = take(data, field)
     if not entry.format.packed:
         return [(field, words)]
