@@ -114,3 +114,33 @@ void main() { sums[gl_GlobalInvocationID.x] = texelFetch(pictures[1], ivec2(0), 
     given = [np.zeros((4, 4), np.float32), np.zeros((4, 4, 2), np.float32)]
     with pytest.raises(InvalidDispatch, match=r"pictures: all images .* need one format"):
         check(shader, inputs={"pictures": given})
+
+
+# --- messages -----------------------------------------------------------------------------------------
+
+
+def test_an_access_outside_of_an_image_names_descriptor_texel_and_extent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, report = chain(tmp_path, "ivec2(2, 0)"), tmp_path / "report.json"
+    assert main(["check", "--with", str(file), "--device", "none", "--json", str(report)]) == 1
+    (finding,) = json.loads(report.read_text())["findings"]
+    assert (finding["kind"], finding["place"]["line"]) == ("bounds", 15)
+    assert finding["message"] == "texel (8, 0) of levels[1] is outside its extent 8×8"
+
+
+def test_an_atomic_outside_of_an_image_names_the_texel(written) -> None:
+    shader = written(
+        """#version 450
+layout(local_size_x = 8) in;
+layout(binding = 0, r32ui) uniform uimage2D counts[2];
+void main() {
+    imageAtomicAdd(counts[0], ivec2(gl_LocalInvocationIndex, 0), 1u);
+    imageAtomicAdd(counts[1], ivec2(0, gl_LocalInvocationIndex), 1u);
+}
+"""
+    )
+    given = [np.zeros((1, 8), np.uint32), np.zeros((6, 8), np.uint32)]
+    (finding,) = check(shader, groups=(1,), inputs={"counts": given}).findings
+    assert (finding.kind, finding.place.line) == ("bounds", 6)
+    assert finding.message == "texel (0, 6) of counts[1] is outside its extent 8×6"

@@ -75,12 +75,13 @@ class Input:
         if self.binding.kind == "sampler":
             return [self.sampler] * (self.binding.count or 1)
         resources: list[Any] = []
-        for array in self.arrays:
+        for number, array in enumerate(self.arrays):
             if self.format is None:
                 resources.append(Memory(array.copy(), self.name, defined=self.defined))
                 continue
             kind = image_type(self.binding)
             image = image_of([array], self.name, self.format, dimension=kind.dimension, arrayed=kind.arrayed)
+            image.label = self.label(number)
             if not self.defined:
                 image.causes = np.full(image.granules, BEFORE_HARD, np.uint16)
             resources.append(
