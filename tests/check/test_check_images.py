@@ -144,3 +144,246 @@ void main() {
     (finding,) = check(shader, groups=(1,), inputs={"counts": given}).findings
     assert (finding.kind, finding.place.line) == ("bounds", 6)
     assert finding.message == "texel (0, 6) of counts[1] is outside its extent 8×6"
+
+
+# --- extents of generated images ----------------------------------------------------------------------
+
+#: Shaders without errors by name: the local size, the images, and the body.
+_RIGHT = {
+    "a tile of 8x8 texels for each group of 64x1": (
+        "64",
+        "layout(binding = 0, r32f) uniform readonly image2D source;"
+        "layout(binding = 1, r32f) uniform writeonly image2D target;",
+        "uint i = gl_LocalInvocationIndex; ivec2 p = ivec2(gl_WorkGroupID.xy * 8u + uvec2(i & 7u, i >> 3u));"
+        "imageStore(target, p, imageLoad(source, p));",
+    ),
+    "half the resolution of a storage image": (
+        "8, local_size_y = 8",
+        "layout(binding = 0, r32f) uniform readonly image2D source;"
+        "layout(binding = 1, r32f) uniform writeonly image2D target;",
+        "ivec2 p = ivec2(gl_GlobalInvocationID.xy);"
+        "imageStore(target, p, imageLoad(source, 2 * p) + imageLoad(source, 2 * p + ivec2(1)));",
+    ),
+    "half the resolution of a sampled image, with a comparison": (
+        "8, local_size_y = 8",
+        "layout(binding = 0) uniform sampler2D source;"
+        "layout(binding = 1, rgba16f) uniform writeonly image2D target;",
+        "ivec2 p = ivec2(gl_GlobalInvocationID.xy);"
+        "if (any(greaterThanEqual(p, imageSize(target)))) return;"
+        "imageStore(target, p, texelFetch(source, 2 * p, 0) + texelFetch(source, 2 * p + ivec2(1), 0));",
+    ),
+    "twice the resolution": (
+        "8, local_size_y = 4",
+        "layout(binding = 0) uniform texture2D source; layout(binding = 1) uniform sampler nearest;"
+        "layout(binding = 2, rgba8) uniform writeonly image2D target;",
+        "ivec2 p = ivec2(gl_GlobalInvocationID.xy);"
+        "vec4 c = texelFetch(sampler2D(source, nearest), p, 0);"
+        "for (int k = 0; k < 4; k++) imageStore(target, 2 * p + ivec2(k & 1, k >> 1), c);",
+    ),
+    "a coordinate from 0 to 1 by the size of a tile's image": (
+        "64",
+        "layout(binding = 0) uniform sampler2D source;"
+        "layout(binding = 1, rgba8) uniform writeonly image2D target;",
+        "uint i = gl_LocalInvocationIndex; ivec2 p = ivec2(gl_WorkGroupID.xy * 8u + uvec2(i & 7u, i >> 3u));"
+        "vec2 uv = (vec2(p) + 0.5) / vec2(imageSize(target));"
+        "if (uv.x < 2.0) imageStore(target, p, textureLod(source, uv, 0.0));",
+    ),
+    "a size in a function, compared as floats": (
+        "8, local_size_y = 8",
+        "layout(binding = 0, r32f) uniform image2D target;"
+        "bool inside(ivec2 p) { vec2 size = vec2(imageSize(target)); return all(lessThan(vec2(p), size)); }",
+        "ivec2 p = ivec2(gl_GlobalInvocationID.xy); if (inside(p)) imageStore(target, p, vec4(1.0));",
+    ),
+    "three texels of a line for each invocation": (
+        "32",
+        "layout(binding = 0, r32ui) uniform writeonly uimage1D line;",
+        "for (int k = 0; k < 3; k++) imageStore(line, 3 * int(gl_GlobalInvocationID.x) + k, uvec4(k));",
+    ),
+    "four texels of a texel buffer for each invocation": (
+        "32",
+        "layout(binding = 0) uniform samplerBuffer source;"
+        "layout(binding = 1, r32f) uniform writeonly imageBuffer target;",
+        "int i = int(gl_GlobalInvocationID.x); float sum = 0.0;"
+        "for (int k = 0; k < 4; k++) sum += texelFetch(source, 4 * i + k).x;"
+        "imageStore(target, i, vec4(sum));",
+    ),
+    "a volume of bricks": (
+        "64",
+        "layout(binding = 0, r32f) uniform image3D volume;",
+        "uint i = gl_LocalInvocationIndex;"
+        "ivec3 p = ivec3(gl_WorkGroupID.x * 4u + (i & 3u), (i >> 2u) & 3u, i >> 4u);"
+        "imageStore(volume, p, imageLoad(volume, p) + 1.0);",
+    ),
+    "five layers": (
+        "8, local_size_y = 8",
+        "layout(binding = 0, r32f) uniform writeonly image2DArray layers;",
+        "for (int k = 0; k < 5; k++) imageStore(layers, ivec3(gl_GlobalInvocationID.xy, k), vec4(k));",
+    ),
+    "a loop over all layers": (
+        "8, local_size_y = 8",
+        "layout(binding = 0, r32f) uniform readonly image2DArray layers;"
+        "layout(binding = 1, r32f) uniform writeonly image2D sums;",
+        "ivec2 p = ivec2(gl_GlobalInvocationID.xy); vec4 sum = vec4(0.0); ivec3 size = imageSize(layers);"
+        "for (int k = 0; k < size.z; k++) sum += imageLoad(layers, ivec3(p, k)); imageStore(sums, p, sum);",
+    ),
+    "layers of lines": (
+        "16",
+        "layout(binding = 0) uniform sampler1DArray source; layout(binding = 1) buffer O { vec4 o[]; };",
+        "int i = int(gl_GlobalInvocationID.x); o[i] = texelFetch(source, ivec2(2 * i, 3), 0);",
+    ),
+    "the faces of a cube": (
+        "8, local_size_y = 8",
+        "layout(binding = 0, r32f) uniform imageCube cube;",
+        "for (int k = 0; k < 6; k++) { ivec3 p = ivec3(gl_GlobalInvocationID.xy, k);"
+        "imageStore(cube, p, imageLoad(cube, p) + 1.0); }",
+    ),
+    "the faces of cubes, from a dispatch of one dimension": (
+        "32",
+        "layout(binding = 0, r32f) uniform writeonly imageCubeArray cubes;",
+        "for (int k = 0; k < 18; k++) imageStore(cubes, ivec3(gl_GlobalInvocationID.x, 0, k), vec4(k));",
+    ),
+    "cubes that are sampled": (
+        "32",
+        "layout(binding = 0) uniform samplerCubeArray cubes; layout(binding = 1) uniform samplerCube cube;"
+        "layout(binding = 2) uniform samplerCubeArrayShadow depths;"
+        "layout(binding = 3) buffer O { vec4 o[]; };",
+        "uint i = gl_GlobalInvocationID.x; float last = float(textureSize(cubes, 0).z - 1);"
+        "vec3 at = vec3(float(i) - 60.0, float(i % 7u) - 3.0, 5.0);"
+        "o[i] = textureLod(cubes, vec4(at, last), 0.0) + textureLod(cube, at, 0.0)"
+        " + texture(depths, vec4(at, 0.0), 0.5);",
+    ),
+    "several textures": (
+        "16",
+        "layout(binding = 0) uniform sampler2D textures[3]; layout(binding = 1) buffer O { vec4 o[]; };",
+        "int i = int(gl_GlobalInvocationID.x); o[i] = texelFetch(textures[i % 2 == 0 ? 0 : 0], ivec2(i), 0)"
+        " + texelFetch(textures[2], ivec2(2 * i, i), 0);",
+    ),
+    "atomics in tiles": (
+        "64",
+        "layout(binding = 0, r32ui) uniform uimage2D counts;",
+        "uint i = gl_LocalInvocationIndex; ivec2 p = ivec2(gl_WorkGroupID.xy * 8u + uvec2(i & 7u, i >> 3u));"
+        "imageAtomicAdd(counts, p, 1u);",
+    ),
+}
+
+
+def source(local_size: str, images: str, body: str) -> str:
+    """Return a compute shader with its body in line 4."""
+    return f"#version 460\nlayout(local_size_x = {local_size}) in;\n{images}\nvoid main() {{ {body} }}\n"
+
+
+@pytest.mark.parametrize("name", _RIGHT)
+def test_generated_images_contain_what_a_right_shader_accesses(name: str, written) -> None:
+    report = check(written(source(*_RIGHT[name])), sizes=(8, 32))
+    assert report.findings == ()
+    assert report.questions == ()
+
+
+_WRONG = {
+    "no comparison in y": (
+        "8, local_size_y = 8",
+        "layout(binding = 0, r32f) uniform writeonly image2D target;",
+        "ivec2 p = ivec2(gl_GlobalInvocationID.xy);"
+        "if (p.x < imageSize(target).x) imageStore(target, p, vec4(1.0));",
+        "texel (0, 12) of target is outside its extent 12×12",
+    ),
+    "a comparison with one too many": (
+        "8, local_size_y = 8",
+        "layout(binding = 0, r32f) uniform writeonly image2D target;",
+        "ivec2 p = ivec2(gl_GlobalInvocationID.xy);"
+        "if (all(lessThanEqual(p, imageSize(target)))) imageStore(target, p, vec4(1.0));",
+        "texel (12, 0) of target is outside its extent 12×12",
+    ),
+    "no comparison at one access": (
+        "64",
+        "layout(binding = 0) uniform samplerBuffer source;"
+        "layout(binding = 1, r32f) uniform writeonly imageBuffer target;",
+        "int i = int(gl_GlobalInvocationID.x); vec4 c = texelFetch(source, i);"
+        "if (i < textureSize(source)) imageStore(target, i, c);",
+        "texel 252 of source is outside its extent 252",
+    ),
+    "the texel at the size": (
+        "8",
+        "layout(binding = 0, r32ui) uniform writeonly uimage1D line;",
+        "imageStore(line, imageSize(line), uvec4(1));",
+        "texel 8 of line is outside its extent 8",
+    ),
+    "the right neighbour": (
+        "8, local_size_y = 8",
+        "layout(binding = 0) uniform sampler2D source;"
+        "layout(binding = 1, r32f) uniform writeonly image2D target;",
+        "ivec2 p = ivec2(gl_GlobalInvocationID.xy);"
+        "imageStore(target, p, texelFetch(source, p + ivec2(1, 0), 0));",
+        "texel (16, 0) of source is outside its extent 16×16",
+    ),
+    "the left neighbour": (
+        "16",
+        "layout(binding = 0, r32f) uniform readonly image1DArray source;"
+        "layout(binding = 1) buffer O { vec4 o[]; };",
+        "int i = int(gl_GlobalInvocationID.x); o[i] = imageLoad(source, ivec2(i - 1, 5));",
+        "texel -1 of layer 5 of source is outside its extent 64 with 6 layers",
+    ),
+    "the right neighbour in tiles": (
+        "64",
+        "layout(binding = 0, r32f) uniform readonly image2D source;"
+        "layout(binding = 1, r32f) uniform writeonly image2D target;",
+        "uint i = gl_LocalInvocationIndex; ivec2 p = ivec2(gl_WorkGroupID.xy * 8u + uvec2(i & 7u, i >> 3u));"
+        "imageStore(target, p, imageLoad(source, p + ivec2(0, 1)));",
+        "texel (0, 16) of source is outside its extent 128×16",
+    ),
+    "face 6 of a cube": (
+        "8, local_size_y = 8",
+        "layout(binding = 0, r32f) uniform writeonly imageCube cube;",
+        "for (int k = 0; k < 7; k++) imageStore(cube, ivec3(gl_GlobalInvocationID.xy, k), vec4(1.0));",
+        "texel (0, 0) of face 6 of cube is outside its extent 16×16 with 6 faces",
+    ),
+    "the slice behind a volume": (
+        "4, local_size_y = 4, local_size_z = 4",
+        "layout(binding = 0, r32f) uniform readonly image3D volume;"
+        "layout(binding = 1, r32f) uniform writeonly image3D sums;",
+        "ivec3 p = ivec3(gl_GlobalInvocationID);"
+        "imageStore(sums, p, imageLoad(volume, p) + imageLoad(volume, p + ivec3(0, 0, 1)));",
+        "texel (0, 0, 8) of volume is outside its extent 8×8×8",
+    ),
+    "coordinates that no image contains": (
+        "8",
+        "layout(binding = 0, r32f) uniform writeonly image2D target;",
+        "imageStore(target, ivec2(gl_GlobalInvocationID.x * 100000u), vec4(1.0));",
+        "texel (100000, 100000) of target is outside its extent 32×1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _WRONG)
+def test_an_access_outside_of_a_generated_image_is_found(name: str, written) -> None:
+    *parts, message = _WRONG[name]
+    (finding,) = check(written(source(*parts)), sizes=(8, 32)).findings
+    assert (finding.kind, finding.place.line) == ("bounds", 4)
+    assert finding.message == message
+
+
+def test_a_given_image_does_not_grow(written) -> None:
+    shader = written(source(*_RIGHT["half the resolution of a storage image"]))
+    given = np.zeros((16, 16), np.float32)
+    (finding,) = check(shader, inputs={"source": given}).findings
+    assert (finding.kind, finding.message) == (
+        "bounds",
+        "texel (16, 0) of source is outside its extent 16×16",
+    )
+    assert check(shader, inputs={"source": np.zeros((32, 32), np.float32)}).findings == ()
+
+
+def test_images_grow_together(checked, written) -> None:
+    report = checked(written(source(*_RIGHT["half the resolution of a storage image"])))
+    assert [line.split(": ")[1] for line in report["covered"]["inputs"]] == ["random (32, 32)"] * 2
+
+
+@pytest.mark.parametrize(("images", "faces"), [("samplerCube", 12), ("samplerCubeArray", 10)])
+def test_an_array_without_the_faces_of_cubes_is_refused(images: str, faces: int, written) -> None:
+    text = source(
+        "8",
+        f"layout(binding = 0) uniform {images} cubes; layout(binding = 1) buffer O {{ vec4 o[]; }};",
+        "o[gl_GlobalInvocationID.x] = vec4(textureSize(cubes, 0).x);",
+    )
+    with pytest.raises(InvalidDispatch, match="the first axis must have 6 faces"):
+        check(written(text), inputs={"cubes": np.zeros((faces, 4, 4), np.float32)})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,13 @@ from vkgroup.base.formats import TexelFormat
 from vkgroup.base.sampler import Sampler
 from vkgroup.check.fields import Field, fields_of, take, words_of
 from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
+from vkgroup.reference.interpreter.operations.images.memory import AXES
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.value import BEFORE_HARD
 from vkgroup.spirv import Binding, ImageType, SampledImageType, StructType
+
+Extent = tuple[int, int, int, int]
+"""Layers, width, height and depth of an image."""
 
 Key = str | int | tuple[int, int]
 GIVEN, UNDEFINED = "given", "undefined contents"
@@ -35,6 +39,7 @@ class Input:
     format: TexelFormat | None = None  # texel format of an image
     fields: tuple[Field, ...] = ()  # the numbers of a buffer
     elements: int = 0  # elements of a generated runtime array
+    extent: Extent | None = None  # extent of a generated image that grows with the accesses
 
     @property
     def place(self) -> tuple[int, int]:
@@ -141,6 +146,8 @@ class DispatchInputs:
     push: bytes  # bytes of the push constants
     origins: tuple[str, ...]  # descriptions of all inputs, one line each
     numbers: tuple[GeneratedNumber, ...] = ()  # the generated single integers
+    # least extents of generated images, as in `vkgroup.check.image_extents.Extents`
+    extents: Mapping[tuple[str, bool], Extent] = field(default_factory=dict)
 
     def resources(self) -> dict[tuple[int, int], list[Any]]:
         """Return new resources for the reference device by (set, binding)."""
@@ -154,10 +161,10 @@ class DispatchInputs:
     def label(self, name: str, offset: int) -> str:
         """Return the name of the number at a byte offset of a buffer; empty if it has no name."""
         for entry in self.bindings:
-            for field in entry.fields if entry.name == name else ():
-                inside = (field.offsets <= offset) & (offset < field.offsets + field.dtype.itemsize)
+            for numbers in entry.fields if entry.name == name else ():
+                inside = (numbers.offsets <= offset) & (offset < numbers.offsets + numbers.dtype.itemsize)
                 if inside.any():
-                    return field.label(int(np.argmax(inside.reshape(-1))))
+                    return numbers.label(int(np.argmax(inside.reshape(-1))))
         return ""
 
     def made_up_length(self, name: str) -> str:
@@ -167,9 +174,13 @@ class DispatchInputs:
             if entry.name != name or not entry.generated:
                 continue
             if entry.format is not None:
+                kind, shape = image_type(entry.binding), entry.arrays[0].shape
+                first = int(kind.arrayed or kind.dimension == "Cube")
+                extent = "×".join(map(str, reversed(shape[first : first + AXES[kind.dimension]])))
+                layers = f" and {shape[0]} layers" if first else ""
                 return (
-                    f"{name} was generated with one texel for each invocation; if that is wrong, give the"
-                    " real image with --in"
+                    f"{name} was generated with {extent} texels{layers}; if that is wrong, give the real"
+                    " image with --in"
                 )
             if isinstance(block, StructType) and block.runtime_array is not None:
                 many = "one element" if entry.elements == 1 else f"{entry.elements} elements"

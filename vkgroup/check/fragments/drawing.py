@@ -50,7 +50,7 @@ class FragmentDraw(CheckedDispatch):
         compared = super().run(configuration, races=False, program=self.program)
         hangs = [event for event in compared.events if event.kind == "hang"]
         events = tuple(_errors([*reported.events, *hangs]))
-        return replace(compared, events=events, reached=reported.reached)
+        return replace(compared, events=events, reached=reported.reached, needed=reported.needed)
 
     def execute(
         self,
