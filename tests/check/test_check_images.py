@@ -258,6 +258,12 @@ _RIGHT = {
         "int i = int(gl_GlobalInvocationID.x); o[i] = texelFetch(textures[i % 2 == 0 ? 0 : 0], ivec2(i), 0)"
         " + texelFetch(textures[2], ivec2(2 * i, i), 0);",
     ),
+    "the second level": (
+        "8, local_size_y = 8",
+        "layout(binding = 0) uniform sampler2D source;"
+        "layout(binding = 1, r32f) uniform writeonly image2D target;",
+        "ivec2 p = ivec2(gl_GlobalInvocationID.xy); imageStore(target, p, texelFetch(source, p, 1));",
+    ),
     "atomics in tiles": (
         "64",
         "layout(binding = 0, r32ui) uniform uimage2D counts;",
@@ -387,3 +393,78 @@ def test_an_array_without_the_faces_of_cubes_is_refused(images: str, faces: int,
     )
     with pytest.raises(InvalidDispatch, match="the first axis must have 6 faces"):
         check(written(text), inputs={"cubes": np.zeros((faces, 4, 4), np.float32)})
+
+
+def test_levels_and_cubes_are_those_of_a_real_device(checked, written) -> None:
+    shader = written(
+        """#version 460
+layout(local_size_x = 8, local_size_y = 8) in;
+layout(binding = 0) uniform sampler2D pictures[2];
+layout(binding = 1) uniform samplerCubeArray cubes;
+layout(binding = 2, rgba32f) uniform writeonly image2D sums;
+layout(binding = 3, rgba8) uniform writeonly imageCube faces;
+void main() {
+    ivec2 p = ivec2(gl_GlobalInvocationID.xy);
+    vec4 v = texelFetch(pictures[1], p, 1) + textureLod(pictures[0], (vec2(p) + 0.5) / 16.0, float(p.x % 3));
+    v += textureLod(cubes, vec4(p.x - 5, p.y - 5, 20, 1), 1.0) + float(textureQueryLevels(pictures[1]));
+    imageStore(sums, p, v + float(textureSize(cubes, 0).z));
+    imageStore(faces, ivec3(p, p.x % 6), v / 64.0);
+}
+"""
+    )
+    report = checked(shader, devices=("swiftshader",))
+    assert report["code"] == 0
+    assert report["covered"]["devices"]
+    inputs = dict(line.split(": ") for line in report["covered"]["inputs"])
+    assert inputs["pictures"] == inputs["sums"] == "random (32, 32, 4)"
+    assert inputs["cubes"] == "random (12, 16, 16, 4)"
+
+
+def test_a_level_that_a_given_image_does_not_have_is_found(written) -> None:
+    shader = written(
+        source(
+            "8, local_size_y = 8",
+            "layout(binding = 0) uniform sampler2D source;"
+            "layout(binding = 1, r32f) uniform writeonly image2D target;",
+            "ivec2 p = ivec2(gl_GlobalInvocationID.xy);"
+            "imageStore(target, p, texelFetch(source, p / 16, 4 + p.x / 8));",
+        )
+    )
+    (finding,) = check(shader, inputs={"source": np.zeros((16, 16), np.float32)}).findings
+    assert (finding.kind, finding.place.line) == ("bounds", 4)
+    assert finding.message == "texel (0, 0) of level 5 of source is outside its extent 16×16 with 5 levels"
+
+
+_FRAGMENT = """#version 460
+layout(binding = 0) uniform sampler2D source;
+layout(location = 0) out vec4 color;
+void main() { color = EXPRESSION; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "kinds"),
+    [
+        # Helper invocations at the border read texels beyond it.
+        ("texelFetch(source, ivec2(gl_FragCoord.xy), 0)", []),
+        ("texelFetch(source, 2 * ivec2(gl_FragCoord.xy) + ivec2(1), 0)", []),
+        ("texelFetch(source, 2 * ivec2(gl_FragCoord.xy) - ivec2(1), 0)", ["bounds"]),
+        ("texelFetch(source, ivec2(gl_FragCoord.xy) + ivec2(0, 1), 0)", ["bounds"]),
+        ("dFdx(texelFetch(source, ivec2(gl_FragCoord.xy), 0))", ["undefined"]),
+    ],
+)
+def test_images_of_fragment_shaders(expression: str, kinds: list[str], written) -> None:
+    shader = written(_FRAGMENT.replace("EXPRESSION", expression), "some.frag")
+    report = check(shader, sizes=(4, 32))
+    assert [(finding.kind, finding.place.line) for finding in report.findings] == [
+        (kind, 4) for kind in kinds
+    ]
+
+
+def test_an_image_of_a_fragment_shader_on_a_real_device(checked, written) -> None:
+    expression = "texelFetch(source, 2 * ivec2(gl_FragCoord.xy), 1)"
+    report = checked(
+        written(_FRAGMENT.replace("EXPRESSION", expression), "some.frag"), devices=("swiftshader",)
+    )
+    assert report["code"] == 0
+    assert report["covered"]["devices"]

@@ -16,7 +16,7 @@ from vkgroup.base.formats import FORMATS, TexelFormat, fitting
 from vkgroup.check.fields import Field, NumberGenerator, fields_of, partial_count, put
 from vkgroup.check.flow import WHOLE, atomic_members, measured_buffers
 from vkgroup.check.image_extents import Extents, first_extent, kind_of, shape_of
-from vkgroup.check.image_sizes import asked_images
+from vkgroup.check.image_sizes import asked_images, reads_levels
 from vkgroup.check.inputs import (
     GIVEN,
     UNDEFINED,
@@ -61,6 +61,7 @@ class _InputBuilder:
         self.local_size = (size[0] // groups[0], size[1] // groups[1], size[2] // groups[2])
         self.extents = extents
         self.asked = asked_images(module)
+        self.reads_levels = reads_levels(module)
         self.total = math.prod(size)
         self.random = NumberGenerator(seed, size, groups)
         self.atomic = atomic_members(module)
@@ -235,9 +236,12 @@ class _InputBuilder:
             layers, x, y, z = map(max, extent, least)
             extent = layers, x, y, z
         shape = shape_of(kind, extent, format_.components)
+        is_sampled = binding.kind in ("combined_image_sampler", "sampled_image")
+        has_levels = is_sampled and self.reads_levels and not fresh
         if given is not None:
             self._require_texels(binding, kind, given, format_, shape)
-            return Input(binding, (given,) * (binding.count or 1), True, GIVEN, format_)
+            arrays = (given,) * (binding.count or 1)
+            return Input(binding, arrays, True, GIVEN, format_, has_levels=has_levels)
         self._reserve(binding, math.prod(shape) * format_.dtype.itemsize)
         zero = fresh or (binding.id, WHOLE) in self.atomic
         # Each descriptor has its own texels: equal texels would hide which descriptor a shader reads.
@@ -246,7 +250,12 @@ class _InputBuilder:
             for _ in range(binding.count or 1)
         )
         origin = UNDEFINED if fresh else f"{'0' if zero else 'random'} {shape}"
-        return Input(binding, texels, not fresh, origin, format_, extent=extent if grows else None)
+        return Input(
+            binding,
+            *(texels, not fresh, origin, format_),
+            extent=extent if grows else None,
+            has_levels=has_levels,
+        )
 
     @staticmethod
     def _require_texels(

@@ -9,6 +9,7 @@ from vkgroup.check.inputs import image_type
 from vkgroup.reference.interpreter.operations.images.memory import AXES
 from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import ImageType, Instruction, Module, SampledImageType
+from vkgroup.spirv.declarations import Declarations
 
 _KEPT = frozenset(
     {
@@ -28,6 +29,9 @@ A quotient or product of floats is no size: it is a coordinate from 0 to 1, or i
 _QUERIES = ("OpImageQuerySize", "OpImageQuerySizeLod")
 _CHAINS = ("OpAccessChain", "OpInBoundsAccessChain")
 _ACCESSES = ("OpImageRead", "OpImageWrite", "OpImageFetch", "OpImageTexelPointer")
+_LOD = 2
+"""The bit of the level among the image operands."""
+
 _LIMITS = frozenset(range(37, 46))
 """FMin, UMin, SMin, FMax, UMax, SMax, FClamp, UClamp and SClamp of GLSL.std.450."""
 
@@ -55,6 +59,27 @@ def asked_images(module: Module) -> AskedImages:
         elif "LessThan" in entry.name or "GreaterThan" in entry.name:
             compared |= flow.of(flow.sizes, words)
     return AskedImages(frozenset(limiting | compared), frozenset(compared))
+
+
+def reads_levels(module: Module) -> bool:
+    """Whether a shader may read levels of sampled images other than the first, or ask for their number."""
+    constants = Declarations(module).constants
+    for entry in module.instructions:
+        if "ImplicitLod" in entry.name or entry.name in ("OpImageQueryLod", "OpImageQueryLevels"):
+            return True
+        operands = sort_operands(entry)
+        if entry.name == "OpImageQuerySizeLod":
+            level = entry.operands[1]
+        elif entry.name == "OpImageFetch" and operands.literals and operands.literals[0] & _LOD:
+            level = operands.values[2]
+        elif "ExplicitLod" in entry.name:
+            level = operands.values[3 if "Dref" in entry.name else 2]
+        else:
+            continue
+        constant = constants.get(level)
+        if constant is None or constant.specialization is not None or constant.value != 0:
+            return True
+    return False
 
 
 class _Flow:

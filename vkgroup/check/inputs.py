@@ -40,6 +40,7 @@ class Input:
     fields: tuple[Field, ...] = ()  # the numbers of a buffer
     elements: int = 0  # elements of a generated runtime array
     extent: Extent | None = None  # extent of a generated image that grows with the accesses
+    has_levels: bool = False  # whether a sampled image has all levels
 
     @property
     def place(self) -> tuple[int, int]:
@@ -75,6 +76,19 @@ class Input:
         shadow = isinstance(kind, SampledImageType) and kind.image.depth
         return Sampler(compare="less_or_equal" if shadow else None)
 
+    def levels(self, texels: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """Return the levels of an image: each has every second texel of the one before."""
+        if not self.has_levels:
+            return [texels]
+        kind = image_type(self.binding)
+        first = int(kind.arrayed or kind.dimension == "Cube")
+        extent = texels.shape[first : first + AXES[kind.dimension]]
+        levels = []
+        for level in range(max(extent).bit_length()):
+            chosen = np.ix_(*(np.arange(max(1, length >> level)) << level for length in extent))
+            levels.append(texels[(slice(None),) * first + chosen])
+        return levels
+
     def resources(self) -> list[Any]:
         """Return new resources for the reference device; each run writes to its own."""
         if self.binding.kind == "sampler":
@@ -85,7 +99,8 @@ class Input:
                 resources.append(Memory(array.copy(), self.name, defined=self.defined))
                 continue
             kind = image_type(self.binding)
-            image = image_of([array], self.name, self.format, dimension=kind.dimension, arrayed=kind.arrayed)
+            levels = self.levels(array)
+            image = image_of(levels, self.name, self.format, dimension=kind.dimension, arrayed=kind.arrayed)
             image.label = self.label(number)
             if not self.defined:
                 image.causes = np.full(image.granules, BEFORE_HARD, np.uint16)

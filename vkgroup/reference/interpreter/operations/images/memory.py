@@ -258,9 +258,14 @@ class ImageMemory(Memory):
     def locate(
         self, frame: Frame, site: Site, position: Data, layer: Data, level: Data, sample: Data | int = 0
     ) -> Offsets:
-        """Return the offsets of texels, as `offsets` does, and report those outside of the image."""
+        """Return the offsets of texels, as `offsets` does, and report those outside of the image.
+
+        What helper invocations read outside of the image is undefined, and no error unless it is used.
+        """
         offset = self.offsets(position, layer, level, sample)
         outside = offset >= self.nbytes
+        if frame.helpers is not None:
+            outside = outside & ~frame.helpers
         if outside.any():
             given = np.stack(np.broadcast_arrays(layer, level, sample, *position, outside)[:-1])
             given = given.astype(np.int64)[:, outside]
@@ -333,6 +338,9 @@ def load_texels(
     `extend`: ``"int"`` or ``"uint"`` to read integers as signed or unsigned in any format; else None.
     """
     elements, cause = image.load(frame, site, _element_offsets(image, offset), image.format.dtype)
+    if cause is not None and frame.helpers is not None:
+        number = site.cause("helper", "a helper invocation reads a texel outside of the image")
+        cause = np.where(frame.helpers & (offset >= image.nbytes), np.uint16(number), cause)
     data = decode(image.format, elements)
     if extend is not None and data.dtype.kind != extend[0]:
         bits = elements.view(f"{extend[0]}{elements.dtype.itemsize}")
