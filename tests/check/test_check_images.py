@@ -188,6 +188,33 @@ _RIGHT = {
         "vec2 uv = (vec2(p) + 0.5) / vec2(imageSize(target));"
         "if (uv.x < 2.0) imageStore(target, p, textureLod(source, uv, 0.0));",
     ),
+    "a distance from the centre, compared": (
+        "8, local_size_y = 8",
+        "layout(binding = 0, rgba8) uniform writeonly image2D target;",
+        "ivec2 p = ivec2(gl_GlobalInvocationID.xy); ivec2 c = p - imageSize(target) / 2;"
+        "imageStore(target, p, vec4(c.x * c.x + c.y * c.y < 25 ? 1.0 : 0.0));",
+    ),
+    "the opposite texel": (
+        "8, local_size_y = 8",
+        "layout(binding = 0, r32f) uniform readonly image2D source;"
+        "layout(binding = 1, r32f) uniform writeonly image2D target;",
+        "ivec2 p = ivec2(gl_GlobalInvocationID.xy);"
+        "imageStore(target, p, imageLoad(source, imageSize(source) - 1 - p));",
+    ),
+    "neighbours clamped to the border": (
+        "8, local_size_y = 8",
+        "layout(binding = 0) uniform sampler2D source;"
+        "layout(binding = 1, r32f) uniform writeonly image2D target;",
+        "ivec2 p = ivec2(gl_GlobalInvocationID.xy), last = textureSize(source, 0) - 1;"
+        "imageStore(target, p, texelFetch(source, clamp(p - 1, ivec2(0), last), 0)"
+        " + texelFetch(source, min(p + 1, last), 0));",
+    ),
+    "a transposed image": (
+        "32, local_size_y = 8",
+        "layout(binding = 0, r32f) uniform readonly image2D source;"
+        "layout(binding = 1, r32f) uniform writeonly image2D target;",
+        "ivec2 p = ivec2(gl_GlobalInvocationID.xy); imageStore(target, p.yx, imageLoad(source, p));",
+    ),
     "a size in a function, compared as floats": (
         "8, local_size_y = 8",
         "layout(binding = 0, r32f) uniform image2D target;"

@@ -16,7 +16,7 @@ Extents = Mapping[tuple[str, bool], Extent]
 """Least extents of generated images by dimension and whether they have layers."""
 
 MOST_BYTES = 1 << 25
-"""Maximum size in bytes to which generated images of one dimension grow (32 MiB)."""
+"""Maximum size in bytes to which all generated images grow (32 MiB)."""
 
 _MISSING = 4
 """Most texels by which an image, whose size a shader compares, is smaller than the dispatch on an axis."""
@@ -72,7 +72,7 @@ def extents_for(
     `extents`: the extents so far.
     `groups`: the workgroup counts.
     """
-    grown = dict(extents)
+    grown, total = dict(extents), 0
     by_kind: dict[tuple[str, bool], list[Input]] = {}
     for entry in inputs:
         if entry.extent is not None:
@@ -94,9 +94,10 @@ def extents_for(
             sizes[1] = sizes[2] = max(sizes[1:3])
             sizes[0] = -(-sizes[0] // 6) * 6
         after = (sizes[0] if arrayed else before[0], sizes[1], sizes[2], sizes[3])
-        texels = sum(len(entry.arrays) * entry.format.nbytes for entry in entries if entry.format is not None)
-        if after != tuple(before) and math.prod(after) * texels <= MOST_BYTES:
+        texel = sum(len(entry.arrays) * entry.format.nbytes for entry in entries if entry.format is not None)
+        if after != tuple(before) and total + math.prod(after) * texel <= MOST_BYTES:
             grown[dimension, arrayed] = after
+        total += math.prod(grown.get((dimension, arrayed), first)) * texel
     return grown
 
 

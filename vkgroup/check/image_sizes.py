@@ -40,7 +40,7 @@ class AskedImages(NamedTuple):
     """Variables of images whose size a shader asks for."""
 
     limiting: frozenset[int]  # the size limits or is a part of coordinates: accesses beyond it are errors
-    compared: frozenset[int]  # the size is compared with something: the dispatch may be larger
+    compared: frozenset[int]  # the size is compared with something else: the dispatch may be larger
 
 
 def asked_images(module: Module) -> AskedImages:
@@ -57,7 +57,9 @@ def asked_images(module: Module) -> AskedImages:
         elif entry.name == "OpExtInst" and words[1] in _LIMITS:
             limiting |= flow.of(flow.sizes, words[2:])
         elif "LessThan" in entry.name or "GreaterThan" in entry.name:
-            compared |= flow.of(flow.sizes, words)
+            sides = [flow.sizes.get(word, set()) for word in words]
+            if not (sides[0] and sides[1]) and not flow.mixed.intersection(words):
+                compared |= sides[0] | sides[1]
     return AskedImages(frozenset(limiting | compared), frozenset(compared))
 
 
@@ -113,6 +115,35 @@ class _Flow:
                     function = entry.result_id
                 self._follow(entry, function)
 
+        self.mixed = self._mixed(module)
+
+    def _mixed(self, module: Module) -> set[int]:
+        """Return the values and variables that depend on something else besides sizes and constants."""
+        mixed: set[int] = set()
+        constants = {entry.result_id for entry in module.instructions if "Constant" in entry.name}
+        before = -1
+        while before != (before := len(mixed)):
+            for entry in module.instructions:
+                words = entry.operands
+                if entry.name == "OpStore" and words[1] in mixed:
+                    mixed.add(self._base(words[0]))
+                elif entry.name in _KEPT and entry.result_id in self.sizes:
+                    reads = entry.name in _CHAINS or entry.name == "OpLoad"
+                    used = words[:1] if reads else sort_operands(entry).values
+                    if any(word in mixed or word not in self.sizes.keys() | constants for word in used):
+                        mixed.add(entry.result_id)
+                elif entry.name == "OpFunctionCall":
+                    parameters = self._parameters.get(words[0], ())
+                    pairs = zip((*parameters, entry.result_id), (*words[1:], words[0]), strict=False)
+                    mixed |= {target for target, given in pairs if given in mixed}
+        return mixed
+
+    def _base(self, pointer: int) -> int:
+        """Return the variable that a pointer points into."""
+        while pointer in self._bases:
+            pointer = self._bases[pointer]
+        return pointer
+
     def _count(self) -> int:
         return sum(len(found) for values in (self.images, self.sizes) for found in values.values())
 
@@ -135,10 +166,7 @@ class _Flow:
                     found = found - self._with_layers(entry)
                 self._add(values, entry.result_id, found)
             elif entry.name == "OpStore":
-                target = words[0]
-                while target in self._bases:
-                    target = self._bases[target]
-                self._add(values, target, values.get(words[1], set()))
+                self._add(values, self._base(words[0]), values.get(words[1], set()))
             elif entry.name == "OpFunctionCall":
                 for parameter, argument in zip(self._parameters.get(words[0], ()), words[1:], strict=False):
                     self._add(values, parameter, values.get(argument, set()))
