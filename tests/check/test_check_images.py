@@ -495,3 +495,20 @@ def test_an_image_of_a_fragment_shader_on_a_real_device(checked, written) -> Non
     )
     assert report["code"] == 0
     assert report["covered"]["devices"]
+
+
+def test_the_expected_values_of_a_reproduction_folder_are_those_of_levels(
+    checked, written, tmp_path: Path
+) -> None:
+    text = source(
+        "8, local_size_y = 8",
+        "layout(binding = 0) uniform sampler2D source;"
+        "layout(binding = 1, r32f) uniform writeonly image2D target;",
+        "ivec2 p = ivec2(gl_GlobalInvocationID.xy); imageStore(target, p, texelFetch(source, p / 2, 1));",
+    )
+    folder = tmp_path / "repro"
+    assert checked(written(text), "--repro", str(folder))["code"] == 0
+    record = json.loads((folder / "repro.json").read_text())
+    texels = np.load(folder / record["bindings"]["0.0"])[..., 0]
+    found = np.load(folder / record["runs"][0]["file"])
+    assert np.array_equal(found, texels[::2, ::2].repeat(2, axis=0).repeat(2, axis=1))

@@ -169,6 +169,11 @@ def bindings_of(inputs: DispatchInputs) -> dict[tuple[int, int], Any]:
     return bindings
 
 
+def images_of(inputs: DispatchInputs) -> dict[tuple[int, int], SampledImage]:
+    """Return the sampled images that have levels."""
+    return {entry.place: sampled_image(entry) for entry in inputs.bindings if entry.has_levels}
+
+
 def run_job(job: DispatchJob) -> JobAnswer:
     """Run a job in a separate process, whose crash is described in `JobAnswer.failure`.
 

@@ -57,9 +57,8 @@ def asked_images(module: Module) -> AskedImages:
         elif entry.name == "OpExtInst" and words[1] in _LIMITS:
             limiting |= flow.of(flow.sizes, words[2:])
         elif "LessThan" in entry.name or "GreaterThan" in entry.name:
-            sides = [flow.sizes.get(word, set()) for word in words]
-            if not (sides[0] and sides[1]) and not flow.mixed.intersection(words):
-                compared |= sides[0] | sides[1]
+            for size, other in (words, reversed(words)):
+                compared |= set() if other in flow.sizes else flow.alone.get(size, set())
     return AskedImages(frozenset(limiting | compared), frozenset(compared))
 
 
@@ -85,11 +84,16 @@ def reads_levels(module: Module) -> bool:
 
 
 class _Flow:
-    """The variables of images behind values and pointers, and those whose size is in a value or variable."""
+    """The variables of images behind values and pointers, and those whose size is in a value or variable.
+
+    `images`, `sizes`: by id. `alone`: as `sizes`, for values that depend on nothing else but constants.
+    """
 
     def __init__(self, module: Module) -> None:
         self.images: dict[int, set[int]] = {}
         self.sizes: dict[int, set[int]] = {}
+        self.alone: dict[int, set[int]] = {}
+        self._fixed = {entry.result_id for entry in module.instructions if "Constant" in entry.name}
         self._parameters: dict[int, list[int]] = {}
         self._bases: dict[int, int] = {}
         self._constants = DataFlow(module).constants
@@ -115,29 +119,6 @@ class _Flow:
                     function = entry.result_id
                 self._follow(entry, function)
 
-        self.mixed = self._mixed(module)
-
-    def _mixed(self, module: Module) -> set[int]:
-        """Return the values and variables that depend on something else besides sizes and constants."""
-        mixed: set[int] = set()
-        constants = {entry.result_id for entry in module.instructions if "Constant" in entry.name}
-        before = -1
-        while before != (before := len(mixed)):
-            for entry in module.instructions:
-                words = entry.operands
-                if entry.name == "OpStore" and words[1] in mixed:
-                    mixed.add(self._base(words[0]))
-                elif entry.name in _KEPT and entry.result_id in self.sizes:
-                    reads = entry.name in _CHAINS or entry.name == "OpLoad"
-                    used = words[:1] if reads else sort_operands(entry).values
-                    if any(word in mixed or word not in self.sizes.keys() | constants for word in used):
-                        mixed.add(entry.result_id)
-                elif entry.name == "OpFunctionCall":
-                    parameters = self._parameters.get(words[0], ())
-                    pairs = zip((*parameters, entry.result_id), (*words[1:], words[0]), strict=False)
-                    mixed |= {target for target, given in pairs if given in mixed}
-        return mixed
-
     def _base(self, pointer: int) -> int:
         """Return the variable that a pointer points into."""
         while pointer in self._bases:
@@ -145,7 +126,9 @@ class _Flow:
         return pointer
 
     def _count(self) -> int:
-        return sum(len(found) for values in (self.images, self.sizes) for found in values.values())
+        return sum(
+            len(found) for values in (self.images, self.sizes, self.alone) for found in values.values()
+        )
 
     @staticmethod
     def of(values: dict[int, set[int]], ids: tuple[int, ...]) -> set[int]:
@@ -155,16 +138,16 @@ class _Flow:
     def _follow(self, entry: Instruction, function: int) -> None:
         words = entry.operands
         if entry.name in _QUERIES:
-            self.sizes.setdefault(entry.result_id, set()).update(self.images.get(words[0], ()))
+            for values in (self.sizes, self.alone):
+                self._add(values, entry.result_id, self.images.get(words[0], set()))
             return
-        for values in (self.images, self.sizes):
+        for values in (self.images, self.sizes, self.alone):
             if entry.name in _KEPT:
                 # An index into a variable is not in what is read there.
                 used = words[:1] if entry.name in _CHAINS else tuple(sort_operands(entry).values)
-                found = self.of(values, used)
-                if values is self.sizes:
-                    found = found - self._with_layers(entry)
-                self._add(values, entry.result_id, found)
+                if values is not self.alone or all(one in self._fixed | values.keys() for one in used):
+                    without = set() if values is self.images else self._with_layers(entry)
+                    self._add(values, entry.result_id, self.of(values, used) - without)
             elif entry.name == "OpStore":
                 self._add(values, self._base(words[0]), values.get(words[1], set()))
             elif entry.name == "OpFunctionCall":

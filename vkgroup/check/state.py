@@ -15,9 +15,9 @@ from vkgroup.check.device_jobs import (
     DispatchJob,
     JobAnswer,
     bindings_of,
+    images_of,
     outputs_of_answer,
     run_job,
-    sampled_image,
 )
 from vkgroup.check.diagnosis import (
     Differing,
@@ -258,7 +258,7 @@ class CheckState:
             "timeout": self.request.timeout,
             "local_size": self.dispatch.program.local_size,
             "full_subgroups": self.host.full_subgroups,
-            "images": {entry.place: sampled_image(entry) for entry in inputs.bindings if entry.has_levels},
+            "images": images_of(inputs),
         }
 
     def _push(self, inputs: DispatchInputs) -> bytes:
@@ -282,6 +282,7 @@ class CheckState:
             bindings_of(inputs),
             self._push(inputs),
             interrupted,
+            images=images_of(inputs),
             no_verdict=tuple(self.no_verdict),
             internal_errors=tuple(self.internal_errors),
             questions=questions,

@@ -232,7 +232,7 @@ def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Js
                 result = device.run(
                     module,
                     report.covered.groups,
-                    report.bindings,
+                    {**report.bindings, **{key: image.make(device) for key, image in report.images.items()}},
                     push=report.push or None,
                     entry_point=record["entry_point"],
                     specialization=dict(record["specialization"]),
