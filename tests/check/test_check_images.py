@@ -82,6 +82,7 @@ void main() { uint i = gl_LocalInvocationIndex; many[0].data[i] += 1u; many[1].d
     assert report.covered.compared == 48
     (finding,) = check(shader, groups=(1,), inputs={"Data": given[::-1]}).findings
     assert (finding.kind, finding.place.line) == ("bounds", 4)
+    assert "many[1]" in finding.message
 
 
 def test_a_difference_names_the_descriptor_of_an_image(written) -> None:

@@ -96,17 +96,17 @@ class Input:
         resources: list[Any] = []
         for number, array in enumerate(self.arrays):
             if self.format is None:
-                resources.append(Memory(array.copy(), self.name, defined=self.defined))
-                continue
-            kind = image_type(self.binding)
-            levels = self.levels(array)
-            image = image_of(levels, self.name, self.format, dimension=kind.dimension, arrayed=kind.arrayed)
-            image.label = self.label(number)
-            if not self.defined:
-                image.causes = np.full(image.granules, BEFORE_HARD, np.uint16)
-            resources.append(
-                (image, self.sampler) if self.binding.kind == "combined_image_sampler" else image
-            )
+                memory = Memory(array.copy(), self.name, defined=self.defined)
+            else:
+                kind = image_type(self.binding)
+                memory = image_of(
+                    self.levels(array), self.name, self.format, dimension=kind.dimension, arrayed=kind.arrayed
+                )
+                if not self.defined:
+                    memory.causes = np.full(memory.granules, BEFORE_HARD, np.uint16)
+            memory.label = self.label(number)
+            combined = self.binding.kind == "combined_image_sampler"
+            resources.append((memory, self.sampler) if combined else memory)
         return resources
 
 

@@ -112,7 +112,7 @@ class CheckedDispatch:
         first = int(np.argmax(memory.causes == BEFORE_HARD)) if memory.causes is not None else 0
         return Event(
             "undefined",
-            f"{memory.name} holds an undefined value at the end",
+            f"{memory.label} holds an undefined value at the end",
             position,
             self.invocation(configuration, number),
             memory=memory.name,

@@ -199,8 +199,6 @@ class ImageMemory(Memory):
     ) -> None:
         super().__init__(data, name, defined=defined, kind="image")
         self.refine(min(4, format.dtype.itemsize))
-        #: The name of the descriptor, for messages.
-        self.label = name
         #: Layers, width, height and depth that accesses outside of the image need; 0 if there are none.
         self.needed = np.zeros(4, np.int64)
         self.format, self.dimension, self.arrayed = format, dimension, arrayed
