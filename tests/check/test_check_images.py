@@ -211,7 +211,7 @@ _RIGHT = {
         " + texelFetch(source, min(p + 1, last), 0));",
     ),
     "a transposed image": (
-        "32, local_size_y = 8",
+        "10, local_size_y = 8",
         "layout(binding = 0, r32f) uniform readonly image2D source;"
         "layout(binding = 1, r32f) uniform writeonly image2D target;",
         "ivec2 p = ivec2(gl_GlobalInvocationID.xy); imageStore(target, p.yx, imageLoad(source, p));",

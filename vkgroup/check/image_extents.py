@@ -87,8 +87,8 @@ def extents_for(
         before = extents.get((dimension, arrayed), first)
         counts = (1, *groups) if AXES[dimension] > 1 else (1, math.prod(groups), 1, 1)
         sizes = [
-            _size(one, least, {(need[axis], written) for written, need in needs}, count)
-            for axis, (one, least, count) in enumerate(zip(first, before, counts, strict=True))
+            _size(axis, first, before[axis], {(need[axis], written) for written, need in needs}, count)
+            for axis, count in enumerate(counts)
         ]
         if dimension == "Cube":
             sizes[1] = sizes[2] = max(sizes[1:3])
@@ -101,25 +101,28 @@ def extents_for(
     return grown
 
 
-def _size(first: int, least: int, needs: Set[tuple[int, bool]], groups: int) -> int:
+def _size(axis: int, extent: Sequence[int], least: int, needs: Set[tuple[int, bool]], groups: int) -> int:
     """Return the size of an axis that contains what images need, except accesses just beyond an end.
 
     An end is the first size or a multiple of it, or, for an axis that is distributed over workgroups, what
-    an image needs that is written. A need that is a multiple of the first size is met: each invocation has
-    several texels.
+    an image needs that is written. A need that is a multiple of the first size is met, since each invocation
+    has several texels; so is the size of another axis, since axes may be exchanged.
 
+    `extent`: the first extent. `least`: the size so far.
     `needs`: for each image, what it needs, and whether it is written.
     """
+    first = extent[axis]
     further = {need for need, _ in needs if need > least}
     written = {least, *(need for need, is_written in needs if is_written)}
 
     def is_met(need: int, end: int) -> bool:
-        limit = first // _NEARER if end % first == 0 else 0
+        if need <= end or need % first == 0 or need in extent:
+            return need <= end
         if end == first:
-            limit = first // _NEAR
-        elif end in written and end % groups == 0:
-            limit = end // _NEARER
-        return need <= end or (need % first != 0 and need - end <= limit)
+            return need - end <= first // _NEAR
+        if end in written and end % groups == 0:
+            return need - end <= end // _NEARER
+        return end % first == 0 and need - end <= first // _NEARER
 
     ends = {least, *further, *(need // first * first for need in further)}
     return min(end for end in ends if end >= least and all(is_met(need, end) for need in further))

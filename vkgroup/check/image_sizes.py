@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from vkgroup.check.flow import DataFlow
@@ -43,6 +44,7 @@ class AskedImages(NamedTuple):
     compared: frozenset[int]  # the size is compared with something else: the dispatch may be larger
 
 
+@lru_cache(maxsize=8)  # each trial of a shader asks
 def asked_images(module: Module) -> AskedImages:
     """Return the images whose size a shader asks for; control flow is ignored."""
     if not any(entry.name in _QUERIES for entry in module.instructions):
@@ -68,13 +70,12 @@ def reads_levels(module: Module) -> bool:
     for entry in module.instructions:
         if "ImplicitLod" in entry.name or entry.name in ("OpImageQueryLod", "OpImageQueryLevels"):
             return True
-        operands = sort_operands(entry)
         if entry.name == "OpImageQuerySizeLod":
             level = entry.operands[1]
-        elif entry.name == "OpImageFetch" and operands.literals and operands.literals[0] & _LOD:
-            level = operands.values[2]
+        elif entry.name == "OpImageFetch" and entry.operands[2:] and entry.operands[2] & _LOD:
+            level = entry.operands[3]
         elif "ExplicitLod" in entry.name:
-            level = operands.values[3 if "Dref" in entry.name else 2]
+            level = entry.operands[4 if "Dref" in entry.name else 3]
         else:
             continue
         constant = constants.get(level)
