@@ -11,7 +11,8 @@ from image_frames import IMAGE, INT, LOD, SAMPLE, SAMPLED, UINT, VEC4, frame_of,
 
 from vkgroup.base.formats import FORMATS, TexelFormat
 from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of, texel_offset
-from vkgroup.reference.interpreter.values.value import HARD, single
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.value import HARD, CauseTable, single
 from vkgroup.spirv import ScalarType, VectorType
 
 SHAPES = {"1D": (5,), "2D": (3, 4), "3D": (2, 3, 4), "Cube": (6, 3, 3), "Buffer": (7,)}
@@ -257,8 +258,60 @@ def test_each_invocation_may_have_its_own_image() -> None:
     result = run(frame, "OpImageRead", VectorType(UINT, 4), numbers, number([0, 1, 2, 9, 1], np.int32))
     assert result.data[0].tolist() == [1, 2, 3, 0, 5]
     assert frame.machine.events[0][:2] == ("bounds", [3])
-    offset = texel_offset(frame, numbers, number([0, 1, 2, 9, 3], np.int32), number(0, np.int32))
+    site = Site("OpImageTexelPointer", None, (), (), (), (), 0, CauseTable())
+    offset = texel_offset(frame, site, numbers, number([0, 1, 2, 9, 3], np.int32), number(0, np.int32))
     assert offset.tolist() == [0, 4, 8, 16, 12]
+    assert [entry[:2] for entry in frame.machine.events] == [("bounds", [3])] * 2
+
+
+@pytest.mark.parametrize(
+    ("dimension", "arrayed", "shape", "place", "level", "message", "needed"),
+    [
+        ("1D", False, (5,), [7], 0, "texel 7 of image is outside its extent 5", [1, 8, 0, 0]),
+        ("2D", False, (3, 4), [16, 3], 0, "texel (16, 3) of image is outside its extent 4×3", [1, 17, 4, 0]),
+        ("2D", False, (3, 4), [-1, 3], 0, "texel (-1, 3) of image is outside its extent 4×3", [0, 0, 0, 0]),
+        (
+            *("2D", False, (3, 4), [2, 1], 3),
+            *("texel (2, 1) of level 3 of image is outside its extent 4×3 with 2 levels", [1, 24, 16, 0]),
+        ),
+        (
+            *("2D", True, (2, 3, 4), [0, 1, 5], 1),
+            *("texel (0, 1) of layer 5 of level 1 of image is outside its extent 2×1 with 2 layers",),
+            [6, 2, 4, 0],
+        ),
+        (
+            "3D",
+            False,
+            (2, 3, 4),
+            [0, 1, 9],
+            0,
+            "texel (0, 1, 9) of image is outside its extent 4×3×2",
+            [1, 1, 2, 10],
+        ),
+        (
+            *("Cube", False, (6, 3, 3), [0, 1, 6], 0),
+            *("texel (0, 1) of face 6 of image is outside its extent 3×3 with 6 faces", [7, 1, 2, 0]),
+        ),
+    ],
+)
+def test_an_access_outside_of_an_image_names_the_texel(
+    dimension: str,
+    arrayed: bool,
+    shape: tuple[int, ...],
+    place: list[int],
+    level: int,
+    message: str,
+    needed: list[int],
+) -> None:
+    layers = shape[: int(arrayed or dimension == "Cube")]
+    halves = (*layers, *(max(1, size // 2) for size in shape[len(layers) :]))
+    arrays = [np.zeros(part, np.uint32) for part in (shape, halves)]
+    image = image_of(arrays, "image", FORMATS["R32ui"], dimension=dimension, arrayed=arrayed)
+    frame = frame_of(2, image)
+    coordinate = ivec(*place) if len(place) > 1 else number(place[0], np.int32)
+    run(frame, "OpImageFetch", VectorType(UINT, 4), IMAGE, coordinate, number(level, np.int32), mask=LOD)
+    assert frame.machine.events == [("bounds", [0, 1], message)]
+    assert image.needed.tolist() == needed
 
 
 def test_an_undefined_place_is_reported() -> None:

@@ -105,7 +105,7 @@ def pairs_of(
     """Yield the numbers of the outputs that two runs have, by descriptor and field."""
     for place, entry in places_of(inputs, first):
         if place in second.outputs:
-            numbers = (numbers_of(entry, run.outputs[place]) for run in (first, second))
+            numbers = (numbers_of(entry, run.outputs[place], place[2]) for run in (first, second))
             for (field, first_values), (_, second_values) in zip(*numbers, strict=True):
                 yield place, entry, field, first_values, second_values
 
@@ -140,8 +140,8 @@ def count_numbers(
     """Count the outputs' numbers by the way in which all runs together were compared."""
     counts = Counts()
     for place, entry in places_of(inputs, base):
-        rows = [numbers_of(entry, run.outputs[place]) for run in others if place in run.outputs]
-        for number, (field, values) in enumerate(numbers_of(entry, base.outputs[place])):
+        rows = [numbers_of(entry, run.outputs[place], place[2]) for run in others if place in run.outputs]
+        for number, (field, values) in enumerate(numbers_of(entry, base.outputs[place], place[2])):
             causes = causes_in([base, *others], place, field)
             hard = causes >= HARD
             counts.undefined += int(np.count_nonzero(hard))

@@ -18,7 +18,8 @@ from vkgroup.base.errors import (
     describe,
     is_device_error,
 )
-from vkgroup.check.inputs import DispatchInputs
+from vkgroup.base.sampler import Sampler
+from vkgroup.check.inputs import DispatchInputs, Input, image_type
 from vkgroup.check.runs import Place
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.device.limits import subgroup_size_problems
@@ -34,6 +35,48 @@ _START_SECONDS = 60.0
 
 COMPILE_SECONDS = 60.0
 """Limit in seconds to open the device and to compile the shader; `DispatchJob.timeout` if that is more."""
+
+
+@dataclass(frozen=True)
+class SampledImage:
+    """A sampled image with all its levels."""
+
+    levels: tuple[tuple[npt.NDArray[Any], ...], ...]  # arrays of the levels, for each descriptor
+    format: str
+    dimension: str
+    arrayed: bool
+    sampler: Sampler | None  # of a combined image and sampler; else None
+
+    def make(self, device: Device) -> Any:
+        """Return the image, or the images of an array, as `Device.run` takes them."""
+        images: list[Any] = [
+            device.image(
+                first,
+                format=self.format,
+                dimension=self.dimension,
+                layers=self.arrayed,
+                levels=others,
+                sampled=True,
+            )
+            for first, *others in self.levels
+        ]
+        if self.sampler is not None:
+            images = [(image, self.sampler) for image in images]
+        return images[0] if len(images) == 1 else images
+
+
+def sampled_image(entry: Input) -> SampledImage:
+    """Return the sampled image of an input."""
+    kind = image_type(entry.binding)
+    assert entry.format is not None
+    combined = entry.binding.kind == "combined_image_sampler"
+    return SampledImage(
+        tuple(tuple(entry.levels(texels)) for texels in entry.arrays),
+        entry.format.name,
+        kind.dimension,
+        kind.arrayed,
+        entry.sampler if combined else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -53,6 +96,7 @@ class DispatchJob:
     local_size: tuple[int, int, int]  # workgroup size in x, y and z
     subgroup_size: int | None = None  # the size to require; None leaves the choice to the device
     full_subgroups: bool = False  # whether to require full subgroups
+    images: Mapping[tuple[int, int], SampledImage] = field(default_factory=dict)  # by set and binding
 
     @property
     def options(self) -> dict[str, Any]:
@@ -64,6 +108,10 @@ class DispatchJob:
             "full_subgroups": self.full_subgroups,
         }
 
+    def resources(self, device: Device) -> dict[tuple[int, int], Any]:
+        """Return what to bind on an open device."""
+        return {**self.bindings, **{place: image.make(device) for place, image in self.images.items()}}
+
     def prepare(self, device: Device) -> None:
         """Compile the shader on an open device."""
         device.prepare(self.module, self.bindings, **self.options)
@@ -71,7 +119,7 @@ class DispatchJob:
     def start(self, device: Device) -> dict[tuple[int, int], Any]:
         """Run on an open device; return the arrays of the writable bindings."""
         options = {"push": self.push or None, "timeout": self.timeout, **self.options}
-        results = device.run(self.module, self.groups, self.bindings, **options)
+        results = device.run(self.module, self.groups, self.resources(device), **options)
         return {binding: results[binding] for binding in self.bindings if binding in self.writable}
 
     def sizes(self, capabilities: Capabilities) -> tuple[int, ...]:
@@ -119,6 +167,11 @@ def bindings_of(inputs: DispatchInputs) -> dict[tuple[int, int], Any]:
             values = [(array, entry.sampler) for array in entry.arrays]
         bindings[entry.place] = values[0] if entry.binding.count == 1 else values
     return bindings
+
+
+def images_of(inputs: DispatchInputs) -> dict[tuple[int, int], SampledImage]:
+    """Return the sampled images that have levels."""
+    return {entry.place: sampled_image(entry) for entry in inputs.bindings if entry.has_levels}
 
 
 def run_job(job: DispatchJob) -> JobAnswer:
@@ -213,7 +266,11 @@ class JobSession:
         """Run the shader, which was compiled before."""
         assert self._opened is not None
         outputs = job.start(self._opened)
-        if all(_same(job.bindings[place], found) for place, found in outputs.items()):
+        # A color attachment, which is no binding, is cleared to zero.
+        if all(
+            _same(job.bindings[place], found) if place in job.bindings else not np.any(found)
+            for place, found in outputs.items()
+        ):
             # The shader left everything as it was, or the device no longer executes work.
             self._opened.require_execution(again=True)
         return JobAnswer(outputs, sizes=job.sizes(self._opened.capabilities))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,15 @@ import numpy.typing as npt
 from vkgroup.base.formats import TexelFormat
 from vkgroup.base.sampler import Sampler
 from vkgroup.check.contents import words_of
-from vkgroup.check.fields import Field, take
+from vkgroup.check.fields import Field, fields_of, take
 from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
+from vkgroup.reference.interpreter.operations.images.memory import AXES
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.value import BEFORE_HARD
 from vkgroup.spirv import Binding, ImageType, SampledImageType, StructType
+
+Extent = tuple[int, int, int, int]
+"""Layers, width, height and depth of an image."""
 
 Key = str | int | tuple[int, int]
 GIVEN, UNDEFINED = "given", "undefined contents"
@@ -35,6 +40,8 @@ class Input:
     format: TexelFormat | None = None  # texel format of an image
     fields: tuple[Field, ...] = ()  # the numbers of a buffer
     elements: int = 0  # elements of a generated runtime array
+    extent: Extent | None = None  # extent of a generated image that grows with the accesses
+    has_levels: bool = False  # whether a sampled image has all levels
 
     @property
     def place(self) -> tuple[int, int]:
@@ -46,6 +53,17 @@ class Input:
         """The binding's name in messages."""
         block = self.binding.block_name
         return self.binding.name or block or f"set {self.binding.set}, binding {self.binding.binding}"
+
+    def label(self, number: int) -> str:
+        """Return the name of one descriptor: of an array of descriptors, with its index."""
+        return self.name if self.binding.count == 1 else f"{self.name}[{number}]"
+
+    def fields_at(self, number: int) -> Sequence[Field]:
+        """Return the numbers of one descriptor's buffer, whose length may differ from the others."""
+        nbytes, block = len(self.arrays[number]), self.binding.type
+        if nbytes == len(self.arrays[0]) or not isinstance(block, StructType):
+            return self.fields
+        return fields_of(block, nbytes, self.binding.name)
 
     @property
     def generated(self) -> bool:
@@ -59,22 +77,37 @@ class Input:
         shadow = isinstance(kind, SampledImageType) and kind.image.depth
         return Sampler(compare="less_or_equal" if shadow else None)
 
+    def levels(self, texels: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """Return the levels of an image: each has every second texel of the one before."""
+        if not self.has_levels:
+            return [texels]
+        kind = image_type(self.binding)
+        first = int(kind.arrayed or kind.dimension == "Cube")
+        extent = texels.shape[first : first + AXES[kind.dimension]]
+        levels = []
+        for level in range(max(extent).bit_length()):
+            chosen = np.ix_(*(np.arange(max(1, length >> level)) << level for length in extent))
+            levels.append(texels[(slice(None),) * first + chosen])
+        return levels
+
     def resources(self) -> list[Any]:
         """Return new resources for the reference device; each run writes to its own."""
         if self.binding.kind == "sampler":
             return [self.sampler] * (self.binding.count or 1)
         resources: list[Any] = []
-        for array in self.arrays:
+        for number, array in enumerate(self.arrays):
             if self.format is None:
-                resources.append(Memory(array.copy(), self.name, defined=self.defined))
-                continue
-            kind = image_type(self.binding)
-            image = image_of([array], self.name, self.format, dimension=kind.dimension, arrayed=kind.arrayed)
-            if not self.defined:
-                image.causes = np.full(image.granules, BEFORE_HARD, np.uint16)
-            resources.append(
-                (image, self.sampler) if self.binding.kind == "combined_image_sampler" else image
-            )
+                memory = Memory(array.copy(), self.name, defined=self.defined)
+            else:
+                kind = image_type(self.binding)
+                memory = image_of(
+                    self.levels(array), self.name, self.format, dimension=kind.dimension, arrayed=kind.arrayed
+                )
+                if not self.defined:
+                    memory.causes = np.full(memory.granules, BEFORE_HARD, np.uint16)
+            memory.label = self.label(number)
+            combined = self.binding.kind == "combined_image_sampler"
+            resources.append((memory, self.sampler) if combined else memory)
         return resources
 
 
@@ -144,6 +177,8 @@ class DispatchInputs:
     push: bytes  # bytes of the push constants
     origins: tuple[str, ...]  # descriptions of all inputs, one line each
     numbers: tuple[GeneratedNumber, ...] = ()  # the generated single integers
+    # least extents of generated images, as in `vkgroup.check.image_extents.Extents`
+    extents: Mapping[tuple[str, bool], Extent] = field(default_factory=dict)
 
     def resources(self) -> dict[tuple[int, int], list[Any]]:
         """Return new resources for the reference device by (set, binding)."""
@@ -157,10 +192,10 @@ class DispatchInputs:
     def label(self, name: str, offset: int) -> str:
         """Return the name of the number at a byte offset of a buffer; empty if it has no name."""
         for entry in self.bindings:
-            for field in entry.fields if entry.name == name else ():
-                inside = (field.offsets <= offset) & (offset < field.offsets + field.dtype.itemsize)
+            for numbers in entry.fields if entry.name == name else ():
+                inside = (numbers.offsets <= offset) & (offset < numbers.offsets + numbers.dtype.itemsize)
                 if inside.any():
-                    return field.label(int(np.argmax(inside.reshape(-1))))
+                    return numbers.label(int(np.argmax(inside.reshape(-1))))
         return ""
 
     def made_up_length(self, name: str) -> str:
@@ -170,9 +205,13 @@ class DispatchInputs:
             if entry.name != name or not entry.generated:
                 continue
             if entry.format is not None:
+                kind, shape = image_type(entry.binding), entry.arrays[0].shape
+                first = int(kind.arrayed or kind.dimension == "Cube")
+                extent = "×".join(map(str, reversed(shape[first : first + AXES[kind.dimension]])))
+                layers = f" and {shape[0]} layers" if first else ""
                 return (
-                    f"{name} was generated with one texel for each invocation; if that is wrong, give the"
-                    " real image with --in"
+                    f"{name} was generated with {extent} texels{layers}; if that is wrong, give the real"
+                    " image with --in"
                 )
             if isinstance(block, StructType) and block.runtime_array is not None:
                 many = "one element" if entry.elements == 1 else f"{entry.elements} elements"
@@ -198,13 +237,15 @@ def memory_of(resource: Any) -> Memory | ImageMemory | None:
     return memory if isinstance(memory, Memory) else None
 
 
-def numbers_of(entry: Input, data: npt.NDArray[np.uint8]) -> list[tuple[Field, npt.NDArray[Any]]]:
-    """Return the numbers in a buffer's or an image's bytes, by field."""
+def numbers_of(
+    entry: Input, data: npt.NDArray[np.uint8], number: int = 0
+) -> list[tuple[Field, npt.NDArray[Any]]]:
+    """Return the numbers in the bytes of a buffer or an image, by field; `number` is the descriptor's."""
     if entry.format is None:
-        return [(field, take(data, field)) for field in entry.fields]
-    shape = entry.arrays[0].shape
+        return [(field, take(data, field)) for field in entry.fields_at(number)]
+    shape = entry.arrays[number].shape
     offsets = np.arange(math.prod(shape), dtype=np.int64).reshape(shape) * entry.format.dtype.itemsize
-    field = Field(entry.name + "[{}]" * len(shape), entry.format.dtype, offsets, 0)
+    field = Field(entry.label(number) + "[{}]" * len(shape), entry.format.dtype, offsets, 0)
     words = take(data, field)
     if not entry.format.packed:
         return [(field, words)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vkgroup.base.errors import InternalError, InvalidInput
+from vkgroup.check.device_jobs import SampledImage
 from vkgroup.check.findings import Coverage, Finding
 from vkgroup.check.question import Question
 
@@ -25,6 +26,7 @@ class Report:
     no_verdict : what could not be compared because a run did not end.
     internal_errors : errors of vkgroup or the host while the shader ran on a device.
     questions : errors that occur only with some of the generated values.
+    images : the sampled images with their levels, which replace those of `bindings`.
     compilations : lines on the compile-only devices that the shader was compiled for.
     """
 
@@ -38,6 +40,7 @@ class Report:
     internal_errors: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
     compilations: tuple[str, ...] = ()
+    images: Mapping[tuple[int, int], SampledImage] = field(default_factory=dict, compare=False, repr=False)
 
     def fails(self, strict: bool = False) -> bool:
         """Return whether there is a finding that is not weak; if `strict`, any finding, question or gap."""

@@ -16,6 +16,7 @@ from vkgroup.check.inputs import DispatchInputs, memory_of
 from vkgroup.reference.interpreter import Event, EventCause, ExecutionOutcome, Invocation, execute
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.execution.work import WorkBudget
+from vkgroup.reference.interpreter.operations.images import ImageMemory
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.arrangement import Arrangement, shuffled
 from vkgroup.reference.interpreter.values.value import BEFORE_HARD
@@ -40,6 +41,8 @@ class CheckedRun:
     executed: Mapping[int, int] = field(default_factory=dict)
     # end of the farthest access beyond each buffer, in bytes, by (set, binding)
     reached: dict[tuple[int, int], int] = field(default_factory=dict)
+    # layers, width, height and depth that the accesses outside of each image need, by (set, binding)
+    needed: dict[tuple[int, int], npt.NDArray[np.int64]] = field(default_factory=dict)
     work: int = 0  # the work of the run, as in `WorkBudget`
     ended: bool = True  # whether it ended before the limit of its work
 
@@ -93,6 +96,7 @@ class CheckedDispatch:
             tuple(events),
             outcome.executed,
             _reached(self.inputs, resources),
+            _needed(self.inputs, resources),
             work.spent,
             not work.is_spent,
         )
@@ -115,7 +119,7 @@ class CheckedDispatch:
         first = int(np.argmax(memory.causes == BEFORE_HARD)) if memory.causes is not None else 0
         return Event(
             "undefined",
-            f"{memory.name} holds an undefined value at the end",
+            f"{memory.label} holds an undefined value at the end",
             position,
             self.invocation(configuration, number),
             memory=memory.name,
@@ -182,6 +186,19 @@ def _reached(
         if end:
             reached[entry.place] = end
     return reached
+
+
+def _needed(
+    inputs: DispatchInputs, resources: dict[tuple[int, int], list[Any]]
+) -> dict[tuple[int, int], npt.NDArray[np.int64]]:
+    """Return the extents that the accesses outside of images need; only images that have such accesses."""
+    needed = {}
+    for entry in inputs.bindings:
+        images = [memory_of(resource) for resource in resources[entry.place]]
+        extents = [image.needed for image in images if isinstance(image, ImageMemory) and image.needed.any()]
+        if extents:
+            needed[entry.place] = np.max(extents, axis=0)
+    return needed
 
 
 def outputs_of(inputs: DispatchInputs, resources: dict[tuple[int, int], list[Any]]) -> dict[Place, Memory]:

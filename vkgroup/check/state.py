@@ -11,7 +11,14 @@ from vkgroup.base.errors import DispatchTimeout, NoDevice, Unsupported
 from vkgroup.base.phases import CodeOwner, DeadlineReached, phase
 from vkgroup.check.assumptions import Assumption, ConstantExperiment, find_assumption
 from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers
-from vkgroup.check.device_jobs import DispatchJob, JobAnswer, bindings_of, outputs_of_answer, run_job
+from vkgroup.check.device_jobs import (
+    DispatchJob,
+    JobAnswer,
+    bindings_of,
+    images_of,
+    outputs_of_answer,
+    run_job,
+)
 from vkgroup.check.diagnosis import (
     Differing,
     assumption_findings,
@@ -251,6 +258,7 @@ class CheckState:
             "timeout": self.request.timeout,
             "local_size": self.dispatch.program.local_size,
             "full_subgroups": self.host.full_subgroups,
+            "images": images_of(inputs),
         }
 
     def _push(self, inputs: DispatchInputs) -> bytes:
@@ -274,6 +282,7 @@ class CheckState:
             bindings_of(inputs),
             self._push(inputs),
             interrupted,
+            images=images_of(inputs),
             no_verdict=tuple(self.no_verdict),
             internal_errors=tuple(self.internal_errors),
             questions=questions,

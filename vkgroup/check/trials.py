@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from vkgroup.base.errors import DispatchTimeout, InvalidInput, InvalidModule, OutOfMemory
+from vkgroup.base.errors import InvalidInput, InvalidModule, OutOfMemory
 from vkgroup.check.findings import RACES, RunParameters
 from vkgroup.check.guesses import Numbers
+from vkgroup.check.image_extents import Extents, extents_for
 from vkgroup.check.inputs import DispatchInputs, GeneratedNumber, NumberKey, constant_id
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.reference.events import Event
@@ -97,14 +98,22 @@ class Trier:
     #: Programs by the chosen values of specialization constants.
     _programs: dict[frozenset[tuple[int, int]], ExecutableShader] = field(default_factory=dict)
 
-    def inputs(self, dispatch: CheckedDispatch, elements: Elements, numbers: Numbers) -> DispatchInputs:
-        """Return the inputs of a dispatch for chosen lengths and values."""
+    def inputs(
+        self,
+        dispatch: CheckedDispatch,
+        elements: Elements,
+        numbers: Numbers,
+        extents: Extents | None = None,
+    ) -> DispatchInputs:
+        """Return the inputs of a dispatch for chosen lengths and values; images keep their extents."""
         program = dispatch.program
+        extents = dispatch.inputs.extents if extents is None else extents
         return self.make(
             program.module,
             program.local_size,
             elements={**self.elements, **elements},
             numbers={**self.numbers, **numbers},
+            extents=extents,
         )
 
     def _program(self, numbers: Numbers) -> ExecutableShader:
@@ -124,17 +133,19 @@ class Trier:
         elements: dict[tuple[int, int], int] = {}
         needed: dict[tuple[int, int], int] = {}
         dispatch = replace(self.dispatch, timeout=None, step_limit=STEP_LIMIT, work_limit=WORK_LIMIT)
+        extents: Extents = {}
         run: CheckedRun | None = None
         try:
             dispatch = replace(dispatch, program=self._program({**self.numbers, **numbers}))
             for _ in range(_ROUNDS):
                 run = None
-                if numbers or elements or self.numbers or self.elements:
-                    dispatch = replace(dispatch, inputs=self.inputs(dispatch, elements, numbers))
+                if numbers or elements or extents or self.numbers or self.elements:
+                    dispatch = replace(dispatch, inputs=self.inputs(dispatch, elements, numbers, extents))
                 run = dispatch.run(_SIZE)
                 self.work += run.work + _RUN
-                longer = self.longer(dispatch.inputs, run)
-                if not longer:
+                longer, before = self.longer(dispatch.inputs, run), extents
+                extents = extents_for(self.dispatch.inputs.bindings, run.needed, extents, dispatch.groups)
+                if not longer and extents == before:
                     break
                 needed.update(longer)
                 elements.update((place, self._rounded(number)) for place, number in longer.items())
@@ -165,13 +176,16 @@ class Trier:
         dispatch = trial.dispatch
         for _ in range(_ROUNDS):
             try:
-                longer = self.longer(dispatch.inputs, dispatch.run(configuration, races=False))
-            except (DispatchTimeout, OutOfMemory):
+                limited = replace(dispatch, timeout=None, work_limit=WORK_LIMIT)
+                run = limited.run(configuration, races=False)
+            except OutOfMemory:
                 break
-            if not longer:
+            longer, before = self.longer(dispatch.inputs, run), dispatch.inputs.extents
+            extents = extents_for(self.dispatch.inputs.bindings, run.needed, before, dispatch.groups)
+            if not longer and extents == before:
                 break
             elements.update((place, self._rounded(number)) for place, number in longer.items())
-            dispatch = replace(dispatch, inputs=self.inputs(dispatch, elements, trial.numbers))
+            dispatch = replace(dispatch, inputs=self.inputs(dispatch, elements, trial.numbers, extents))
         return replace(trial, dispatch=dispatch, elements=elements)
 
     def longer(self, inputs: DispatchInputs, run: CheckedRun) -> Elements:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from vkgroup.base.errors import DispatchTimeout, InvalidInput
+from vkgroup.base.errors import DispatchTimeout, InvalidInput, OutOfMemory
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.divergence import natural
+from vkgroup.check.findings import RunParameters
 from vkgroup.check.fragments.devices import DrawJob, FragmentCheck, draw_parameters
 from vkgroup.check.fragments.drawing import FragmentDraw
 from vkgroup.check.fragments.helpers import HelperExperiment, leaving_out, with_helpers
@@ -15,6 +16,7 @@ from vkgroup.check.fragments.rules import with_rules
 from vkgroup.check.fragments.scene import DEFAULT_SIZE, make_scene
 from vkgroup.check.fragments.targets import with_attachments, without_attachments
 from vkgroup.check.generation import make_inputs
+from vkgroup.check.image_extents import extents_for
 from vkgroup.check.influence import UNKNOWN, Influence, Source
 from vkgroup.check.reach import Sites, lines_of_sites
 from vkgroup.check.report import Report
@@ -24,6 +26,9 @@ from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.spec.limits import QUAD_SIZE
+
+_ROUNDS = 4
+"""Maximum number of draws after which generated images grow."""
 
 _NO_QUAD = f"fragments are shaded in quads, which need subgroups of at least {QUAD_SIZE} invocations"
 
@@ -126,7 +131,8 @@ def _prepare(
     width, height = int(size[0]), int(size[1])
     scene = make_scene(as_written.entry, (width, height), request.seed)
     # As for a compute shader with one invocation for each pixel.
-    inputs = make_inputs(request, (1, 1, 1), as_written.module, (width, height, 1))
+    make = partial(make_inputs, request, (1, 1, 1), as_written.module, (width, height, 1))
+    inputs = make()
     draw = FragmentDraw(
         without_helpers,
         (1, 1, 1),
@@ -137,4 +143,15 @@ def _prepare(
         scene=scene,
         as_written=as_written,
     )
+    growing = [entry for entry in inputs.bindings if entry.extent is not None]
+    for _ in range(_ROUNDS if growing else 0):
+        try:
+            needed = draw.run(RunParameters(32)).needed
+        except (DispatchTimeout, OutOfMemory):
+            break
+        extents = extents_for(growing, needed, inputs.extents, draw.groups)
+        if extents == inputs.extents:
+            break
+        inputs = make(extents=extents)
+        draw = replace(draw, inputs=with_attachments(inputs, as_written.entry, scene.size))
     return draw, [*scene.inputs, *inputs.origins]

@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.base.sampler import Sampler
 from vkgroup.check.compare import Difference, Tolerance, compare, pairs_of, widen
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.fragments.drawing import FragmentDraw
-from vkgroup.check.fragments.targets import ATTACHMENTS, image_type, is_sampled, levels_of
-from vkgroup.check.inputs import Input
+from vkgroup.check.fragments.targets import ATTACHMENTS
 from vkgroup.check.rounding import SAFETY, tolerance_of
 from vkgroup.check.runs import CheckedRun
 from vkgroup.check.state import CheckState
@@ -33,55 +31,12 @@ _RANDOM_DRAWS = 6
 
 
 @dataclass(frozen=True)
-class SampledImage:
-    """A sampled image with all its levels."""
-
-    levels: tuple[tuple[npt.NDArray[Any], ...], ...]  # arrays of the levels, for each descriptor
-    format: str
-    dimension: str
-    arrayed: bool
-    sampler: Sampler | None  # of a combined image and sampler; else None
-
-    def make(self, device: Device) -> Any:
-        """Return the image, or the images of an array, as `Device.draw` takes them."""
-        images: list[Any] = [
-            device.image(
-                first,
-                format=self.format,
-                dimension=self.dimension,
-                layers=self.arrayed,
-                levels=others,
-                sampled=True,
-            )
-            for first, *others in self.levels
-        ]
-        if self.sampler is not None:
-            images = [(image, self.sampler) for image in images]
-        return images[0] if len(images) == 1 else images
-
-
-def sampled_image(entry: Input) -> SampledImage:
-    """Return the sampled image of an input."""
-    kind = image_type(entry)
-    assert entry.format is not None
-    combined = entry.binding.kind == "combined_image_sampler"
-    return SampledImage(
-        tuple(tuple(levels) for levels in levels_of(entry)),
-        entry.format.name,
-        kind.dimension,
-        kind.arrayed,
-        entry.sampler if combined else None,
-    )
-
-
-@dataclass(frozen=True)
 class DrawJob(DispatchJob):
     """One draw on one device, at the subgroup size that the device chooses."""
 
     size: tuple[int, int] = (1, 1)
     vertex: Module | None = None  # the vertex shader
     vertices: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)  # its inputs by location
-    images: Mapping[tuple[int, int], SampledImage] = field(default_factory=dict)  # by set and binding
     colors: Mapping[int, Any] = field(default_factory=dict)  # keys of the color attachments in the results
 
     def prepare(self, device: Device) -> None:
@@ -93,11 +48,10 @@ class DrawJob(DispatchJob):
             raise Unsupported(
                 "Draws need a module with one entry point.", ["modules with several entry points"]
             )
-        bindings = {**self.bindings, **{place: image.make(device) for place, image in self.images.items()}}
         results = device.draw(
             self.module,
             self.size,
-            bindings,
+            self.resources(device),
             vertex=self.vertex,
             vertices=self.vertices,
             push=self.push or None,
@@ -114,12 +68,10 @@ class DrawJob(DispatchJob):
 
 def draw_parameters(draw: FragmentDraw, entry: EntryPoint) -> dict[str, Any]:
     """Return the parameters of `DrawJob` that `DispatchJob` does not have."""
-    sampled = [item for item in draw.inputs.bindings if is_sampled(item)]
     return {
         "size": draw.scene.size,
         "vertex": draw.scene.vertex.module,
         "vertices": draw.scene.vertices.attributes,
-        "images": {item.place: sampled_image(item) for item in sampled},
         "colors": {item.location: item.name or ("location", item.location) for item in color_outputs(entry)},
     }
 

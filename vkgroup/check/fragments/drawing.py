@@ -9,7 +9,7 @@ from typing import Any
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.flow import DataFlow
 from vkgroup.check.fragments.scene import CheckedScene
-from vkgroup.check.fragments.targets import ATTACHMENTS, color_targets, leveled
+from vkgroup.check.fragments.targets import ATTACHMENTS, color_targets
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, Place
 from vkgroup.reference.drawing import Draw, DrawResult, draw
 from vkgroup.reference.events import Event, FragmentInvocation, Invocation
@@ -51,7 +51,7 @@ class FragmentDraw(CheckedDispatch):
         compared = super().run(configuration, races=False, program=self.program)
         hangs = [event for event in compared.events if event.kind == "hang"]
         events = tuple(_errors([*reported.events, *hangs]))
-        return replace(compared, events=events, reached=reported.reached)
+        return replace(compared, events=events, reached=reported.reached, needed=reported.needed)
 
     def execute(
         self,
@@ -89,7 +89,7 @@ class FragmentDraw(CheckedDispatch):
             self.scene.vertex,
             program,
             Draw(self.scene.size, self.scene.vertices, colors=color_targets(resources)),
-            leveled(self.inputs, resources),
+            resources,
             self.inputs.push,
             configuration.subgroup_size,
             vertex_size=_VERTEX_SIZE,

@@ -1,4 +1,4 @@
-"""Color attachments as outputs of a checked draw, and levels of sampled images."""
+"""Color attachments as outputs of a checked draw."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from vkgroup.base.formats import TexelFormat
 from vkgroup.check.inputs import GIVEN, DispatchInputs, Input
 from vkgroup.dispatch.attachments import ColorOutput, color_outputs
 from vkgroup.reference.drawing import ColorTarget
-from vkgroup.reference.interpreter.operations.images import image_of
-from vkgroup.reference.interpreter.operations.images.memory import AXES
-from vkgroup.spirv import Binding, EntryPoint, ImageType, SampledImageType, ScalarType
+from vkgroup.spirv import Binding, EntryPoint, ImageType, ScalarType
 
 ATTACHMENTS = -1
 """The set of color attachments in the inputs and outputs of a run; the binding is the location."""
@@ -62,57 +59,3 @@ def color_targets(resources: Mapping[tuple[int, int], Sequence[Any]]) -> list[Co
     return [
         ColorTarget(place[1], resource[0]) for place, resource in resources.items() if place[0] == ATTACHMENTS
     ]
-
-
-def leveled(
-    inputs: DispatchInputs, resources: Mapping[tuple[int, int], Sequence[Any]]
-) -> dict[tuple[int, int], Sequence[Any]]:
-    """Return resources in which sampled images have all levels.
-
-    With one level, the level of detail has no effect, and no error in it would be visible.
-    """
-    result = dict(resources)
-    for entry in inputs.bindings:
-        if not is_sampled(entry):
-            continue
-        kind = image_type(entry)
-        images = [
-            image_of(levels, entry.name, entry.format, dimension=kind.dimension, arrayed=kind.arrayed)
-            for levels in levels_of(entry)
-            if entry.format is not None
-        ]
-        combined = entry.binding.kind == "combined_image_sampler"
-        result[entry.place] = [(image, entry.sampler) for image in images] if combined else images
-    return result
-
-
-def is_sampled(entry: Input) -> bool:
-    """Whether an input is an image that is sampled, with contents that are defined."""
-    return entry.binding.kind in ("combined_image_sampler", "sampled_image") and entry.defined
-
-
-def image_type(entry: Input) -> ImageType:
-    """Return the type of an image."""
-    kind = entry.binding.type
-    if isinstance(kind, SampledImageType):
-        kind = kind.image
-    assert isinstance(kind, ImageType)
-    return kind
-
-
-def levels_of(entry: Input) -> list[list[npt.NDArray[Any]]]:
-    """Return the arrays of all levels of each image of an input: a level has every second texel each."""
-    kind = image_type(entry)
-    first = int(kind.arrayed or kind.dimension == "Cube")
-    axes = AXES[kind.dimension]
-    result = []
-    for array in entry.arrays:
-        extent = array.shape[first : first + axes]
-        count = max(extent).bit_length()
-        result.append([array[(slice(None),) * first + _every(extent, level)] for level in range(count)])
-    return result
-
-
-def _every(extent: Sequence[int], level: int) -> tuple[npt.NDArray[np.int64], ...]:
-    """Return the index of the texels of level 0 that make up a level."""
-    return np.ix_(*(np.arange(max(1, length >> level)) << level for length in extent))

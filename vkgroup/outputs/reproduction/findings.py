@@ -97,7 +97,8 @@ def _files(record: Json) -> list[str]:
     shader = record["shaders"][0]
     names = ", ".join(f"`{shader[key]}`" for key in ("source", "spirv", "text") if key in shader)
     lines = ["## What is in this folder", "", f"- {names}: the shader"]
-    lines += [f"- `{file}`: bound to {place} (set, binding)" for place, file in record["bindings"].items()]
+    for place, saved in record["bindings"].items():
+        lines.append(f"- {', '.join(f'`{file}`' for file in _list(saved))}: bound to {place} (set, binding)")
     for run in record["runs"]:
         what = "what is expected" if run["right"] else "what the shader leaves"
         size = f"with subgroups of {run['size']}"
@@ -149,13 +150,17 @@ def _fill(
     if module.debug_source is not None:
         shaders.of(module, module.debug_source, dialect)
     shaders.file(module)
-    bindings = {
-        ".".join(map(str, place)): files.save(
-            f"inputs/{name_of(place, [module])}", value.view(_dtype_of(module, place, value))
-        )
-        for place, value in report.bindings.items()
-        if isinstance(value, np.ndarray)
-    }
+    bindings: dict[str, str | list[str]] = {}
+    for place, value in report.bindings.items():
+        # A combined image sampler is a pair; check makes the samplers again.
+        parts = [part[0] if isinstance(part, tuple) else part for part in _list(value)]
+        saved = [
+            files.save(f"inputs/{name_of(place, [module])}", part.view(_dtype_of(module, place, part)))
+            for part in parts
+            if isinstance(part, np.ndarray)
+        ]
+        if saved:
+            bindings[".".join(map(str, place))] = saved if isinstance(value, list) else saved[0]
     record: Json = {
         "kind": "check",
         "shader": report.shader,
@@ -185,6 +190,11 @@ def _fill(
         folders.write_device(folder, Probe(opened.capabilities, {}).to_json())
     folders.write(folder, record)
     write_readme(folder, folders.read(folder))
+
+
+def _list(value: Any) -> list[Any]:
+    """Return the values of the descriptors of a binding."""
+    return value if isinstance(value, list) else [value]
 
 
 def _dtype_of(module: Module, key: Any, array: Array) -> np.dtype[Any]:
@@ -222,7 +232,7 @@ def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Js
                 result = device.run(
                     module,
                     report.covered.groups,
-                    report.bindings,
+                    {**report.bindings, **{key: image.make(device) for key, image in report.images.items()}},
                     push=report.push or None,
                     entry_point=record["entry_point"],
                     specialization=dict(record["specialization"]),
@@ -232,11 +242,15 @@ def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Js
             continue
         assert result.ordered is not None
         stem = "expected" if size in best else "outputs"
-        for name, left in result.items():
-            array = np.asarray(left)
+        outputs = (
+            (name, *parts)
+            for name, left in result.items()
+            for parts in zip(_list(left), _list(result.ordered[name]), strict=True)
+        )
+        for name, left, known in outputs:
+            array, defined = np.asarray(left), np.asarray(known)
             dtype = _dtype_of(module, name, array)
             # Untyped bytes become numbers; a number is defined if all its bytes are.
-            defined = np.asarray(result.ordered[name])
             if dtype != array.dtype:
                 defined = np.asarray(defined.reshape(-1, dtype.itemsize).all(axis=-1))
             files_of = {
@@ -263,12 +277,16 @@ def repeat_check(
     module = _compiled(folder, record, confined_to) if mended else read_module(folder, shader["spirv"])
     outputs = [tuple(name) if isinstance(name, list) else name for name in record["outputs"]]
     fresh = {(slot.set, slot.binding) for key in outputs if (slot := slot_of(key, [module])) is not None}
-    given = {_place(key): file for key, file in record["bindings"].items()}
+    given = {_place(key): files for key, files in record["bindings"].items()}
     report = checking.check(
         module,
         sizes=record["sizes"],
         groups=record["groups"],
-        inputs={place: load(folder, file) for place, file in given.items() if place not in fresh},
+        inputs={
+            place: [load(folder, file) for file in _list(files)]
+            for place, files in given.items()
+            if place not in fresh
+        },
         outputs=outputs,
         push=record["push"],
         specialization=dict(record["specialization"]),

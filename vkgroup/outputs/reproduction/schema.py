@@ -161,7 +161,7 @@ class _Check(Struct):
     report: dict[str, Any]
     shaders: Annotated[list[_Shader], Meta(min_length=1)]
     sha256: str
-    bindings: dict[Annotated[str, Meta(pattern=r"^\d+\.\d+$")], str]
+    bindings: dict[Annotated[str, Meta(pattern=r"^\d+\.\d+$")], str | list[str]]
     groups: tuple[int, int, int]
     sizes: list[Annotated[int, Meta(ge=1)]]
     entry_point: str | None

@@ -18,7 +18,7 @@ from vkgroup.reference.interpreter.values.value import HARD, Causes, Data, Value
 Indices = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-_STORES = frozenset({"OpStore", "OpImageWrite", "OpCopyMemory"})
+_STORES = frozenset({"OpStore", "OpImageWrite", "OpCopyMemory", "OpImageTexelPointer"})
 
 
 class LaneSet:

@@ -84,7 +84,7 @@ def _texel_pointer(program: ProgramForm, op: Op, site: Site) -> Function:
 
     def run(frame: Frame, coordinate: Value, sample: Value) -> Value:
         handle = image(frame)
-        offset = texel_offset(frame, handle, coordinate, sample)
+        offset = texel_offset(frame, site, handle, coordinate, sample)
         cause = combine(overall_cause(coordinate), overall_cause(sample), handle.cause)
         frame.report_undefined(site, cause, "the coordinates of an image atomic are undefined")
         return Value((handle.data, offset), (None, cause))

@@ -32,7 +32,8 @@ class Memory:
     `name`: for messages.
     `defined`: whether the bytes have a meaning before the first write.
 
-    Attributes: `granule`: bytes for each entry of `causes`.
+    Attributes: `label`: the name with the index of an array of descriptors, for messages.
+    `granule`: bytes for each entry of `causes`.
     `causes`: uint16, one for each granule; None where all bytes are defined.
     `kind`: kind of memory, as memory barriers name it: ``"buffer"``, ``"workgroup"`` or ``"image"``.
     `address`: its start in physical storage; 0 where it has no address.
@@ -46,7 +47,7 @@ class Memory:
         self, data: npt.NDArray[np.uint8], name: str, *, defined: bool = True, kind: str = "buffer"
     ) -> None:
         self.data = data
-        self.name = name
+        self.name = self.label = name
         self.kind = kind
         self.granule = 4
         self.address = 0
@@ -183,7 +184,7 @@ class Memory:
             "bounds",
             site,
             lanes,
-            f"an access outside of {self.name}, which has {self.nbytes} bytes",
+            f"an access outside of {self.label}, which has {self.nbytes} bytes",
             memory=self.name,
             offset=np.broadcast_to(first, (frame.count,)),
         )

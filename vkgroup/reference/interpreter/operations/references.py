@@ -136,8 +136,8 @@ def _offset(
 def _index_message(index: Offsets, bad: Flags, length: int | None, memory: Memory) -> str:
     example = int(index[np.argmax(bad)])
     if length is None:
-        return f"the index {example} lies outside of {memory.name}, which has {memory.nbytes} bytes"
-    return f"the index {example} lies outside of an array of {length} elements in {memory.name}"
+        return f"the index {example} lies outside of {memory.label}, which has {memory.nbytes} bytes"
+    return f"the index {example} lies outside of an array of {length} elements in {memory.label}"
 
 
 def _single_resolver(find: Callable[[Frame], Memory], path: MemoryPath, site: Site, size: int = 0) -> Resolve:

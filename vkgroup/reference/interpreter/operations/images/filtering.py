@@ -230,8 +230,7 @@ class Lookup:
         return self._compared(data), cause
 
     def _read(self, position: Integers, layer: Integers, level: Integers) -> Texels:
-        zero = np.zeros(1, np.int64)
-        offset = self.image.offsets(position, layer, level, zero)
+        offset = self.image.locate(self.frame, self.site, position, layer, level)
         return load_texels(self.frame, self.site, self.image, offset)
 
     def _cube_texel(self, position: Integers, level: Integers, size: Integers, *, linear: bool) -> Texels:

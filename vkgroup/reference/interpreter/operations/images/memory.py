@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.formats import TexelFormat
+from vkgroup.reference.interpreter.operations.accessor import Accessor
 from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.site import Site
@@ -158,6 +159,9 @@ def _to_small_float(values: Data, mantissa: int) -> Data:
     return np.where(np.isnan(given), not_a_number, bits).astype(np.uint32)
 
 
+#: The most levels of an image whose extents are 16-bit numbers.
+_MOST_LEVELS = 16
+
 #: Axes of a level by SPIR-V's dimension, without layers.
 AXES = {"1D": 1, "2D": 2, "3D": 3, "Cube": 2, "Rect": 2, "Buffer": 1}
 
@@ -195,6 +199,8 @@ class ImageMemory(Memory):
     ) -> None:
         super().__init__(data, name, defined=defined, kind="image")
         self.refine(min(4, format.dtype.itemsize))
+        #: Layers, width, height and depth that accesses outside of the image need; 0 if there are none.
+        self.needed = np.zeros(4, np.int64)
         self.format, self.dimension, self.arrayed = format, dimension, arrayed
         self.layers, self.levels, self.samples = layers, levels, samples
         #: Width, height and depth of each level, (levels, 3).
@@ -247,6 +253,51 @@ class ImageMemory(Memory):
         offset = self.starts[chosen] + (index * self.samples + sample) * self.format.nbytes
         return np.where(inside, offset, self.nbytes).astype(np.int64)
 
+    def locate(
+        self, frame: Frame, site: Site, position: Data, layer: Data, level: Data, sample: Data | int = 0
+    ) -> Offsets:
+        """Return the offsets of texels, as `offsets` does, and report those outside of the image.
+
+        What helper invocations read outside of the image is undefined, and no error unless it is used.
+        """
+        offset = self.offsets(position, layer, level, sample)
+        outside = offset >= self.nbytes
+        if frame.helpers is not None:
+            outside = outside & ~frame.helpers
+        if outside.any():
+            given = np.stack(np.broadcast_arrays(layer, level, sample, *position, outside)[:-1])
+            given = given.astype(np.int64)[:, outside]
+            self._need(given)
+            example = [int(number) for number in given[:, 0]]
+            place = np.broadcast_to(offset, (frame.count,))
+            frame.report("bounds", site, outside, self._outside_of(*example), memory=self.name, offset=place)
+        return offset
+
+    def report_outside(self, frame: Accessor, site: Site, outside: Flags, offset: Offsets) -> None:
+        """Do nothing: `locate` has reported it."""
+
+    def _need(self, given: Data) -> None:
+        """Record the layers and the extent that accesses need; `given` has a row for each coordinate."""
+        given = given[:, (given >= 0).all(axis=0) & (given[1] < _MOST_LEVELS) & (given[2] < self.samples)]
+        if given.size:
+            layer, level, _, *position = given
+            ends = [layer + 1, *((coordinate + 1) << level for coordinate in position)]
+            for axis, end in enumerate(ends):
+                self.needed[axis] = max(self.needed[axis], end.max())
+
+    def _outside_of(self, layer: int, level: int, sample: int, *position: int) -> str:
+        """Return the message on a texel outside of the image."""
+        layered = "face" if self.dimension == "Cube" else "layer"
+        parts = [f"sample {sample} of "] if self.samples > 1 or sample else []
+        parts += [f"{layered} {layer} of "] if self.arrayed or self.layers > 1 or layer else []
+        parts += [f"level {level} of "] if level else []
+        extent = "×".join(map(str, self.extents[level if 0 <= level < self.levels else 0, : self.axes]))
+        counts = [f"{self.layers} {layered}s"] if self.layers > 1 or layer else []
+        counts += [f"{self.levels} levels"] if not 0 <= level < self.levels else []
+        texel = f"({', '.join(map(str, position))})" if len(position) > 1 else str(position[0])
+        has = f"{extent} with {' and '.join(counts)}" if counts else extent
+        return f"texel {texel} of {''.join(parts)}{self.label} is outside its extent {has}"
+
 
 def image_of(
     arrays: Sequence[npt.NDArray[Any]],
@@ -285,6 +336,9 @@ def load_texels(
     `extend`: ``"int"`` or ``"uint"`` to read integers as signed or unsigned in any format; else None.
     """
     elements, cause = image.load(frame, site, _element_offsets(image, offset), image.format.dtype)
+    if cause is not None and frame.helpers is not None:
+        number = site.cause("helper", "a helper invocation reads a texel outside of the image")
+        cause = np.where(frame.helpers & (offset >= image.nbytes), np.uint16(number), cause)
     data = decode(image.format, elements)
     if extend is not None and data.dtype.kind != extend[0]:
         bits = elements.view(f"{extend[0]}{elements.dtype.itemsize}")

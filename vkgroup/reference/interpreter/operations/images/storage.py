@@ -21,7 +21,6 @@ from vkgroup.reference.interpreter.operations.images.operands import (
     ImageOperands,
     extension,
     gather,
-    image_and_sampler,
     on_each,
     optional_operands,
 )
@@ -47,7 +46,7 @@ def read(site: Site) -> Callable[..., Value | None]:
     extend = extension(site)
 
     def on_image(frame: Frame, image: ImageMemory, _: Sampler | None, operands: tuple[Value, ...]) -> Value:
-        offset, cause = _find(image, operands[1], gather(optional, operands))
+        offset, cause = _find(frame, site, image, operands[1], gather(optional, operands))
         frame.report_undefined(site, cause, "the coordinates of an image read are undefined")
         data, undefined = load_texels(frame, site, image, offset, extend)
         return texel_result(site.type, data, combine(undefined, cause))
@@ -60,7 +59,7 @@ def write(site: Site) -> Callable[..., Value | None]:
     optional = optional_operands(site, 3)
 
     def on_image(frame: Frame, image: ImageMemory, _: Sampler | None, operands: tuple[Value, ...]) -> None:
-        offset, cause = _find(image, operands[1], gather(optional, operands))
+        offset, cause = _find(frame, site, image, operands[1], gather(optional, operands))
         frame.report_undefined(site, cause, "the coordinates of an image write are undefined")
         texel = operands[2]
         values = np.atleast_2d(texel.data)
@@ -79,21 +78,24 @@ def write(site: Site) -> Callable[..., Value | None]:
     return run
 
 
-def texel_offset(frame: Frame, image: Value, coordinate: Value, sample: Value) -> Offsets:
+def texel_offset(frame: Frame, site: Site, image: Value, coordinate: Value, sample: Value) -> Offsets:
     """Return the first bytes of the texels that OpImageTexelPointer points to, (n,) or (1,).
 
     It is the end of the image if the texel does not exist.
     """
-    numbers = image.data
-    offsets = np.zeros(1, np.int64)
-    for number in np.unique(numbers).tolist():
-        memory, _ = image_and_sampler(frame, (number,))
-        offset, _ = _find(memory, coordinate, ImageOperands(sample=sample))
-        offsets = np.where(numbers == number, offset, offsets)
-    return offsets
+
+    def on_image(part: Frame, memory: ImageMemory, _: Sampler | None, operands: tuple[Value, ...]) -> Value:
+        offset, _cause = _find(part, site, memory, operands[1], ImageOperands(sample=operands[2]))
+        return single(offset)
+
+    found = on_each(frame, (image, coordinate, sample), on_image)
+    assert found is not None
+    return found.data
 
 
-def _find(image: ImageMemory, coordinate: Value, given: ImageOperands) -> tuple[Offsets, Causes | None]:
+def _find(
+    frame: Frame, site: Site, image: ImageMemory, coordinate: Value, given: ImageOperands
+) -> tuple[Offsets, Causes | None]:
     """Return the offsets of texels by integer coordinates; a layer or face comes after x, y and z."""
     components, cause = rows(coordinate)
     position, layer = components[: image.axes].astype(np.int64), np.zeros(1, np.int64)
@@ -109,7 +111,7 @@ def _find(image: ImageMemory, coordinate: Value, given: ImageOperands) -> tuple[
         level = given.lod.data.astype(np.int64)
     if given.sample is not None:
         sample = given.sample.data.astype(np.int64)
-    return image.offsets(position, layer, level, sample), cause
+    return image.locate(frame, site, position, layer, level, sample), cause
 
 
 def size(site: Site) -> Callable[..., Value | None]:
