@@ -175,7 +175,7 @@ def test_every_field_of_the_json_is_documented(checked) -> None:
             question["findings"] = question["values"] = []
         found |= _paths({key: report[key] for key in _KEYS})
     places = {"file", "line", "column", "text", "position"}
-    runs = {"subgroup_size", "shuffled", "device", "choice", "required"}
+    runs = {"subgroup_size", "shuffled", "device", "choice", "required", "options"}
     inner = {
         path
         for path in found

@@ -343,7 +343,7 @@ def _report(prepared: PreparedShader, examined: Sequence[_Examination]) -> Repor
         options = options_of(first.trial, further.trial)
         for finding in further.findings:
             if (finding.kind, finding.place.file, finding.place.line) not in known:
-                runs = tuple(replace(run, inputs=options) for run in finding.configurations)
+                runs = tuple(replace(run, options=options) for run in finding.configurations)
                 findings.append(replace(finding, configurations=runs))
         questions = {question.text: question for question in further.questions} | questions
         first.state.notes.append(f"it also ran with {' '.join(options)}, to execute more of the shader")

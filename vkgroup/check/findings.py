@@ -69,12 +69,12 @@ class RunParameters:
     device: str = ""  # name of a real device and its driver; empty for the reference device
     choice: str = ""  # value of ``--device`` that selects this device
     required: bool = False  # whether the pipeline required this subgroup size
-    inputs: tuple[str, ...] = ()  # the options that set generated values of further runs, such as --push n=1
+    options: tuple[str, ...] = ()  # the options that set generated values of further runs, such as --push n=1
 
     def __str__(self) -> str:
         if self.device:
             return self.device + f" at size {self.subgroup_size}" * self.required
-        given = f" with {' '.join(self.inputs)}" if self.inputs else ""
+        given = f" with {' '.join(self.options)}" if self.options else ""
         return f"size {self.subgroup_size}" + ", lanes shuffled" * self.shuffled + given
 
 
@@ -145,7 +145,7 @@ class Finding(_Configured):
         chosen = f" --subgroup-size {','.join(map(str, sorted(sizes)))}" if sizes else ""
         real = dict.fromkeys(where.choice for where in self.configurations if where.device)
         devices = "".join(f" --device {shlex.quote(choice)}" for choice in real) or " --device none"
-        inputs = "".join(f" {option}" for option in self.configurations[0].inputs)
+        inputs = "".join(f" {option}" for option in self.configurations[0].options)
         return dataclasses.replace(self, command=command + inputs + chosen + devices)
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.byte_sizes import size_text
-from vkgroup.base.errors import InvalidDispatch, InvalidInput, Unsupported
+from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.base.formats import FORMATS, TexelFormat, fitting
+from vkgroup.check.configured import find_binding
 from vkgroup.check.contents import NumberGenerator, neutral, partial_count
 from vkgroup.check.fields import Field, fields_of, put
 from vkgroup.check.flow import WHOLE, atomic_members, measured_buffers
@@ -376,13 +377,13 @@ def make_inputs(
     builder = _InputBuilder(module, size, groups, request.seed, elements or {}, numbers or {}, extents or {})
     bindings = module.reflection.bindings
     arrays = {
-        _find(bindings, key): [
+        _place(module, key): [
             checked_array(part, f"The binding {key!r}")
             for part in (value if isinstance(value, list) else [value])
         ]
         for key, value in (request.inputs or {}).items()
     }
-    undefined = {_find(bindings, key) for key in request.outputs}
+    undefined = {_place(module, key) for key in request.outputs}
     inputs: dict[tuple[int, int], Input] = {}
     for binding in bindings:
         place = (binding.set, binding.binding)
@@ -395,14 +396,7 @@ def make_inputs(
     )
 
 
-def _find(bindings: Sequence[Binding], key: Key) -> tuple[int, int]:
-    """Return the (set, binding) for a key: the name of a variable, block or only member, or numbers."""
-    for binding in bindings:
-        names = {binding.name, binding.block_name}
-        if isinstance(binding.type, StructType) and len(binding.type.members) == 1:
-            names.add(binding.type.members[0].name)
-        place = (binding.set, binding.binding)
-        if key in (names - {""}) or key == place or (isinstance(key, int) and place == (0, key)):
-            return place
-    known = [binding.name or binding.block_name for binding in bindings]
-    raise InvalidInput(f"The shader has no binding {key!r}.{suggestion(key, known)}")
+def _place(module: Module, key: Key) -> tuple[int, int]:
+    """Return set and binding of the name of a variable, block or only member, or of numbers."""
+    binding = find_binding(module, key, "the inputs")
+    return binding.set, binding.binding

@@ -66,7 +66,7 @@ class Questions:
             if trial in self._search.further or next(self._trials_without(doubt.event), None) is not None:
                 self._doubts.append(doubt)
             else:
-                where = replace(doubt.configuration, inputs=options_of(self._chosen, trial))
+                where = replace(doubt.configuration, options=options_of(self._chosen, trial))
                 result.append(CheckedRun(where, {}, {}, (doubt.event,)))
         return result
 
@@ -140,11 +140,16 @@ class Questions:
         for trial in tuple(search.trials):
             changes = differing(trial, self._chosen)
             # Another local size, or another constant of the pipeline, makes another shader.
-            if not changes or any(number.constant_id is not None for number, _ in changes):
-                continue
-            for event in search.errors(trial).values():
+            is_other = trial is not search.first and any(
+                number.constant_id is not None for number, _ in changes
+            )
+            for event in search.errors(trial).values() if changes and not is_other else ():
                 if search.sources(event) is None:
-                    yield trial, _Doubt(event, where, _values(changes))
+                    is_first = trial is search.first
+                    yield (
+                        trial,
+                        _Doubt(event, where, self._values_of_first(event) if is_first else _values(changes)),
+                    )
 
     def _of_first(self) -> Iterator[_Doubt]:
         """Yield the errors with the default values if others were chosen, else those near ends of arrays."""
