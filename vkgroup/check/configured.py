@@ -293,3 +293,12 @@ def check_push(block: PushConstants | None, values: Mapping[str, Any], where: st
             if given.shape not in (field.offsets.shape, ()):
                 wanted, shape = list(field.offsets.shape), list(given.shape)
                 raise InvalidInput(f"{where}.{name}: expected numbers of the shape {wanted}, not {shape}.")
+
+
+def flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of nested mappings by path: ``{"a": {"b": 1}}`` as ``{"a.b": 1}``."""
+    result: dict[str, Any] = {}
+    for name, value in values.items():
+        inner = flat(value) if isinstance(value, Mapping) else {"": value}
+        result |= {f"{name}.{part}" if part else name: entry for part, entry in inner.items()}
+    return result

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from vkgroup.base.byte_sizes import size_text
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.base.formats import FORMATS, TexelFormat, fitting
-from vkgroup.check.configured import find_binding
+from vkgroup.check.configured import find_binding, flat
 from vkgroup.check.contents import NumberGenerator, neutral, partial_count
 from vkgroup.check.fields import Field, fields_of, put
 from vkgroup.check.flow import WHOLE, atomic_members, measured_buffers
@@ -315,7 +315,7 @@ class _InputBuilder:
             return pack_push(None, dict(values) or None)
         fields = fields_of(block.type, block.size)
         names = [member.name for member in block.members]
-        values = _flat(values)
+        values = flat(values)
         known = {*names, *(field.name.replace("[{}]", "") for field in fields)}
         for name in values:
             if name not in known:
@@ -342,15 +342,6 @@ class _InputBuilder:
                 part = self._fill(data, None, field)
             self.origins.append(f"push constant {part}")
         return data.tobytes()
-
-
-def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of nested mappings by path: ``{"a": {"b": 1}}`` as ``{"a.b": 1}``."""
-    result: dict[str, Any] = {}
-    for name, value in values.items():
-        inner = _flat(value) if isinstance(value, Mapping) else {"": value}
-        result |= {f"{name}.{part}" if part else name: entry for part, entry in inner.items()}
-    return result
 
 
 def make_inputs(
