@@ -154,3 +154,25 @@ void main() {
 """
     report = checked(written(text, "shader.frag"), "--subgroup-size", "4")
     assert (report["code"], report["covered"]["not_executed"]) == (0, ["line 8"])
+
+
+def test_a_folder_repeats_the_finding_of_further_values(
+    written: Written, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """#version 460
+#extension GL_KHR_shader_subgroup_arithmetic : require
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) buffer B { uint b[]; };
+layout(push_constant) uniform P { uint mode; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (mode == 7u) b[i] = subgroupAdd(b[i]);
+    else b[i] += 1u;
+}
+"""
+    folder = tmp_path / "folder"
+    options = ["--device", "none", "--subgroup-size", "4,32", "--repro", str(folder)]
+    assert main(["check", str(written(text)), *options]) == 1
+    assert "push constant mode = 7" in capsys.readouterr().out
+    assert main(["run", str(folder), "--device", "none"]) == 1
+    assert "differs" in capsys.readouterr().out

@@ -335,30 +335,42 @@ def _examine(
 
 
 def _report(prepared: PreparedShader, examined: Sequence[_Examination]) -> Report:
-    """Return the report on all inputs; a finding is reported with the first inputs that show it."""
-    first = examined[0]
-    findings, questions = list(first.findings), {question.text: question for question in first.questions}
+    """Return the report on all inputs, with those of the first examination that has findings.
+
+    A finding is reported with the first inputs that show it.
+    """
+    main = next((each for each in examined if each.findings), examined[0])
+    findings, questions = list(main.findings), {question.text: question for question in main.questions}
     known = {(finding.kind, finding.place.file, finding.place.line) for finding in findings}
-    for further in examined[1:]:
-        options = options_of(first.trial, further.trial)
+    for further in examined:
+        if further is main:
+            continue
+        options = options_of(main.trial, further.trial)
         for finding in further.findings:
             if (finding.kind, finding.place.file, finding.place.line) not in known:
                 runs = tuple(replace(run, options=options) for run in finding.configurations)
                 findings.append(replace(finding, configurations=runs))
         questions = {question.text: question for question in further.questions} | questions
-        first.state.notes.append(f"it also ran with {' '.join(options)}, to execute more of the shader")
+        main.state.notes.append(f"it also ran with {' '.join(options)}, to execute more of the shader")
     findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
     executed: dict[int, dict[int, int]] = {}
-    for run in (run for further in examined for run in further.state.runs):
+    for run in (run for each in examined for run in each.state.runs):
         executed.setdefault(run.configuration.subgroup_size, {}).update(run.executed)
     missing = {size: prepared.search.missing_in(found) for size, found in executed.items()}
+    first = coverage_of(examined[0].state)
     covered = replace(
-        coverage_of(first.state),
+        coverage_of(main.state),
+        configurations=first.configurations,
+        not_covered=first.not_covered,
         compared=sum(coverage_of(each.state).compared for each in examined),
-        not_executed=lines_of_sites(missing, first.state.places),
+        not_executed=lines_of_sites(missing, main.state.places),
     )
-    inputs = first.state.dispatch.inputs
-    return first.state.report(findings, covered, inputs, first.interrupted, tuple(questions.values()))
+    main.state.no_verdict = examined[0].state.no_verdict
+    inputs, interrupted = (
+        main.state.dispatch.inputs,
+        next(filter(None, (each.interrupted for each in examined)), None),
+    )
+    return main.state.report(findings, covered, inputs, interrupted, tuple(questions.values()))
 
 
 def _require_no_addresses(module: Module) -> None:
