@@ -165,12 +165,12 @@ def _finding(reason: str, group: _Group, places: SourceLocations) -> Finding:
     diverging: dict[tuple[object, ...], Note] = {}
     for other, where in zip(group.divergences, group.configurations, strict=True):
         first = places[other.position]
-        if other.position >= 0 and _identity(first) not in diverging:
+        if other.position >= 0 and identity(first) not in diverging:
             when = f" at {where}" if diverging else ""
             message = f"the runs diverge here{when}"
-            if _identity(first) == _identity(place):
+            if identity(first) == identity(place):
                 message = f"the runs diverge in the same line{when}"
-            diverging[_identity(first)] = Note(message, first)
+            diverging[identity(first)] = Note(message, first)
     remark = "it is written here" if is_written else "the runs diverge here"
     return Finding(
         FindingKind.DIFFERS,
@@ -289,8 +289,8 @@ def findings_of(
                 # The source of an undefined value is reported instead of its use.
                 place = places[event.cause.position]
             group = groups.setdefault(_key(event, place, places, groups), _EventGroup(event, place))
-            if _identity(place) != _identity(group.place):
-                group.further.setdefault(_identity(place), place)
+            if identity(place) != identity(group.place):
+                group.further.setdefault(identity(place), place)
             if run.configuration not in group.configurations:
                 group.configurations.append(run.configuration)
     _drop_same_values(groups, places)
@@ -311,7 +311,7 @@ def _merge_races(groups: Groups) -> list[_EventGroup]:
         key = (event.kind, event.memory, missing) if is_race else (event.kind, id(group))
         first = merged.setdefault(key, group)
         if first is not group:
-            first.further.setdefault(_identity(group.place), group.place)
+            first.further.setdefault(identity(group.place), group.place)
             first.configurations += [run for run in group.configurations if run not in first.configurations]
     return list(merged.values())
 
@@ -332,25 +332,25 @@ def _drop_same_values(groups: Groups, places: SourceLocations) -> None:
 
 def _sides(event: Event, places: SourceLocations) -> tuple[tuple[object, ...], ...]:
     """Return the lines of both accesses of a race."""
-    return _identity(places[event.position]), _identity(places[event.other_position])
+    return identity(places[event.position]), identity(places[event.other_position])
 
 
-def _identity(place: SourceLocation) -> tuple[object, ...]:
+def identity(place: SourceLocation) -> tuple[object, ...]:
     """Return the identity of a location: its line, or its instruction if there are no lines."""
     return (place.file, place.line) if place.line else (place.file, 0, place.position)
 
 
 def _key(event: Event, place: SourceLocation, places: SourceLocations, groups: Groups) -> tuple[object, ...]:
     if event.kind in RACES:
-        key = (event.kind, event.memory, _identity(place))
-        turned = (event.kind, event.memory, _identity(places[event.other_position]))
+        key = (event.kind, event.memory, identity(place))
+        turned = (event.kind, event.memory, identity(places[event.other_position]))
         # The order of the two accesses is arbitrary: the same race may be seen from either side.
         return turned if key not in groups and turned in groups else key
     if event.kind == FindingKind.BOUNDS and event.memory:
         # A buffer that is too small is one finding for all its accesses.
         return event.kind, event.memory
     cause = event.cause.kind if event.cause is not None else ""
-    return event.kind, cause, *_identity(place)
+    return event.kind, cause, *identity(place)
 
 
 def _event_finding(
@@ -365,7 +365,7 @@ def _event_finding(
         label = inputs.label(event.memory, event.offset) if event.offset >= 0 else ""
         what = f"{event.message}: {label}" if label else event.message
         used = places[event.position]
-        notes.append(Note(what, used if _identity(used) != _identity(group.place) else None))
+        notes.append(Note(what, used if identity(used) != identity(group.place) else None))
     if event.kind == FindingKind.BOUNDS:
         notes += notes_of_lines("also out of bounds", further)
     if event.kind in RACES:
