@@ -17,10 +17,10 @@ from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached, phase
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
-from vkgroup.check.divergence import natural
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.flow import used_axes, uses_atomic_results
 from vkgroup.check.fragments import check_fragments
+from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.inputs import Key
 from vkgroup.check.questions import Questions
@@ -281,10 +281,10 @@ def perform(request: CheckRequest) -> Report:
         state.note_deadline()
     except KeyboardInterrupt as end:
         runs, interrupted = state.runs, end
-    by_nature = natural(state.flow)
-    findings = findings_of(runs, state.places, dispatch.inputs, by_nature) + findings
+    influence = GeneratedInfluence(dispatch.program.module, dispatch.inputs)
+    findings = findings_of(runs, state.places, dispatch.inputs, influence) + findings
     findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
-    asked = questions.collect(state.places, by_nature, dispatch.inputs)
+    asked = questions.collect(state.places, influence, dispatch.inputs)
     return state.report(findings, coverage_of(state), dispatch.inputs, interrupted, asked)
 
 

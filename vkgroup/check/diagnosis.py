@@ -21,6 +21,7 @@ from vkgroup.check.findings import (
 )
 from vkgroup.check.flow import DataFlow
 from vkgroup.check.further_lines import notes_of_lines
+from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.check.size_constants import SizeCandidate
@@ -266,12 +267,9 @@ def findings_of(
     runs: Iterable[CheckedRun],
     places: SourceLocations,
     inputs: DispatchInputs,
-    natural: frozenset[int] = frozenset(),
+    influence: GeneratedInfluence,
 ) -> list[Finding]:
-    """Return the findings from the events of runs on the reference device, in the order of their lines.
-
-    `natural` has the positions of instructions that compute with lane numbers only, which no input changes.
-    """
+    """Return the findings from the events of runs on the reference device, in the order of their lines."""
     groups: Groups = {}
     for run in runs:
         undefined_positions = {event.position for event in run.events if event.kind == FindingKind.UNDEFINED}
@@ -294,7 +292,7 @@ def findings_of(
             if run.configuration not in group.configurations:
                 group.configurations.append(run.configuration)
     _drop_same_values(groups, places)
-    findings = [_event_finding(group, places, inputs, natural) for group in _merge_races(groups)]
+    findings = [_event_finding(group, places, inputs, influence) for group in _merge_races(groups)]
     return sorted(findings, key=lambda finding: (finding.place.line, finding.place.position, finding.kind))
 
 
@@ -354,7 +352,7 @@ def _key(event: Event, place: SourceLocation, places: SourceLocations, groups: G
 
 
 def _event_finding(
-    group: _EventGroup, places: SourceLocations, inputs: DispatchInputs, natural: frozenset[int]
+    group: _EventGroup, places: SourceLocations, inputs: DispatchInputs, influence: GeneratedInfluence
 ) -> Finding:
     event, cause = group.event, group.event.cause
     notes: list[Note] = []
@@ -378,7 +376,7 @@ def _event_finding(
         notes.append(Note(f"rule: {_RULES[kind]}"))
     if event.kind == FindingKind.BOUNDS and (made_up := inputs.made_up_length(event.memory)):
         notes.append(Note(made_up))
-    elif kind in _DATA_DEPENDENT and inputs.are_made_up and (cause is None or cause.position not in natural):
+    elif kind in _DATA_DEPENDENT and influence.reaches(event):
         notes.append(
             Note("some inputs were generated; if they are unrealistic, give real ones with --in and --push")
         )

@@ -61,6 +61,7 @@ class _InputBuilder:
         self.elements = elements
         self.chosen = numbers
         self.numbers: list[GeneratedNumber] = []
+        self.generated_push: set[int] = set()
         self.origins: list[str] = []
         self._bytes = 0
         self._names = {(b.set, b.binding): b.name or b.block_name for b in module.reflection.bindings}
@@ -279,6 +280,7 @@ class _InputBuilder:
                 part = f"{name} = {values[name]}"
             else:
                 part = self._fill(data, WHOLE - 1, field, None)
+                self.generated_push.add(field.member)
             self.origins.append(f"push constant {part}")
         return data.tobytes()
 
@@ -328,7 +330,13 @@ def make_inputs(
             inputs[place] = builder.make(binding, arrays.get(place), place in undefined)
     bytes_ = builder.push(request.push or {})
     origins = [f"{entry.name}: {entry.origin}" for entry in inputs.values()] + builder.origins
-    return DispatchInputs(tuple(inputs.values()), bytes_, tuple(origins), tuple(builder.numbers))
+    return DispatchInputs(
+        tuple(inputs.values()),
+        bytes_,
+        tuple(origins),
+        tuple(builder.numbers),
+        frozenset(builder.generated_push),
+    )
 
 
 def _find(bindings: Sequence[Binding], key: Key) -> tuple[int, int]:

@@ -33,6 +33,8 @@ class Influence:
         start = next((k for k, entry in enumerate(instructions) if entry.name == "OpFunction"), 0)
         self._body = [entry for entry in instructions[start:] if entry.name not in _NO_VALUES]
         self._constants = declared.constants
+        #: The variables of the push constants.
+        self.push = {entry.id for entry in declared.variables if entry.storage_class == "PushConstant"}
         self._inputs = {variable.id for variable in declared.variables if variable.storage_class in _INPUTS}
         self._bits: dict[Source, int] = {}
         #: Influence on the contents of a value or a variable; on the indices of a pointer; bit sets.

@@ -128,15 +128,11 @@ class DispatchInputs:
     push: bytes  # bytes of the push constants
     origins: tuple[str, ...]  # descriptions of all inputs, one line each
     numbers: tuple[GeneratedNumber, ...] = ()  # the generated single integers
+    generated_push: frozenset[int] = frozenset()  # the indices of the generated push constants
 
     def resources(self) -> dict[tuple[int, int], list[Any]]:
         """Return new resources for the reference device by (set, binding)."""
         return {entry.place: entry.resources() for entry in self.bindings}
-
-    @property
-    def are_made_up(self) -> bool:
-        """Whether some contents were generated."""
-        return bool(self.push) or any(entry.generated for entry in self.bindings)
 
     def label(self, name: str, offset: int) -> str:
         """Return the name of the number at a byte offset of a buffer; empty if it has no name."""

@@ -11,6 +11,7 @@ from vkgroup.base.errors import DispatchTimeout, OutOfMemory
 from vkgroup.check.diagnosis import findings_of, identity
 from vkgroup.check.fields import partial_count
 from vkgroup.check.findings import Finding, FindingKind, RunParameters, SourceLocations
+from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.inputs import GeneratedNumber, Input
 from vkgroup.check.question import LENGTH, GeneratedValue, Question
 from vkgroup.check.runs import CheckedRun
@@ -161,11 +162,13 @@ class Questions:
             return _values(differing(first, self._chosen))
         return _values(least_change(first, self._chosen, lambda numbers: self._is_gone(event, numbers)))
 
-    def collect(self, places: SourceLocations, natural: frozenset[int], inputs: Any) -> tuple[Question, ...]:
+    def collect(
+        self, places: SourceLocations, influence: GeneratedInfluence, inputs: Any
+    ) -> tuple[Question, ...]:
         """Return the questions: one for all errors of a line, and one for all lines with the same values."""
         by_place: dict[tuple[object, ...], list[_Doubt]] = {}
         for doubt in self._doubts:
-            if doubt.values and (found := _findings((doubt,), places, inputs, natural)):
+            if doubt.values and (found := _findings((doubt,), places, inputs, influence)):
                 by_place.setdefault(identity(found[0].place), []).append(doubt)
         by_values: dict[tuple[GeneratedValue, ...], list[_Doubt]] = {}
         for doubts in by_place.values():
@@ -174,7 +177,7 @@ class Questions:
         return tuple(
             Question(
                 values,
-                tuple(_findings(doubts, places, inputs, natural)),
+                tuple(_findings(doubts, places, inputs, influence)),
                 all(doubt.tried for doubt in doubts),
             )
             for values, doubts in by_values.items()
@@ -182,10 +185,10 @@ class Questions:
 
 
 def _findings(
-    doubts: Iterable[_Doubt], places: SourceLocations, inputs: Any, natural: frozenset[int]
+    doubts: Iterable[_Doubt], places: SourceLocations, inputs: Any, influence: GeneratedInfluence
 ) -> list[Finding]:
     runs = [CheckedRun(doubt.configuration, {}, {}, (doubt.event,)) for doubt in doubts]
-    return findings_of(runs, places, inputs, natural)
+    return findings_of(runs, places, inputs, influence)
 
 
 def _agreeing(doubts: Sequence[_Doubt]) -> tuple[list[_Doubt], tuple[GeneratedValue, ...]]:
