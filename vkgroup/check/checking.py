@@ -15,6 +15,7 @@ import numpy.typing as npt
 from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached, phase
+from vkgroup.check.causes import by_cause, by_lane_order
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.findings import RunParameters
@@ -283,6 +284,7 @@ def perform(request: CheckRequest) -> Report:
         runs, interrupted = state.runs, end
     influence = GeneratedInfluence(dispatch.program.module, dispatch.inputs)
     findings = findings_of(runs, state.places, dispatch.inputs, influence) + findings
+    findings = by_lane_order(by_cause(findings, state.assumption))
     findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
     asked = questions.collect(state.places, influence, dispatch.inputs)
     return state.report(findings, coverage_of(state), dispatch.inputs, interrupted, asked)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from vkgroup.base.errors import DispatchTimeout, InvalidInput
+from vkgroup.check.causes import by_cause
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.fragments.devices import DrawJob, FragmentCheck, draw_parameters
 from vkgroup.check.fragments.drawing import FragmentDraw
@@ -71,6 +72,7 @@ def check_fragments(request: CheckRequest) -> Report:
     influence = GeneratedInfluence(draw.program.module, draw.inputs)
     own = findings_of(state.runs, state.places, draw.inputs, influence)
     findings += [with_rules(finding, state.places, module) for finding in own]
+    findings = by_cause(findings, state.assumption)
     findings.sort(key=lambda entry: (entry.place.line, entry.place.position))
     drawn = f"two triangles in {draw.scene.size[0]}x{draw.scene.size[1]} pixels"
     covered = replace(coverage_of(state), inputs=tuple(origins), drawn=drawn)
