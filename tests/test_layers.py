@@ -22,7 +22,7 @@ LAYERS = {
     "base": 1_330,
     "spirv": 3_970,
     "reference": 13_840,
-    "configuration": 820,
+    "configuration": 840,
     "compiler": 6_860,
     "drivers": 1_970,
     "bootstrap": 580,
@@ -32,7 +32,7 @@ LAYERS = {
     "workers": 3_010,
     "programs": 3_070,
     "conformance": 21_130,
-    "check": 7_750,
+    "check": 7_900,
     "probe": 2_150,
     "cost": 730,
     "kernels": 6_830,
@@ -41,7 +41,7 @@ LAYERS = {
     "outputs": 8_300,
     "__init__": 180,
     "testing": 490,
-    "cli": 6_300,
+    "cli": 6_370,
     "__main__": 30,
 }
 

@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
-
 from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached, phase
@@ -161,7 +159,7 @@ def check(
     *,
     sizes: Sequence[int] | None = None,
     groups: Sequence[int] | None = None,
-    inputs: Mapping[Key, npt.NDArray[Any] | Sequence[npt.NDArray[Any]]] | None = None,
+    inputs: Mapping[Key, Any] | None = None,
     outputs: Sequence[Key] = (),
     push: Mapping[str, Any] | None = None,
     specialization: Mapping[int | str, Any] | None = None,
@@ -188,7 +186,8 @@ def check(
     sizes : subgroup sizes; None for `vkgroup.base.choices.CHECK_SIZES` and the sizes of `devices`.
     groups : workgroup counts in up to three dimensions; None chooses them from the shader.
     inputs : arrays by binding name, number in set 0, or (set, number); the rest is generated. A list of
-        arrays is for an array of descriptors.
+        arrays is for an array of descriptors. A mapping gives members of a block: ``{"u": {"width": 29}}`` or
+        ``{"u.width": 29}``.
     outputs : bindings whose contents are undefined before the run.
     push, specialization : push constants by name, specialization constants by id or name.
     entry_point, defines : as for `vkgroup.compile`.

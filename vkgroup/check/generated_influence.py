@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from vkgroup.check.influence import Influence
-from vkgroup.check.inputs import DispatchInputs
+from vkgroup.check.inputs import DispatchInputs, Input
 from vkgroup.reference.events import Event
 from vkgroup.spirv import Instruction, Module
 
@@ -24,16 +24,21 @@ class GeneratedInfluence:
         return Influence(self._module)
 
     @cached_property
-    def _generated(self) -> frozenset[int]:
-        """The ids of the variables with generated contents."""
-        places = {entry.place for entry in self._inputs.bindings if entry.generated}
+    def _generated(self) -> dict[int, Input]:
+        """The inputs with generated contents, by the ids of their variables."""
+        by_place = {entry.place: entry for entry in self._inputs.bindings if entry.generated}
         bindings = self._module.reflection.bindings
-        return frozenset(entry.id for entry in bindings if (entry.set, entry.binding) in places)
+        return {
+            entry.id: by_place[entry.set, entry.binding]
+            for entry in bindings
+            if (entry.set, entry.binding) in by_place
+        }
 
     def _is_generated(self, variable: int, member: int) -> bool:
         if variable in self._influence.push:
-            return bool(self._inputs.generated_push) and (member < 0 or member in self._inputs.generated_push)
-        return variable in self._generated
+            members = self._inputs.generated_push
+            return bool(members) and (member < 0 or member in members)
+        return variable in self._generated and member not in self._generated[variable].given
 
     def reaches(self, event: Event) -> bool:
         """Whether generated inputs can influence an event."""

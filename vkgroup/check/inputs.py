@@ -34,6 +34,7 @@ class Input:
     format: TexelFormat | None = None  # texel format of an image
     fields: tuple[Field, ...] = ()  # the numbers of a buffer
     elements: int = 0  # elements of a generated runtime array
+    given: frozenset[int] = frozenset()  # the indices of the members that are given singly
 
     @property
     def place(self) -> tuple[int, int]:
@@ -50,6 +51,11 @@ class Input:
     def generated(self) -> bool:
         """Whether some of its contents were generated."""
         return self.origin not in (GIVEN, UNDEFINED) and self.binding.kind != "sampler"
+
+    @property
+    def grows(self) -> bool:
+        """Whether a runtime array, if there is one, has a generated length."""
+        return self.generated and self.elements > 0
 
     @property
     def sampler(self) -> Sampler:
@@ -154,7 +160,7 @@ class DispatchInputs:
                     f"{name} was generated with one texel for each invocation; if that is wrong, give the"
                     " real image with --in"
                 )
-            if isinstance(block, StructType) and block.runtime_array is not None:
+            if isinstance(block, StructType) and block.runtime_array is not None and entry.grows:
                 many = "one element" if entry.elements == 1 else f"{entry.elements} elements"
                 return (
                     f"{block.runtime_array.name} was generated with {many}; if that is wrong, give the real"

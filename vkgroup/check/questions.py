@@ -124,7 +124,7 @@ class Questions:
             return None
         for entry in self._chosen.dispatch.inputs.bindings:
             block = entry.binding.type
-            if entry.name != event.memory or not entry.generated or not isinstance(block, StructType):
+            if entry.name != event.memory or not entry.grows or not isinstance(block, StructType):
                 continue
             last = block.runtime_array
             stride = getattr(last.type, "stride", 0) if last is not None else 0
