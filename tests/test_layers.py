@@ -22,7 +22,7 @@ LAYERS = {
     "base": 1_330,
     "spirv": 3_970,
     "reference": 13_940,
-    "configuration": 820,
+    "configuration": 840,
     "compiler": 6_860,
     "drivers": 1_970,
     "bootstrap": 580,
@@ -32,7 +32,7 @@ LAYERS = {
     "workers": 3_010,
     "programs": 3_070,
     "conformance": 21_130,
-    "check": 8_720,
+    "check": 9_210,
     "probe": 2_150,
     "cost": 730,
     "kernels": 6_830,
@@ -41,7 +41,7 @@ LAYERS = {
     "outputs": 8_320,
     "__init__": 180,
     "testing": 500,
-    "cli": 6_300,
+    "cli": 6_370,
     "__main__": 30,
 }
 

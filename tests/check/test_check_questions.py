@@ -247,3 +247,43 @@ def test_an_array_has_fewer_elements_than_invocations_if_its_length_is_read(
     (question,) = report["questions"]
     assert question["values"][0]["name"] == "source.length()"
     assert (question["values"][0]["value"], question["values"][0]["other"]) == (253, 256)
+
+
+_SCATTER = """#version 450
+#extension GL_KHR_shader_subgroup_basic : require
+layout(local_size_x = 256) in;
+layout(push_constant) uniform P { uint num_elements; uint shift; };
+layout(binding = 0) readonly buffer Keys { uint keys[]; };
+layout(binding = 1) buffer Sorted { uint sorted[]; };
+shared uint start[256];
+void main() {
+    uint l = gl_LocalInvocationIndex, i = gl_GlobalInvocationID.x;
+    start[l] = gl_SubgroupID * 40u + (l & 7u);
+    barrier();
+    if (i < num_elements) sorted[start[(keys[i] >> shift) & 255u] + i] = keys[i];
+}
+"""
+
+
+def test_a_place_has_one_question_with_values_and_sizes(checked: Checked, written: Written) -> None:
+    report = checked(written(_SCATTER), "--subgroup-size", "1,8,16,32")
+    lines = [
+        {finding["place"]["line"] for finding in question["findings"]} for question in report["questions"]
+    ]
+    assert lines == [{12}]
+    (question,) = report["questions"]
+    assert "race" in {finding["kind"] for finding in question["findings"]} <= {"bounds", "race"}
+    names = [value["name"] for value in question["values"]]
+    assert len(names) == len(set(names))
+    assert "sorted.length()" in names
+    assert all(value["value"] != value["other"] and value["option"] for value in question["values"])
+    sizes = {size for finding in question["findings"] for size in finding["sizes"]}
+    assert set(question["sizes"]) == sizes >= {8, 16}
+    assert "= seen at subgroup size" in report["text"]
+
+
+def test_a_question_of_a_trial_says_that_other_sizes_did_not_run(checked: Checked, written: Written) -> None:
+    report = checked(written(_TRANSPOSE), "--subgroup-size", "4,32")
+    (question,) = report["questions"]
+    assert question["sizes"] == [32]
+    assert "the only size at which these values ran" in report["text"]

@@ -10,17 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
-
 from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached, phase
+from vkgroup.check.causes import by_cause, by_lane_order
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
-from vkgroup.check.divergence import natural
 from vkgroup.check.findings import Finding, RunParameters
 from vkgroup.check.flow import used_axes, uses_atomic_results
 from vkgroup.check.fragments import check_fragments
+from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.inputs import Key
 from vkgroup.check.limits import LimitSearch
@@ -183,7 +182,7 @@ def check(
     *,
     sizes: Sequence[int] | None = None,
     groups: Sequence[int] | None = None,
-    inputs: Mapping[Key, npt.NDArray[Any] | Sequence[npt.NDArray[Any]]] | None = None,
+    inputs: Mapping[Key, Any] | None = None,
     outputs: Sequence[Key] = (),
     push: Mapping[str, Any] | None = None,
     specialization: Mapping[int | str, Any] | None = None,
@@ -210,7 +209,8 @@ def check(
     sizes : subgroup sizes; None for `vkgroup.base.choices.CHECK_SIZES` and the sizes of `devices`.
     groups : workgroup counts in up to three dimensions; None chooses them from the shader.
     inputs : arrays by binding name, number in set 0, or (set, number); the rest is generated. A list of
-        arrays is for an array of descriptors.
+        arrays is for an array of descriptors. A mapping gives members of a block: ``{"u": {"width": 29}}`` or
+        ``{"u.width": 29}``.
     outputs : bindings whose contents are undefined before the run.
     push, specialization : push constants by name, specialization constants by id or name.
     entry_point, defines : as for `vkgroup.compile`.
@@ -328,9 +328,10 @@ def _examine(
         state.note_deadline()
     except KeyboardInterrupt as end:
         runs, interrupted = state.runs, end
-    by_nature = natural(state.flow)
-    findings = findings_of(runs, state.places, dispatch.inputs, by_nature) + findings
-    asked = questions.collect(state.places, by_nature, dispatch.inputs)
+    influence = GeneratedInfluence(dispatch.program.module, dispatch.inputs)
+    findings = findings_of(runs, state.places, dispatch.inputs, influence) + findings
+    findings = by_lane_order(by_cause(findings, state.assumption))
+    asked = questions.collect(state.places, influence, dispatch.inputs)
     return _Examination(trial, state, findings, asked, interrupted)
 
 

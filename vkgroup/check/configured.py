@@ -67,6 +67,7 @@ class ConfiguredInputs:
     `where`: the file and the configuration, for messages.
     `path`: returns the path for a name in the configuration.
     `invocations`: returns the number of invocations, which is the length of arrays without one.
+    `partial`: whether members of a block may be missing; the value of such a block is a mapping by path.
     """
 
     module: Module
@@ -75,6 +76,7 @@ class ConfiguredInputs:
     path: Callable[[str], Path]
     seed: int
     invocations: Callable[[], int]
+    partial: bool = False
 
     def arrays(self) -> dict[Key, Any]:
         """Return the arrays by (set, binding), each in the form that `vkgroup.check.inputs` takes.
@@ -121,22 +123,27 @@ class ConfiguredInputs:
 
     # --- buffers --------------------------------------------------------------------------------------
 
-    def _block(self, binding: Binding, block: StructType, value: Any, source: Source) -> npt.NDArray[Any]:
+    def _block(self, binding: Binding, block: StructType, value: Any, source: Source) -> Any:
         """Return the contents of a buffer, with each number at its offset; see `typed`."""
-        by_member = _by_member(binding, block, value, source)
+        by_member = _by_member(binding, block, value, source, partial=self.partial)
         nbytes = block.fixed_size
-        if (last := block.runtime_array) is not None:
-            at = members_of(block, binding)[-1]
+        at = (members_of(block, binding) or [""])[-1]
+        if (last := block.runtime_array) is not None and at in by_member:
             count = self._elements(binding, block, by_member[at], replace(source, where=_part(source, at)))
             nbytes = (last.offset or 0) + count * (getattr(last.type, "stride", 0) or 0)
         data = np.zeros(nbytes, np.uint8)
         fields = fields_of(block, nbytes, binding.name)
+        given: dict[str, npt.NDArray[Any]] = {}
         for field in fields:
             name = members_of(block, binding)[field.member]
-            words = field.name.replace("[{}]", "").split(".")
+            path = field.name.replace("[{}]", "")
+            words = path.split(".")
+            if self.partial and not _is_given(by_member, [name, *words[1:]]):
+                continue
             member, where = _descend(by_member[name], words[1:], _part(source, name))
-            put(data, field, self._field(field, member, replace(source, where=where)))
-        return typed(fields, data)
+            given[path] = self._field(field, member, replace(source, where=where))
+            put(data, field, given[path])
+        return typed(fields, data) if len(given) == len(fields) else given
 
     @staticmethod
     def _field(field: Field, value: Any, source: Source) -> npt.NDArray[Any]:
@@ -179,7 +186,10 @@ class ConfiguredInputs:
             nbytes = load(source.path(file), source.where).nbytes
             return max(1, (nbytes - (block.runtime_array.offset or 0)) // stride)
         last = members_of(block, binding)[-1]
-        return self._elements(binding, block, _by_member(binding, block, value, source)[last], source)
+        by_member = _by_member(binding, block, value, source, partial=self.partial)
+        if last not in by_member:
+            return self.invocations()
+        return self._elements(binding, block, by_member[last], source)
 
     def _given(self, binding: Binding) -> Any:
         """Return the value of a binding in the configuration; None without one."""
@@ -221,7 +231,9 @@ def _part(source: Source, name: str) -> str:
     return source.where if source.where.endswith(f".{name}") else f"{source.where}.{name}"
 
 
-def _by_member(binding: Binding, block: StructType, value: Any, source: Source) -> dict[str, Any]:
+def _by_member(
+    binding: Binding, block: StructType, value: Any, source: Source, *, partial: bool
+) -> dict[str, Any]:
     """Return the values by the names of a block's members; of one member the value alone is enough."""
     names = members_of(block, binding)
     if isinstance(value, dict) and not is_rule(value, names) and not _is_element(value, block, names):
@@ -229,7 +241,7 @@ def _by_member(binding: Binding, block: StructType, value: Any, source: Source) 
             if name not in names:
                 raise InvalidInput(f"{source.where}: there is no member {name!r}.{nearest(name, names)}")
         lacking = [name for name in names if name not in value]
-        if lacking:
+        if lacking and not partial:
             raise InvalidInput(f"{source.where}: the member {lacking[0]!r} has no value.")
         return value
     if len(names) != 1:
@@ -240,6 +252,15 @@ def _by_member(binding: Binding, block: StructType, value: Any, source: Source) 
 def _is_element(value: dict[str, Any], block: StructType, names: Sequence[str]) -> bool:
     """Return whether an object has the members of the only member's structures, not that member's name."""
     return len(block.members) == 1 and not set(value) <= set(names)
+
+
+def _is_given(value: Any, words: Sequence[str]) -> bool:
+    """Return whether a nested member has a value: in an object, or in each object of a list."""
+    if not words or is_rule(value, words):
+        return True
+    if isinstance(value, list):
+        return all(_is_given(entry, words) for entry in value)
+    return not isinstance(value, dict) or (words[0] in value and _is_given(value[words[0]], words[1:]))
 
 
 def _descend(value: Any, words: Sequence[str], where: str) -> tuple[Any, str]:
@@ -293,12 +314,3 @@ def check_push(block: PushConstants | None, values: Mapping[str, Any], where: st
             if given.shape not in (field.offsets.shape, ()):
                 wanted, shape = list(field.offsets.shape), list(given.shape)
                 raise InvalidInput(f"{where}.{name}: expected numbers of the shape {wanted}, not {shape}.")
-
-
-def flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of nested mappings by path: ``{"a": {"b": 1}}`` as ``{"a.b": 1}``."""
-    result: dict[str, Any] = {}
-    for name, value in values.items():
-        inner = flat(value) if isinstance(value, Mapping) else {"": value}
-        result |= {f"{name}.{part}" if part else name: entry for part, entry in inner.items()}
-    return result

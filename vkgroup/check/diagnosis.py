@@ -21,6 +21,7 @@ from vkgroup.check.findings import (
 )
 from vkgroup.check.flow import DataFlow
 from vkgroup.check.further_lines import notes_of_lines
+from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.check.size_constants import SizeCandidate
@@ -165,12 +166,12 @@ def _finding(reason: str, group: _Group, places: SourceLocations) -> Finding:
     diverging: dict[tuple[object, ...], Note] = {}
     for other, where in zip(group.divergences, group.configurations, strict=True):
         first = places[other.position]
-        if other.position >= 0 and _identity(first) not in diverging:
+        if other.position >= 0 and identity(first) not in diverging:
             when = f" at {where}" if diverging else ""
             message = f"the runs diverge here{when}"
-            if _identity(first) == _identity(place):
+            if identity(first) == identity(place):
                 message = f"the runs diverge in the same line{when}"
-            diverging[_identity(first)] = Note(message, first)
+            diverging[identity(first)] = Note(message, first)
     remark = "it is written here" if is_written else "the runs diverge here"
     return Finding(
         FindingKind.DIFFERS,
@@ -266,12 +267,9 @@ def findings_of(
     runs: Iterable[CheckedRun],
     places: SourceLocations,
     inputs: DispatchInputs,
-    natural: frozenset[int] = frozenset(),
+    influence: GeneratedInfluence,
 ) -> list[Finding]:
-    """Return the findings from the events of runs on the reference device, in the order of their lines.
-
-    `natural` has the positions of instructions that compute with lane numbers only, which no input changes.
-    """
+    """Return the findings from the events of runs on the reference device, in the order of their lines."""
     groups: Groups = {}
     for run in runs:
         undefined_positions = {event.position for event in run.events if event.kind == FindingKind.UNDEFINED}
@@ -289,12 +287,12 @@ def findings_of(
                 # The source of an undefined value is reported instead of its use.
                 place = places[event.cause.position]
             group = groups.setdefault(_key(event, place, places, groups), _EventGroup(event, place))
-            if _identity(place) != _identity(group.place):
-                group.further.setdefault(_identity(place), place)
+            if identity(place) != identity(group.place):
+                group.further.setdefault(identity(place), place)
             if run.configuration not in group.configurations:
                 group.configurations.append(run.configuration)
     _drop_same_values(groups, places)
-    findings = [_event_finding(group, places, inputs, natural) for group in _merge_races(groups)]
+    findings = [_event_finding(group, places, inputs, influence) for group in _merge_races(groups)]
     return sorted(findings, key=lambda finding: (finding.place.line, finding.place.position, finding.kind))
 
 
@@ -311,7 +309,7 @@ def _merge_races(groups: Groups) -> list[_EventGroup]:
         key = (event.kind, event.memory, missing) if is_race else (event.kind, id(group))
         first = merged.setdefault(key, group)
         if first is not group:
-            first.further.setdefault(_identity(group.place), group.place)
+            first.further.setdefault(identity(group.place), group.place)
             first.configurations += [run for run in group.configurations if run not in first.configurations]
     return list(merged.values())
 
@@ -332,29 +330,29 @@ def _drop_same_values(groups: Groups, places: SourceLocations) -> None:
 
 def _sides(event: Event, places: SourceLocations) -> tuple[tuple[object, ...], ...]:
     """Return the lines of both accesses of a race."""
-    return _identity(places[event.position]), _identity(places[event.other_position])
+    return identity(places[event.position]), identity(places[event.other_position])
 
 
-def _identity(place: SourceLocation) -> tuple[object, ...]:
+def identity(place: SourceLocation) -> tuple[object, ...]:
     """Return the identity of a location: its line, or its instruction if there are no lines."""
     return (place.file, place.line) if place.line else (place.file, 0, place.position)
 
 
 def _key(event: Event, place: SourceLocation, places: SourceLocations, groups: Groups) -> tuple[object, ...]:
     if event.kind in RACES:
-        key = (event.kind, event.memory, _identity(place))
-        turned = (event.kind, event.memory, _identity(places[event.other_position]))
+        key = (event.kind, event.memory, identity(place))
+        turned = (event.kind, event.memory, identity(places[event.other_position]))
         # The order of the two accesses is arbitrary: the same race may be seen from either side.
         return turned if key not in groups and turned in groups else key
     if event.kind == FindingKind.BOUNDS and event.memory:
         # A buffer that is too small is one finding for all its accesses.
         return event.kind, event.memory
     cause = event.cause.kind if event.cause is not None else ""
-    return event.kind, cause, *_identity(place)
+    return event.kind, cause, *identity(place)
 
 
 def _event_finding(
-    group: _EventGroup, places: SourceLocations, inputs: DispatchInputs, natural: frozenset[int]
+    group: _EventGroup, places: SourceLocations, inputs: DispatchInputs, influence: GeneratedInfluence
 ) -> Finding:
     event, cause = group.event, group.event.cause
     notes: list[Note] = []
@@ -365,7 +363,7 @@ def _event_finding(
         label = inputs.label(event.memory, event.offset) if event.offset >= 0 else ""
         what = f"{event.message}: {label}" if label else event.message
         used = places[event.position]
-        notes.append(Note(what, used if _identity(used) != _identity(group.place) else None))
+        notes.append(Note(what, used if identity(used) != identity(group.place) else None))
     if event.kind == FindingKind.BOUNDS:
         notes += notes_of_lines("also out of bounds", further)
     if event.kind in RACES:
@@ -378,7 +376,7 @@ def _event_finding(
         notes.append(Note(f"rule: {_RULES[kind]}"))
     if event.kind == FindingKind.BOUNDS and (made_up := inputs.made_up_length(event.memory)):
         notes.append(Note(made_up))
-    elif kind in _DATA_DEPENDENT and inputs.are_made_up and (cause is None or cause.position not in natural):
+    elif kind in _DATA_DEPENDENT and influence.reaches(event):
         notes.append(
             Note("some inputs were generated; if they are unrealistic, give real ones with --in and --push")
         )

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from vkgroup.base.byte_sizes import size_text
 from vkgroup.base.errors import InvalidDispatch, Unsupported
-from vkgroup.base.formats import FORMATS, TexelFormat, fitting
-from vkgroup.check.configured import find_binding, flat
+from vkgroup.base.formats import FORMATS, fitting
+from vkgroup.check.configured import find_binding, members_of
 from vkgroup.check.contents import NumberGenerator, neutral, partial_count
 from vkgroup.check.fields import Field, fields_of, put
 from vkgroup.check.flow import WHOLE, atomic_members, measured_buffers
-from vkgroup.check.image_extents import Extents, first_extent, kind_of, shape_of
+from vkgroup.check.image_extents import Extents, first_extent, kind_of, require_texels, shape_of
 from vkgroup.check.image_sizes import asked_images, reads_levels
 from vkgroup.check.influence import combined_inputs
 from vkgroup.check.inputs import (
@@ -27,9 +27,17 @@ from vkgroup.check.inputs import (
     DispatchInputs,
     GeneratedNumber,
     Input,
-    Key,
     NumberKey,
     image_type,
+)
+from vkgroup.check.members import (
+    by_place,
+    complete,
+    flat,
+    given_length,
+    given_name,
+    put_given,
+    require_members,
 )
 from vkgroup.check.request import CheckRequest
 from vkgroup.dispatch.blocks import check_array, pack_push, suggestion
@@ -45,6 +53,15 @@ _MOST_BYTES = 64 << 20
 """Maximum size of all generated buffers and images; records of accesses need several times as much."""
 _LEAST_BYTES = 1 << 10
 """Size that each descriptor has at least in this sum, because of what belongs to an array in Python."""
+
+
+Given = npt.NDArray[Any] | Mapping[str, Any]
+"""A given input: the array of a binding, or values of members of a block by path."""
+
+
+def _shown(value: Any) -> str:
+    """Return a given value of a member for the description of the input."""
+    return f"= {np.asarray(value).tolist()}" if np.size(value) <= _MAX_LISTED else GIVEN
 
 
 class _InputBuilder:
@@ -73,16 +90,17 @@ class _InputBuilder:
         self.elements = elements
         self.chosen = numbers
         self.numbers: list[GeneratedNumber] = []
+        self.generated_push: set[int] = set()
         self.origins: list[str] = []
         self._bytes = 0
         self._names = {(b.set, b.binding): b.name or b.block_name for b in module.reflection.bindings}
         self._bindings = module.reflection.bindings
         self._combined = combined_inputs(module)
 
-    def make(self, binding: Binding, given: Sequence[npt.NDArray[Any]] | None, fresh: bool) -> Input:
+    def make(self, binding: Binding, given: Sequence[Given] | None, fresh: bool) -> Input:
         """Return the input of a binding: the given array, undefined contents, or generated contents.
 
-        `given`: one array for all descriptors, or one for each.
+        `given`: one array for all descriptors, or one for each; or values of members by path.
         """
         if given is not None and len(given) > 1:
             parts = [self.make(binding, [array], fresh) for array in given]
@@ -95,7 +113,9 @@ class _InputBuilder:
             return replace(parts[0], arrays=tuple(part.arrays[0] for part in parts))
         return self._make(binding, None if given is None else given[0], fresh)
 
-    def _make(self, binding: Binding, given: npt.NDArray[Any] | None, fresh: bool) -> Input:
+    def _make(self, binding: Binding, given: Given | None, fresh: bool) -> Input:
+        if isinstance(given, Mapping):
+            return self._generated(binding, require_members(binding, given), given)
         if binding.kind == "sampler":
             return Input(binding, (), True, "the nearest texel, clamped to the edge")
         if binding.count is None:
@@ -137,12 +157,20 @@ class _InputBuilder:
             data = np.frombuffer(given.tobytes(), np.uint8).copy()
             fields = fields_of(block, len(data), binding.name)
             return Input(binding, (data,) * (binding.count or 1), True, GIVEN, None, tuple(fields))
+        return self._generated(binding, block, {}, fresh)
+
+    def _generated(
+        self, binding: Binding, block: StructType, given: Mapping[str, Any], fresh: bool = False
+    ) -> Input:
+        """Return a buffer with the given members and other generated contents, or undefined contents."""
+        names = members_of(block, binding)
         last = block.runtime_array
         nbytes = block.fixed_size
         place = (binding.set, binding.binding)
         # A shader that asks for the length may compare it with the invocations.
         usual = partial_count(self.total) if binding.id in self.measured else self.total
-        elements = self.elements.get(place, usual) if last is not None else 0
+        length = given_length(given, names[-1]) if last is not None else None
+        elements = 0 if last is None else length or self.elements.get(place, usual)
         if last is not None:
             nbytes = (last.offset or 0) + elements * (getattr(last.type, "stride", 0) or 0)
         self._reserve(binding, nbytes)
@@ -151,14 +179,26 @@ class _InputBuilder:
         parts: list[str] = []
         for number in range(binding.count or 1):
             data = np.zeros(nbytes, np.uint8)
-            parts = [] if fresh else [self._fill(data, binding, field, number) for field in fields]
+            parts = []
+            for field in () if fresh else fields:
+                if (name := given_name(field, names[field.member], given)) is None:
+                    parts.append(self._fill(data, binding, field, number))
+                else:
+                    put_given(data, field, given[name], f"{binding.name or binding.block_name}.{name}")
+                    parts.append(f"{name} {_shown(given[name])}")
             arrays.append(data)
+        known = [field for field in fields if given_name(field, names[field.member], given) is not None]
         origin = UNDEFINED if fresh else ", ".join(parts[:_MAX_LISTED])
+        if fields and len(known) == len(fields):
+            origin = GIVEN
+        whole = complete(fields, known)
+        if length is not None or origin == GIVEN:
+            return Input(binding, tuple(arrays), True, origin, None, tuple(fields), 0, given=whole)
         if elements > self.total and elements % self.total == 0:
             origin += f", {elements // self.total} for each invocation"
         elif last is not None and elements != self.total:
             origin += f", {elements} elements"
-        return Input(binding, tuple(arrays), not fresh, origin, None, tuple(fields), elements)
+        return Input(binding, tuple(arrays), not fresh, origin, None, tuple(fields), elements, given=whole)
 
     def _reserve(self, binding: Binding, nbytes: int) -> None:
         """Count generated bytes of each descriptor; raise Unsupported over the limit, before allocation."""
@@ -222,7 +262,7 @@ class _InputBuilder:
         key = (place, field.label(flat))
         value = self.chosen.get(key, value)
         member = field.name.split("[", 1)[0].split(".", 1)[0]
-        option = f"--push {member}=V" if place is None else f"--in {self._names[place]}=FILE"
+        option = f"--push {member}=V" if place is None else f"--in {self._names[place]}.{field.name}=V"
         self._add(GeneratedNumber(key, value, field.dtype, field.member, option))
         return value
 
@@ -263,7 +303,7 @@ class _InputBuilder:
         is_sampled = binding.kind in ("combined_image_sampler", "sampled_image")
         has_levels = is_sampled and self.reads_levels and not fresh
         if given is not None:
-            self._require_texels(binding, kind, given, format_, shape)
+            require_texels(binding, kind, given, format_, shape)
             arrays = (given,) * (binding.count or 1)
             return Input(binding, arrays, True, GIVEN, format_, has_levels=has_levels)
         self._reserve(binding, math.prod(shape) * format_.dtype.itemsize)
@@ -284,30 +324,6 @@ class _InputBuilder:
             has_levels=has_levels,
         )
 
-    @staticmethod
-    def _require_texels(
-        binding: Binding,
-        kind: ImageType,
-        given: npt.NDArray[Any],
-        format_: TexelFormat,
-        shape: tuple[int, ...],
-    ) -> None:
-        """Raise InvalidDispatch where an array has not the texels of an image; `shape` is a generated one."""
-        if given.dtype != format_.dtype or given.ndim != len(shape):
-            raise InvalidDispatch(
-                f"{binding.name} has the format {format_.name}: give an array of {format_.dtype.name}"
-                f" with {len(shape)} axes instead of {given.dtype.name} with {given.ndim}."
-            )
-        components = given.shape[-1] if format_.components > 1 else 1
-        if components != format_.components:
-            raise InvalidDispatch(
-                f"{binding.name} has the format {format_.name}: the last axis must have"
-                f" {format_.components} components, not {components}."
-            )
-        if kind.dimension == "Cube" and (given.shape[0] % 6 or (given.shape[0] > 6 and not kind.arrayed)):
-            count = "6 faces for each cube" if kind.arrayed else "6 faces"
-            raise InvalidDispatch(f"{binding.name}: the first axis must have {count}, not {given.shape[0]}.")
-
     def push(self, values: Mapping[str, Any]) -> bytes:
         """Return the bytes of the push constants: given values by name, and generated values for the rest."""
         block = self.module.reflection.push_constants
@@ -325,21 +341,11 @@ class _InputBuilder:
             name = field.name.replace("[{}]", "")
             name = name if name in values else names[field.member]
             if name in values:
-                try:
-                    given = np.broadcast_to(np.asarray(values[name]), field.offsets.shape)
-                    if field.dtype.kind in "ui" and (given.astype(field.dtype) != given).any():
-                        raise ValueError
-                    put(data, field, given)
-                except (ValueError, TypeError, OverflowError):
-                    shape = field.offsets.shape
-                    wanted = f"numbers of the shape {shape}" if shape else "one number"
-                    raise InvalidDispatch(
-                        f"The push constant {name!r} takes {wanted} ({field.dtype.name}),"
-                        f" not {values[name]!r}."
-                    ) from None
+                put_given(data, field, values[name], f"The push constant {name!r}")
                 part = f"{name} = {values[name]}"
             else:
                 part = self._fill(data, None, field)
+                self.generated_push.add(field.member)
             self.origins.append(f"push constant {part}")
         return data.tobytes()
 
@@ -367,14 +373,16 @@ def make_inputs(
     size = (local_size[0] * groups[0], local_size[1] * groups[1], local_size[2] * groups[2])
     builder = _InputBuilder(module, size, groups, request.seed, elements or {}, numbers or {}, extents or {})
     bindings = module.reflection.bindings
+    names = {(entry.set, entry.binding): entry.name or entry.block_name for entry in bindings}
     arrays = {
-        _place(module, key): [
-            checked_array(part, f"The binding {key!r}")
+        place: [
+            part if isinstance(part, Mapping) else checked_array(part, f"The binding {names[place]!r}")
             for part in (value if isinstance(value, list) else [value])
         ]
-        for key, value in (request.inputs or {}).items()
+        for place, value in by_place(module, request.inputs or {}).items()
     }
-    undefined = {_place(module, key) for key in request.outputs}
+    named = [find_binding(module, key, "outputs") for key in request.outputs]
+    undefined = {(binding.set, binding.binding) for binding in named}
     inputs: dict[tuple[int, int], Input] = {}
     for binding in bindings:
         place = (binding.set, binding.binding)
@@ -383,11 +391,10 @@ def make_inputs(
     bytes_ = builder.push(request.push or {})
     origins = [f"{entry.name}: {entry.origin}" for entry in inputs.values()] + builder.origins
     return DispatchInputs(
-        tuple(inputs.values()), bytes_, tuple(origins), tuple(builder.numbers), extents or {}
+        tuple(inputs.values()),
+        bytes_,
+        tuple(origins),
+        tuple(builder.numbers),
+        extents or {},
+        frozenset(builder.generated_push),
     )
-
-
-def _place(module: Module, key: Key) -> tuple[int, int]:
-    """Return set and binding of the name of a variable, block or only member, or of numbers."""
-    binding = find_binding(module, key, "the inputs")
-    return binding.set, binding.binding

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence, Set
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.base.errors import InvalidDispatch
+from vkgroup.base.formats import TexelFormat
 from vkgroup.check.inputs import Extent, Input, image_type
 from vkgroup.reference.interpreter.operations.images.memory import AXES
-from vkgroup.spirv import ImageType
+from vkgroup.spirv import Binding, ImageType
 
 Extents = Mapping[tuple[str, bool], Extent]
 """Least extents of generated images by dimension and whether they have layers."""
@@ -126,3 +129,27 @@ def _size(axis: int, extent: Sequence[int], least: int, needs: Set[tuple[int, bo
 
     ends = {least, *further, *(need // first * first for need in further)}
     return min(end for end in ends if end >= least and all(is_met(need, end) for need in further))
+
+
+def require_texels(
+    binding: Binding,
+    kind: ImageType,
+    given: npt.NDArray[Any],
+    format_: TexelFormat,
+    shape: tuple[int, ...],
+) -> None:
+    """Raise InvalidDispatch where an array has not the texels of an image; `shape` is a generated one."""
+    if given.dtype != format_.dtype or given.ndim != len(shape):
+        raise InvalidDispatch(
+            f"{binding.name} has the format {format_.name}: give an array of {format_.dtype.name}"
+            f" with {len(shape)} axes instead of {given.dtype.name} with {given.ndim}."
+        )
+    components = given.shape[-1] if format_.components > 1 else 1
+    if components != format_.components:
+        raise InvalidDispatch(
+            f"{binding.name} has the format {format_.name}: the last axis must have"
+            f" {format_.components} components, not {components}."
+        )
+    if kind.dimension == "Cube" and (given.shape[0] % 6 or (given.shape[0] > 6 and not kind.arrayed)):
+        count = "6 faces for each cube" if kind.arrayed else "6 faces"
+        raise InvalidDispatch(f"{binding.name}: the first axis must have {count}, not {given.shape[0]}.")

@@ -53,6 +53,8 @@ class Influence:
         }
         self.variables = declared.variables
         self.inputs = {variable.id for variable in declared.variables if variable.storage_class in _INPUTS}
+        #: The variables of the push constants.
+        self.push = {entry.id for entry in declared.variables if entry.storage_class == "PushConstant"}
         self._bits: dict[Source, int] = {}
         #: Influence on the contents of a value or a variable; on the indices of a pointer; bit sets.
         self._values: dict[int, int] = {}

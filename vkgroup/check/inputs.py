@@ -42,6 +42,7 @@ class Input:
     elements: int = 0  # elements of a generated runtime array
     extent: Extent | None = None  # extent of a generated image that grows with the accesses
     has_levels: bool = False  # whether a sampled image has all levels
+    given: frozenset[int] = frozenset()  # the indices of the members that are given singly
 
     @property
     def place(self) -> tuple[int, int]:
@@ -69,6 +70,11 @@ class Input:
     def generated(self) -> bool:
         """Whether some of its contents were generated."""
         return self.origin not in (GIVEN, UNDEFINED) and self.binding.kind != "sampler"
+
+    @property
+    def grows(self) -> bool:
+        """Whether a runtime array, if there is one, has a generated length."""
+        return self.generated and self.elements > 0
 
     @property
     def sampler(self) -> Sampler:
@@ -179,15 +185,11 @@ class DispatchInputs:
     numbers: tuple[GeneratedNumber, ...] = ()  # the generated single integers
     # least extents of generated images, as in `vkgroup.check.image_extents.Extents`
     extents: Mapping[tuple[str, bool], Extent] = field(default_factory=dict)
+    generated_push: frozenset[int] = frozenset()  # the indices of the generated push constants
 
     def resources(self) -> dict[tuple[int, int], list[Any]]:
         """Return new resources for the reference device by (set, binding)."""
         return {entry.place: entry.resources() for entry in self.bindings}
-
-    @property
-    def are_made_up(self) -> bool:
-        """Whether some contents were generated."""
-        return bool(self.push) or any(entry.generated for entry in self.bindings)
 
     def label(self, name: str, offset: int) -> str:
         """Return the name of the number at a byte offset of a buffer; empty if it has no name."""
@@ -213,7 +215,7 @@ class DispatchInputs:
                     f"{name} was generated with {extent} texels{layers}; if that is wrong, give the real"
                     " image with --in"
                 )
-            if isinstance(block, StructType) and block.runtime_array is not None:
+            if isinstance(block, StructType) and block.runtime_array is not None and entry.grows:
                 many = "one element" if entry.elements == 1 else f"{entry.elements} elements"
                 return (
                     f"{block.runtime_array.name} was generated with {many}; if that is wrong, give the real"

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from vkgroup.base import files
 from vkgroup.base.files import PACKAGE
+from vkgroup.check.members import by_place
 from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind
 from vkgroup.check.request import CheckRequest
 from vkgroup.compiler.cache import checksum, key_of, thin_out
@@ -40,12 +44,19 @@ def program() -> str:
 def key(request: CheckRequest, *others: object) -> str:
     """Return the key of a check; `others`: everything else that decides the outcome."""
     digests = [
-        f"{place} {part.dtype.str} {part.shape} {hashlib.blake2b(part.tobytes()).hexdigest()}"
-        for place, value in (request.inputs or {}).items()
-        for part in (value if isinstance(value, Sequence) else [value])
+        f"{place} {path} {part.dtype.str} {part.shape} {hashlib.blake2b(part.tobytes()).hexdigest()}"
+        for place, value in by_place(request.module, request.inputs or {}).items()
+        for entry in (value if isinstance(value, Sequence) else [value])
+        for path, part in _arrays(entry)
     ]
     module = hashlib.blake2b(request.module.to_bytes()).hexdigest()
     return key_of(program(), module, repr(replace(request, shader="", inputs=None)), repr(others), *digests)
+
+
+def _arrays(value: Any) -> list[tuple[str, npt.NDArray[Any]]]:
+    """Return the arrays of an input: one, or those of the members of a block by path."""
+    members = value.items() if isinstance(value, Mapping) else [("", value)]
+    return [(path, np.asarray(part)) for path, part in members]
 
 
 def load(key: str) -> ConfigurationOutcome | None:

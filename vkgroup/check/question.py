@@ -10,7 +10,10 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from vkgroup.check.findings import Finding
+from vkgroup.check.findings import Finding, RunParameters
+
+LENGTH = ".length()"
+"""End of the name of a value that is the length of an array."""
 
 _MOST_NAMED = 6
 """Maximum number of values that a question names."""
@@ -29,6 +32,11 @@ class GeneratedValue:
     def __str__(self) -> str:
         return f"{self.name} = {self.value}"
 
+    @property
+    def is_length(self) -> bool:
+        """Whether it is the length of an array."""
+        return self.name.endswith(LENGTH)
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -38,10 +46,17 @@ class Question:
     ----------
     values : the generated values that cause the errors.
     findings : the errors, as findings.
+    tried : whether the values ran at one subgroup size only.
     """
 
     values: tuple[GeneratedValue, ...]
     findings: tuple[Finding, ...]
+    tried: bool = False
+
+    @property
+    def configurations(self) -> tuple[RunParameters, ...]:
+        """The runs in which the errors occurred."""
+        return tuple(dict.fromkeys(where for finding in self.findings for where in finding.configurations))
 
     @property
     def text(self) -> str:
@@ -69,5 +84,6 @@ class Question:
             "text": self.text,
             "remedy": self.remedy,
             "values": [dataclasses.asdict(entry) for entry in self.values],
+            "sizes": sorted({where.subgroup_size for where in self.configurations}),
             "findings": [finding.to_json() for finding in self.findings],
         }

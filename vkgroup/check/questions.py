@@ -9,10 +9,11 @@ from typing import Any
 
 from vkgroup.base.errors import DispatchTimeout, OutOfMemory
 from vkgroup.check.contents import partial_count
-from vkgroup.check.diagnosis import findings_of
-from vkgroup.check.findings import FindingKind, RunParameters, SourceLocations
-from vkgroup.check.inputs import GeneratedNumber
-from vkgroup.check.question import GeneratedValue, Question
+from vkgroup.check.diagnosis import findings_of, identity
+from vkgroup.check.findings import Finding, FindingKind, RunParameters, SourceLocations
+from vkgroup.check.generated_influence import GeneratedInfluence
+from vkgroup.check.inputs import GeneratedNumber, Input
+from vkgroup.check.question import LENGTH, GeneratedValue, Question
 from vkgroup.check.runs import CheckedRun
 from vkgroup.check.search import TrialSearch, least_change
 from vkgroup.check.trial_set import differing, options_of
@@ -35,6 +36,7 @@ class _Doubt:
     event: Event
     configuration: RunParameters
     values: tuple[GeneratedValue, ...]
+    tried: bool = False  # whether the values ran at this size only
 
 
 class Questions:
@@ -47,7 +49,7 @@ class Questions:
         self._search, self._chosen = search, chosen
         self._doubts: list[_Doubt] = []
         self._guessed = False
-        self._reruns: dict[tuple[int, RunParameters], CheckedRun | None] = {}
+        self._reruns: dict[tuple[int, RunParameters], tuple[CheckTrial, CheckedRun] | None] = {}
 
     def errors_of(self, runs: Sequence[CheckedRun]) -> list[CheckedRun]:
         """Return the runs with errors only; their other events become questions."""
@@ -57,7 +59,9 @@ class Questions:
             self._doubts += doubtful.values()
             result.append(replace(run, events=tuple(e for e in run.events if key_of(e) not in doubtful)))
         known = {key_of(event) for run in result for event in run.events}
-        self._doubts += [doubt for doubt in self._of_first() if key_of(doubt.event) not in known]
+        for doubt in self._of_first():
+            if key_of(doubt.event) not in known and doubt.values:
+                self._doubts.append(doubt)
         known |= {key_of(doubt.event) for doubt in self._doubts}
         for trial, doubt in self._of_trials():
             if key_of(doubt.event) in known:
@@ -77,10 +81,16 @@ class Questions:
             return _Doubt(event, where, (length,))
         for trial in self._trials_without(event):
             if where == RunParameters(32):
-                return _Doubt(event, where, self._values(event, trial))
-            other = self._rerun(trial, where)
-            if other is not None and key_of(event) not in map(key_of, other.events):
-                return _Doubt(event, where, _values(differing(self._chosen, trial)))
+                values = self._values(event, trial)
+            elif (rerun := self._rerun(trial, where)) is None:
+                continue
+            else:
+                trial, other = rerun
+                if key_of(event) in map(key_of, other.events):
+                    continue
+                values = _values(differing(self._chosen, trial))
+            if values := values or tuple(self._lengths(trial)):
+                return _Doubt(event, where, values)
         return None
 
     def _trials_without(self, event: Event) -> Iterator[CheckTrial]:
@@ -95,11 +105,13 @@ class Questions:
             yield from islice(search.without(event), _MOST_RERUNS)
         yield from islice(search.defaults.without(event), _MOST_RERUNS)
 
-    def _rerun(self, trial: CheckTrial, where: RunParameters) -> CheckedRun | None:
+    def _rerun(self, trial: CheckTrial, where: RunParameters) -> tuple[CheckTrial, CheckedRun] | None:
+        """Return a trial with arrays long enough for a configuration, and its run there."""
         key = (id(trial), where)
         if key not in self._reruns:
             try:
-                self._reruns[key] = self._search.trier.fit(trial, where).dispatch.run(where)
+                fitted = self._search.trier.fit(trial, where)
+                self._reruns[key] = fitted, fitted.dispatch.run(where)
             except (DispatchTimeout, OutOfMemory):
                 self._reruns[key] = None
         return self._reruns[key]
@@ -107,6 +119,14 @@ class Questions:
     def _values(self, event: Event, trial: CheckTrial) -> tuple[GeneratedValue, ...]:
         """Return the chosen values that cause an event which does not occur in a trial."""
         return _values(least_change(self._chosen, trial, lambda numbers: self._is_gone(event, numbers)))
+
+    def _lengths(self, trial: CheckTrial) -> Iterator[GeneratedValue]:
+        """Yield the chosen lengths of the arrays that are longer in a trial."""
+        for entry, other in zip(
+            self._chosen.dispatch.inputs.bindings, trial.dispatch.inputs.bindings, strict=True
+        ):
+            if entry.elements < other.elements:
+                yield _length(entry, entry.elements, other.elements)
 
     def _is_gone(self, event: Event, numbers: Any) -> bool:
         trial = self._search.try_(numbers)
@@ -118,7 +138,7 @@ class Questions:
             return None
         for entry in self._chosen.dispatch.inputs.bindings:
             block = entry.binding.type
-            if entry.name != event.memory or not entry.generated or not isinstance(block, StructType):
+            if entry.name != event.memory or not entry.grows or not isinstance(block, StructType):
                 continue
             last = block.runtime_array
             stride = getattr(last.type, "stride", 0) if last is not None else 0
@@ -126,9 +146,7 @@ class Questions:
                 return None
             needed = (event.offset - (last.offset or 0)) // stride + 1
             if needed <= 2 * max(entry.elements, self._search.trier.invocations):
-                return GeneratedValue(
-                    f"{last.name}.length()", entry.elements, needed, f"--in {entry.name}=FILE"
-                )
+                return _length(entry, entry.elements, needed)
         return None
 
     def _of_trials(self) -> Iterator[tuple[CheckTrial, _Doubt]]:
@@ -158,7 +176,7 @@ class Questions:
             for event in search.errors(first).values():
                 if event.kind == FindingKind.SAME_VALUE or search.sources(event) is None:
                     continue
-                yield _Doubt(event, where, self._values_of_first(event))
+                yield _Doubt(event, where, self._values_of_first(event), tried=True)
             return
         lengths = near_lengths(search)
         if not lengths:
@@ -169,12 +187,7 @@ class Questions:
         for event in dispatch.run(where).events:
             if event.kind == FindingKind.BOUNDS and event.memory in names:
                 entry = names[event.memory]
-                assert isinstance(entry.binding.type, StructType)
-                last = entry.binding.type.runtime_array
-                assert last is not None
-                length, needed = lengths[entry.place]
-                name, option = f"{last.name}.length()", f"--in {entry.name}=FILE"
-                yield _Doubt(event, where, (GeneratedValue(name, length, needed, option),))
+                yield _Doubt(event, where, (_length(entry, *lengths[entry.place]),), tried=True)
 
     def _values_of_first(self, event: Event) -> tuple[GeneratedValue, ...]:
         """Return the default values that cause an event which does not occur with the chosen ones."""
@@ -183,18 +196,58 @@ class Questions:
             return _values(differing(first, self._chosen))
         return _values(least_change(first, self._chosen, lambda numbers: self._is_gone(event, numbers)))
 
-    def collect(self, places: SourceLocations, natural: frozenset[int], inputs: Any) -> tuple[Question, ...]:
-        """Return the questions; errors with the same values form one."""
-        by_values: dict[tuple[GeneratedValue, ...], list[_Doubt]] = {}
+    def collect(
+        self, places: SourceLocations, influence: GeneratedInfluence, inputs: Any
+    ) -> tuple[Question, ...]:
+        """Return the questions: one for all errors of a line, and one for all lines with the same values."""
+        by_place: dict[tuple[object, ...], list[_Doubt]] = {}
         for doubt in self._doubts:
-            by_values.setdefault(doubt.values, []).append(doubt)
-        questions = []
-        for values, doubts in by_values.items():
-            runs = [CheckedRun(doubt.configuration, {}, {}, (doubt.event,)) for doubt in doubts]
-            findings = findings_of(runs, places, inputs, natural)
-            if findings:
-                questions.append(Question(values, tuple(findings)))
-        return tuple(questions)
+            if doubt.values and (found := _findings((doubt,), places, inputs, influence)):
+                by_place.setdefault(identity(found[0].place), []).append(doubt)
+        by_values: dict[tuple[GeneratedValue, ...], list[_Doubt]] = {}
+        for doubts in by_place.values():
+            agreeing, values = _agreeing(doubts)
+            by_values.setdefault(values, []).extend(agreeing)
+        return tuple(
+            Question(
+                values,
+                tuple(_findings(doubts, places, inputs, influence)),
+                all(doubt.tried for doubt in doubts),
+            )
+            for values, doubts in by_values.items()
+        )
+
+
+def _findings(
+    doubts: Iterable[_Doubt], places: SourceLocations, inputs: Any, influence: GeneratedInfluence
+) -> list[Finding]:
+    runs = [CheckedRun(doubt.configuration, {}, {}, (doubt.event,)) for doubt in doubts]
+    return findings_of(runs, places, inputs, influence)
+
+
+def _agreeing(doubts: Sequence[_Doubt]) -> tuple[list[_Doubt], tuple[GeneratedValue, ...]]:
+    """Return the errors that all occur with the same values, beginning with the first one, and the values.
+
+    An array needs the largest length that any of the errors needs.
+    """
+    values: dict[str, GeneratedValue] = {}
+    agreeing = []
+    for doubt in doubts:
+        if all(values.get(entry.name, entry).value == entry.value for entry in doubt.values):
+            agreeing.append(doubt)
+            for entry in doubt.values:
+                known = values.setdefault(entry.name, entry)
+                if entry.is_length and int(known.other) < int(entry.other):
+                    values[entry.name] = entry
+    return agreeing, tuple(values.values())
+
+
+def _length(entry: Input, length: int, needed: int) -> GeneratedValue:
+    """Return the length of a runtime array as a generated value."""
+    block = entry.binding.type
+    assert isinstance(block, StructType)
+    assert block.runtime_array is not None
+    return GeneratedValue(f"{block.runtime_array.name}{LENGTH}", length, needed, f"--in {entry.name}=FILE")
 
 
 def _values(changes: Iterable[tuple[GeneratedNumber, int]]) -> tuple[GeneratedValue, ...]:

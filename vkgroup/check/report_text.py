@@ -119,13 +119,20 @@ def finding_lines(finding: Finding) -> Iterator[Text]:
 def _question_lines(question: Question) -> Iterator[Text]:
     """Yield the lines of a question: the question, the line of each error, and what to do."""
     yield Text.assemble(("question", "bold yellow"), (f": {question.text}", "bold"))
-    places = {(finding.place.file, finding.place.line): finding for finding in question.findings}
+    by_place: dict[tuple[str, int], list[Finding]] = {}
+    for finding in question.findings:
+        by_place.setdefault((finding.place.file, finding.place.line), []).append(finding)
     shown = None
-    for finding in places.values():
-        margin = len(str(finding.place.line))
-        yield from _quote(finding.place, finding.kind, margin, "yellow", "^", shown)
-        shown = finding.place
-    yield Text.assemble((" " * margin + " = ", "blue"), question.remedy)
+    for findings in by_place.values():
+        place = findings[0].place
+        margin = len(str(place.line))
+        kinds = join(dict.fromkeys(finding.kind for finding in findings))
+        yield from _quote(place, kinds, margin, "yellow", "^", shown)
+        shown = place
+    seen = f"seen at {_where(question.configurations)}"
+    seen += ", the only size at which these values ran" * question.tried
+    for remark in (seen, question.remedy):
+        yield Text.assemble((" " * margin + " = ", "blue"), remark)
 
 
 def _quote(

@@ -9,8 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
-
 from vkgroup.base.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import printable, read_bytes
@@ -194,7 +192,7 @@ class CheckRequest:
     shader: Module | str | os.PathLike[str]
     sizes: Sequence[int] | None = None
     groups: Sequence[int] | None = None
-    inputs: Mapping[Key, npt.NDArray[Any] | Sequence[npt.NDArray[Any]]] | None = None
+    inputs: Mapping[Key, Any] | None = None
     outputs: Sequence[Key] = ()
     push: Mapping[str, Any] | None = None
     specialization: Mapping[int | str, Any] = field(default_factory=dict)

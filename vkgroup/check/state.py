@@ -67,6 +67,7 @@ class CheckState:
     internal_errors: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     late: bool = False  # whether the deadline was reached
+    assumption: Assumption | None = None  # the assumed subgroup size that the runs confirm
 
     def __post_init__(self) -> None:
         module = self.dispatch.program.module
@@ -301,6 +302,7 @@ def run_and_compare(
         experiment = ConstantExperiment(dispatch, state.flow, state.remake, state.compare)
         candidates = find_candidates(state.flow)
         assumption = find_assumption(candidates, state.runs, state.differences_to, experiment)
+        state.assumption = assumption
         findings += assumption_findings(assumption, state.places) if assumption is not None else []
         differing, lanes_matter = _compare_all(state, assumption)
         findings += difference_findings(differing, dispatch, state.flow, state.places, lanes_matter)

@@ -147,7 +147,10 @@ class TrialSet:
         if variable in self._constants:
             return any(number.constant_id == self._constants[variable] for number in self.numbers)
         place = self._places.get(variable)
-        return any(entry.place == place and entry.generated for entry in self.first.dispatch.inputs.bindings)
+        return any(
+            entry.place == place and entry.generated and member not in entry.given
+            for entry in self.first.dispatch.inputs.bindings
+        )
 
     def is_buffer(self, variable: int) -> bool:
         """Whether a variable is a storage buffer or an image."""

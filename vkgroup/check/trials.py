@@ -193,7 +193,7 @@ class Trier:
         longer = {}
         for entry in inputs.bindings:
             block, reached = entry.binding.type, run.reached.get(entry.place, 0)
-            if not reached or not entry.generated or not isinstance(block, StructType):
+            if not reached or not entry.grows or not isinstance(block, StructType):
                 continue
             last = block.runtime_array
             if last is None or not isinstance(last.type, ArrayType) or not last.type.stride:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from vkgroup.base import choices
 from vkgroup.check import CheckRequest, Report
 from vkgroup.check.assumed import inputs_of, name_at, push_of
 from vkgroup.check.configured import find_binding
+from vkgroup.check.members import by_place, missing_members
 from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.options.shaders import COMPILATION
 from vkgroup.cli.options.table import changed
@@ -29,7 +31,8 @@ def assumed(
     """Return the configuration that repeats a check; arrays that are not short are written beside `file`."""
     options, module = settings.options, request.module
     sizes = request.sizes or {*choices.CHECK_SIZES, *(device.subgroup_size for device in request.devices)}
-    given = {_place(module, key) for key in request.inputs or {}}
+    by_key = by_place(module, request.inputs or {})
+    given = by_key.keys()
     undefined = {_place(module, key) for key in request.outputs} - given
     bound = {place: value for place, value in report.bindings.items() if place not in undefined}
     specialization, chosen = _specialization(request, report)
@@ -51,13 +54,26 @@ def assumed(
             values.setdefault(option.field, getattr(options, option.key))
     fields = Configuration(name=settings.name, **values)
     generated = {
-        "inputs": [name_at(module, place) for place in bound if place not in given],
+        "inputs": [*_generated_inputs(module, bound, by_key)],
         "push": [name for name in push if name not in (request.push or {})],
         "specialization": chosen,
     }
     return msgspec.structs.replace(
         fields, generated=marks_of(fields, generated, lambda name: file.parent / name)
     )
+
+
+def _generated_inputs(
+    module: Module, bound: Iterable[tuple[int, int]], given: Mapping[tuple[int, int], Any]
+) -> Iterator[str]:
+    """Yield the names of the bindings, and of the members of a block, that are not given."""
+    bindings = {(entry.set, entry.binding): entry for entry in module.reflection.bindings}
+    for place in bound:
+        name, value = name_at(module, place), given.get(place)
+        if value is None:
+            yield name
+        elif isinstance(value, Mapping):
+            yield from (f"{name}.{path}" for path in missing_members(bindings[place], value))
 
 
 def _place(module: Module, key: Key) -> tuple[int, int]:

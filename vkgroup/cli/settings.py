@@ -8,15 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from vkgroup.base.errors import InvalidDispatch, InvalidInput
 from vkgroup.check.checking import groups_of
-from vkgroup.check.configured import ConfiguredInputs, check_push
+from vkgroup.check.configured import ConfiguredInputs, check_push, find_binding
+from vkgroup.check.members import split_member, with_member
 from vkgroup.cli import pairs, shaders
 from vkgroup.cli.options import OPTIONS
 from vkgroup.configuration import Configuration, chosen, read
 from vkgroup.configuration.fields import NUMBERS, define_text, triple
 from vkgroup.configuration.generated import without_generated
 from vkgroup.configuration.reading import FileConfiguration
+from vkgroup.configuration.rules import is_rule
 from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spirv import Module
@@ -64,20 +68,56 @@ class Settings:
         return {key: value for key, value in fields.items() if ids.get(key, key) not in replaced} | own
 
     def inputs(self, module: Module) -> dict[pairs.Key, Any]:
-        """Return the arrays of the bindings; a list is for an array of descriptors."""
-        own = pairs.arrays(self.options.inputs)
+        """Return the arrays of the bindings; a list is for an array of descriptors.
+
+        The value of a block of which only some members are given is a mapping.
+        """
+        files: list[tuple[str, str]] = []
+        members: list[tuple[pairs.Key, str, str, str]] = []
+        for name, text in self.options.inputs:
+            key, path = split_member(module, name)
+            find_binding(module, key, f"--in {name}")
+            if path:
+                members.append((key, path, name, text))
+            else:
+                files.append((name, text))
+        own: dict[pairs.Key, Any] = {**pairs.arrays(files)}
         if self.given is None or not self.fields.inputs:
-            return {**own}
+            return self._with_members(own, members, module)
         configured = self.configured(module)
-        replaced = [configured.binding(name, f"--in {name}").id for name, _ in self.options.inputs]
-        values = {
+        replaced = [configured.binding(name, f"--in {name}").id for name, _ in files]
+        values: dict[pairs.Key, Any] = {
             name: value
             for name, value in self.fields.inputs.items()
             if configured.binding(name, f"{self.given.where}, inputs").id not in replaced
         }
         # The file of --in, so that rules of other inputs know its length.
-        values |= {name: str(Path(file).absolute()) for name, file in self.options.inputs}
-        return self.configured(module, values).arrays()
+        values |= {name: str(Path(file).absolute()) for name, file in files}
+        values = self._with_members(values, members, module)
+        return self.configured(module, {str(key): value for key, value in values.items()}).arrays()
+
+    def _with_members(
+        self, values: dict[pairs.Key, Any], members: list[tuple[pairs.Key, str, str, str]], module: Module
+    ) -> dict[pairs.Key, Any]:
+        """Return values by binding in which single members have the values of ``--in B.MEMBER=V``."""
+        if members and self.options.command != "check":
+            raise InvalidInput(f"--in {members[0][2]}: only check generates the other members; give a file.")
+        pairs.once([(name, text) for _, _, name, text in members], "--in")
+        for key, path, name, text in members:
+            place = find_binding(module, key, "--in")
+            keys = (key for key in values if find_binding(module, key, "inputs").id == place.id)
+            found = next(keys, key)
+            whole = values.get(found, {})
+            if (
+                not isinstance(whole, dict)
+                or is_rule(whole, path.split("."))
+                or whole.keys() & {"each", "from"}
+            ):
+                raise InvalidInput(f"--in {name}={text}: the whole binding {found!r} is given too.")
+            value = pairs.member(text)
+            value = value.tolist() if isinstance(value, np.ndarray) else value
+            values[found] = with_member(whole, path, value)
+        return values
 
     def bindings(self, module: Module, given: Mapping[pairs.Key, Any]) -> dict[pairs.Key, Any]:
         """Return all bindings of a run by (set, binding).
@@ -119,6 +159,7 @@ class Settings:
             path=self.given.path,
             seed=self.seed,
             invocations=self._invocations(module),
+            partial=self.options.command == "check",
         )
 
     def _invocations(self, module: Module) -> Callable[[], int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from collections.abc import Callable, Iterator
@@ -48,11 +49,22 @@ def marks_of(
     `names`: the names of the generated values by field, one of `SECTIONS`.
     """
     return {
-        f"{section}.{name}": digest_of(getattr(fields, section)[name], path)
+        f"{section}.{name}": digest_of(holder[word], path)
         for section, given in names.items()
         for name in given
-        if name in getattr(fields, section)
+        for holder, word in _holders(getattr(fields, section), name)
     }
+
+
+def _holders(values: dict[str, Any], name: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the object and the word in it of a name: a value, or a member such as ``u.width``; or nothing."""
+    if name in values:
+        yield values, name
+        return
+    for key, value in values.items():
+        if name.startswith(f"{key}.") and isinstance(value, dict):
+            yield from _holders(value, name.removeprefix(f"{key}."))
+            return
 
 
 def without_generated(fields: Configuration, path: Callable[[str], Path], where: str) -> Configuration:
@@ -60,7 +72,7 @@ def without_generated(fields: Configuration, path: Callable[[str], Path], where:
 
     Raises InvalidInput: a name in ``generated`` is not ``FIELD.NAME`` with a field of `SECTIONS`.
     """
-    values = {section: dict(getattr(fields, section)) for section in SECTIONS}
+    values = {section: copy.deepcopy(getattr(fields, section)) for section in SECTIONS}
     for mark, digest in fields.generated.items():
         section, _, name = mark.partition(".")
         if section not in SECTIONS:
@@ -68,6 +80,7 @@ def without_generated(fields: Configuration, path: Callable[[str], Path], where:
                 f"{where}, generated: {mark!r} does not begin with {', '.join(SECTIONS)}."
                 f"{nearest(section, SECTIONS)}"
             )
-        if name in values[section] and digest_of(values[section][name], path) == digest:
-            del values[section][name]
+        for holder, word in list(_holders(values[section], name)):
+            if digest_of(holder[word], path) == digest:
+                del holder[word]
     return msgspec.structs.replace(fields, **values)

@@ -69,7 +69,7 @@ def check_shader(
     *,
     sizes: Sequence[int] | None = None,
     groups: int | Sequence[int] | None = None,
-    inputs: Mapping[Any, npt.NDArray[Any]] | None = None,
+    inputs: Mapping[Any, Any] | None = None,
     outputs: Sequence[Any] = (),
     push: Mapping[str, Any] | None = None,
     specialization: Mapping[int | str, Any] | None = None,
@@ -90,7 +90,7 @@ def check_shader(
     sizes : subgroup sizes of the reference device; None means 1, 4, 8, 16, 32, 64 and 128.
     groups : number of workgroups; None means several.
     inputs : arrays by the binding's name, number in set 0, or (set, number); other bindings get
-        generated values.
+        generated values. A mapping gives members of a block: ``{"u": {"width": 29}}``.
     outputs : bindings whose contents are undefined before the run.
     push, specialization : push constants by name, specialization constants by id or name.
     defines, entry_point : as for `vkgroup.compile`.

@@ -8,7 +8,7 @@ layout(std430, binding = 1) buffer Total { uint total; };
 void main() {
     uint v = x[gl_GlobalInvocationID.x];
     for (uint offset = 16u; offset > 0u; offset >>= 1u) // expect: assumes
-        v += subgroupShuffleXor(v, offset); // expect: undefined
+        v += subgroupShuffleXor(v, offset); // expect: assumes
     if (subgroupElect())
         atomicAdd(total, v);
 }

@@ -7,7 +7,7 @@ layout(std430, binding = 0) readonly buffer Marks { uint marks[]; };
 layout(std430, binding = 1) buffer Total { uint total; };
 void main() {
     bool marked = (marks[gl_GlobalInvocationID.x] & 4u) != 0u;
-    uint bit = 1u << gl_SubgroupInvocationID; // expect: undefined, assumes
+    uint bit = 1u << gl_SubgroupInvocationID; // expect: assumes
     uint all = subgroupOr(marked ? bit : 0u);
     if (subgroupElect())
         atomicAdd(total, bitCount(all));

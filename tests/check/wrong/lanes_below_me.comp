@@ -10,7 +10,7 @@ void main() {
     uint v = values[gl_GlobalInvocationID.x];
     bool even = (v & 1u) == 0u;
     uint votes = subgroupBallot(even).x; // expect: assumes
-    uint below = (1u << gl_SubgroupInvocationID) - 1u; // expect: undefined, assumes
+    uint below = (1u << gl_SubgroupInvocationID) - 1u; // expect: assumes
     uint first;
     if (subgroupElect())
         first = atomicAdd(evens, bitCount(votes));

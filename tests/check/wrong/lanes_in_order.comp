@@ -6,5 +6,5 @@ layout(binding = 0) readonly buffer Source { uint source[]; };
 layout(binding = 1) writeonly buffer Target { uint target[]; };
 void main() {
     uint place = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
-    target[gl_WorkGroupID.x * 64u + place] = source[gl_GlobalInvocationID.x]; // expect: differs
+    target[gl_WorkGroupID.x * 64u + place] = source[gl_GlobalInvocationID.x]; // expect: assumes
 }

@@ -9,5 +9,5 @@ void main() {
     uint value = ring[gl_GlobalInvocationID.x];
     for (uint step = 0; step < 3; ++step)
         value = subgroupShuffle(value, gl_SubgroupInvocationID + 1); // expect: diverges, undefined
-    ring[gl_GlobalInvocationID.x] = value + steps; // expect: differs
+    ring[gl_GlobalInvocationID.x] = value + steps; // expect: assumes
 }

@@ -11,6 +11,6 @@ void main() {
     uint lane = gl_SubgroupInvocationID;
     uint v = m[i];
     for (uint mask = 1u; mask < 16u; mask <<= 1) // expect: assumes
-        v += subgroupShuffleXor(v, mask); // expect: diverges, undefined
-    sums[i] = v; // expect: differs
+        v += subgroupShuffleXor(v, mask); // expect: assumes, diverges
+    sums[i] = v; // expect: assumes
 }

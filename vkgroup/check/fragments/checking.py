@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 
 from vkgroup.base.errors import DispatchTimeout, InvalidInput, OutOfMemory
+from vkgroup.check.causes import by_cause
 from vkgroup.check.diagnosis import findings_of
-from vkgroup.check.divergence import natural
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.fragments.devices import DrawJob, FragmentCheck, draw_parameters
 from vkgroup.check.fragments.drawing import FragmentDraw
@@ -15,6 +15,7 @@ from vkgroup.check.fragments.helpers import HelperExperiment, leaving_out, with_
 from vkgroup.check.fragments.rules import with_rules
 from vkgroup.check.fragments.scene import DEFAULT_SIZE, make_scene
 from vkgroup.check.fragments.targets import with_attachments, without_attachments
+from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.image_extents import extents_for
 from vkgroup.check.influence import UNKNOWN, Influence, Source
@@ -75,8 +76,10 @@ def check_fragments(request: CheckRequest) -> Report:
             findings += HelperExperiment(draw, state.places, make, state.compare).findings(state.comparable)
         except DispatchTimeout:
             state.no_verdict.append(f"helper invocations: no end within {request.timeout:g} s")
-    own = findings_of(state.runs, state.places, draw.inputs, natural(state.flow))
+    influence = GeneratedInfluence(draw.program.module, draw.inputs)
+    own = findings_of(state.runs, state.places, draw.inputs, influence)
     findings += [with_rules(finding, state.places, module) for finding in own]
+    findings = by_cause(findings, state.assumption)
     findings.sort(key=lambda entry: (entry.place.line, entry.place.position))
     drawn = f"two triangles in {draw.scene.size[0]}x{draw.scene.size[1]} pixels"
     covered = replace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from vkgroup.base import choices
-from vkgroup.cli.options.shaders import CONFIGURED, CONSTANTS, GROUPS, INPUTS, MEMORY, PUSH
+from vkgroup.cli.options.shaders import CHECK_INPUTS, CONFIGURED, CONSTANTS, GROUPS, MEMORY, PUSH
 from vkgroup.cli.options.table import (
     Command,
     Option,
@@ -88,7 +88,7 @@ _CHECK = Command(
                    printed=16),
             Option("--seed", "N", "seed of the generated inputs and of the shuffled lanes (default: 0)",
                    natural, 0, field="seed", printed=17),
-            INPUTS,
+            CHECK_INPUTS,
             repeated("--out", "outputs", "B", "a binding whose contents are undefined before the run",
                      field="outputs", printed=8),
             PUSH,

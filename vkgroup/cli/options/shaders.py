@@ -81,6 +81,9 @@ MEMORY = Option("--memory", "SIZE",
                 byte_count)
 
 INPUTS = repeated("--in", "inputs", "B=F.npy", "bind the array in a file", pair, field="inputs", printed=7)
+CHECK_INPUTS = repeated("--in", "inputs", "B=F.npy",
+                        "bind the array in a file; B.MEMBER=V[,V]… gives one member of a block", pair,
+                        field="inputs", printed=7)
 PUSH = repeated("--push", "push", "NAME=V[,V]…", "a member of the push constants", pair, field="push",
                 printed=9)
 CONSTANTS = repeated("--spec", "spec", "ID=V", "a specialization constant, by its number or its name", pair,

@@ -1,0 +1,89 @@
+"""Errors with one cause are one finding: an assumed order of lanes, an assumed subgroup size."""
+
+from __future__ import annotations
+
+import pytest
+
+_LANE_AS_INDEX = """#version 450
+#extension GL_KHR_shader_subgroup_arithmetic : require
+layout(local_size_x = 256) in;
+layout(set = 0, binding = 0) buffer A { uint a[]; };
+shared uint s[256];
+shared uint t[256];
+void main() {
+    uint wave = gl_LocalInvocationIndex / gl_SubgroupSize;
+    uint index = wave * gl_SubgroupSize + gl_SubgroupInvocationID;     // needs lanes in order
+    s[index] = a[gl_WorkGroupID.x * 256u + index];
+    t[255u - index] = s[index] * 2u;
+    barrier();
+    a[gl_WorkGroupID.x * 256u + index] = s[255u - index] + t[index];
+}
+"""
+
+
+def test_errors_that_vanish_with_lanes_in_order_are_one_finding(checked, written) -> None:
+    report = checked(written(_LANE_AS_INDEX), "--subgroup-size", "8,32")
+    assert report["code"] == 1
+    (finding,) = report["findings"]
+    assert finding["kind"] == "assumes"
+    assert all(run["shuffled"] for run in finding["configurations"])
+    lines = [finding["place"]["line"], *(place["line"] for place in finding["further"])]
+    assert len(lines) == len(set(lines)) > 1
+    assert any("--lanes linear" in note["message"] for note in finding["notes"])
+    assert checked(written(_LANE_AS_INDEX), "--lanes", "linear")["findings"] == []
+
+
+def test_another_error_stays_a_finding_of_its_own(checked, written) -> None:
+    text = _LANE_AS_INDEX.replace("+ t[index];", "+ t[index] + 1u / (gl_LocalInvocationIndex & 1u);")
+    report = checked(written(text), "--subgroup-size", "8,32")
+    assert sorted(finding["kind"] for finding in report["findings"]) == ["assumes", "undefined"]
+
+
+def test_writes_of_the_same_value_stay_weak(checked, written) -> None:
+    report = checked(
+        written("""#version 460
+#extension GL_KHR_shader_subgroup_basic : require
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer A { uint a[]; };
+shared uint s[64];
+void main() {
+    if (gl_LocalInvocationIndex < 4u) s[gl_SubgroupID] = 1u;
+    barrier();
+    a[gl_GlobalInvocationID.x] = 0u;
+}
+"""),
+        *("--subgroup-size", "4"),
+    )
+    assert (report["code"], [finding["kind"] for finding in report["findings"]]) == (0, ["same_value"])
+
+
+_BUTTERFLY = """#version 460
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_KHR_shader_subgroup_basic : require
+layout(local_size_x = 64) in;
+layout(binding = 0) readonly buffer A {{ uint a[]; }};
+layout(binding = 1) buffer T {{ uint total; }};
+void main() {{
+    uint v = a[gl_GlobalInvocationID.x];
+    for (uint d = {start}u; d > 0u; d >>= 1u)
+        v += subgroupShuffleXor(v, d);
+    if (subgroupElect()) atomicAdd(total, v);
+}}
+"""
+
+
+@pytest.mark.parametrize("start", [8, 16])
+def test_a_butterfly_is_one_finding_with_the_lines_of_its_errors(start: int, checked, written) -> None:
+    report = checked(written(_BUTTERFLY.format(start=start)), "--subgroup-size", "4,16,32,64")
+    assert report["code"] == 1
+    (finding,) = report["findings"]
+    assert (finding["kind"], finding["place"]["line"]) == ("assumes", 9)
+    assert [place["line"] for place in finding["further"]] == [10]
+    assert any(note["message"].startswith("undefined: ") for note in finding["notes"])
+
+
+def test_an_error_at_every_size_is_not_attributed_to_the_assumed_size(checked, written) -> None:
+    text = _BUTTERFLY.format(start=16).replace("total, v", "total, v / gl_SubgroupID")
+    report = checked(written(text), "--subgroup-size", "8,16,32")
+    kinds = [finding["kind"] for finding in report["findings"]]
+    assert "undefined" in kinds

@@ -1,0 +1,98 @@
+"""Findings with one cause as one finding: an assumed subgroup size, or an assumed order of lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from vkgroup.check.assumptions import Assumption
+from vkgroup.check.findings import Finding, FindingKind, Note, SourceLocation
+from vkgroup.check.further_lines import notes_of_lines
+
+_MOST_NAMED = 3
+"""Maximum number of other errors whose line and message a finding shows."""
+
+_ORDER = (
+    "the shader assumes that invocations are assigned to lanes in the order of gl_LocalInvocationIndex,"
+    " which Vulkan does not guarantee"
+)
+_REMEDY = (
+    "it does not occur with lanes in order: use gl_LocalInvocationID or gl_LocalInvocationIndex instead of"
+    " gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID, or give --lanes linear if all devices of"
+    " the host guarantee the order"
+)
+
+
+def by_cause(findings: Sequence[Finding], assumption: Assumption | None) -> list[Finding]:
+    """Return findings with one for all constants of an assumed subgroup size and for the errors they cause.
+
+    An error that occurs only in runs that do not fit the assumed size is attributed to the constants.
+    """
+    if assumption is None:
+        return list(findings)
+    constants = [entry for entry in findings if entry.kind == FindingKind.ASSUMES]
+    caused = [
+        entry
+        for entry in findings
+        if entry not in constants
+        and entry.configurations
+        and all(not where.device and assumption.explains(where) for where in entry.configurations)
+    ]
+    rest = [entry for entry in findings if entry not in constants and entry not in caused]
+    return [_merged(constants[0], [*constants[1:], *caused]), *rest] if constants else list(findings)
+
+
+def by_lane_order(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings of a compute shader with one for all errors that vanish with lanes in order."""
+    shuffled = [entry for entry in findings if _is_of_shuffled(entry)]
+    # A line that shows the same kind of error with lanes in order has another cause.
+    in_order = {(entry.kind, _line(entry.place)) for entry in findings if entry not in shuffled}
+    shuffled = [entry for entry in shuffled if (entry.kind, _line(entry.place)) not in in_order]
+    if all(entry.weak for entry in shuffled):
+        return list(findings)
+    first, *others = shuffled
+    notes = (Note(f"{first.kind}: {first.message}"), *first.notes)
+    whole = _merged(replace(first, kind=FindingKind.ASSUMES, message=_ORDER, notes=notes), others)
+    whole = replace(whole, notes=(*whole.notes, Note(_REMEDY)))
+    return [whole, *(entry for entry in findings if entry not in shuffled)]
+
+
+def _is_of_shuffled(finding: Finding) -> bool:
+    """Whether an error occurs only with shuffled lanes on the reference device."""
+    runs = finding.configurations
+    is_own = finding.kind != FindingKind.ASSUMES
+    return is_own and bool(runs) and all(where.shuffled and not where.device for where in runs)
+
+
+def _merged(first: Finding, others: Sequence[Finding]) -> Finding:
+    """Return one finding with the lines, runs and values of all."""
+    if not others:
+        return first
+    places: dict[tuple[object, ...], SourceLocation] = {}
+    for place in (place for entry in (first, *others) for place in (entry.place, *entry.further)):
+        places.setdefault(_line(place), place)
+    further = tuple(places.values())[1:]
+    lines = {_line(entry.place): entry for entry in reversed(others)}
+    shown = [
+        Note(f"{entry.kind}: {entry.message}", entry.place)
+        for entry in others
+        if lines[_line(entry.place)] is entry
+    ][:_MOST_NAMED]
+    quoted = {_line(note.place) for note in (*first.notes, *shown) if note.place is not None}
+    unquoted = [place for place in further if _line(place) not in quoted]
+    valued = next((entry for entry in (first, *others) if entry.values), first)
+    runs = dict.fromkeys(where for entry in (first, *others) for where in entry.configurations)
+    return replace(
+        first,
+        notes=(*first.notes, *shown, *notes_of_lines("also here", unquoted)),
+        invocation=next((entry.invocation for entry in (first, *others) if entry.invocation), None),
+        configurations=tuple(runs),
+        values=valued.values,
+        element=valued.element,
+        proved=any(entry.proved for entry in (first, *others)),
+        further=further,
+    )
+
+
+def _line(place: SourceLocation) -> tuple[object, ...]:
+    return place.file, place.line, 0 if place.line else place.position

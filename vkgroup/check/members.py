@@ -1,0 +1,133 @@
+"""Single members of a block as inputs: ``{"u": {"width": 29}}`` or ``{"u.width": 29}``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.base.errors import InvalidDispatch, InvalidInput
+from vkgroup.check.configured import find_binding, members_of, names_of
+from vkgroup.check.fields import Field, fields_of, put
+from vkgroup.configuration.fields import Key, key_of, nearest
+from vkgroup.spirv import Binding, Module, StructType
+
+
+def flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of nested mappings by path: ``{"a": {"b": 1}}`` as ``{"a.b": 1}``."""
+    result: dict[str, Any] = {}
+    for name, value in values.items():
+        inner = flat(value) if isinstance(value, Mapping) else {"": value}
+        result |= {f"{name}.{part}" if part else name: entry for part, entry in inner.items()}
+    return result
+
+
+def with_member(values: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """Return nested mappings in which one member has another value."""
+    name, _, rest = path.partition(".")
+    inner = values.get(name)
+    if rest:
+        value = with_member(inner if isinstance(inner, Mapping) else {}, rest, value)
+    return {**values, name: value}
+
+
+def split_member(module: Module, key: Key) -> tuple[Key, str]:
+    """Return the key of a binding and the path of a member in it; the path is empty for a whole binding."""
+    if not isinstance(key, str):
+        return key, ""
+    known: set[Key] = set()
+    for binding in module.reflection.bindings:
+        known |= {(binding.set, binding.binding), *names_of(binding)}
+        known |= {binding.binding} if binding.set == 0 else set()
+    ends = [number for number, letter in enumerate(key) if letter == "."]
+    for end in (len(key), *reversed(ends)):
+        if key_of(key[:end]) in known:
+            return key[:end], key[end + 1 :]
+    return key, ""
+
+
+def by_place(module: Module, inputs: Mapping[Key, Any]) -> dict[tuple[int, int], Any]:
+    """Return the inputs by (set, binding), the members of one binding in one mapping by path.
+
+    Raises InvalidInput: there is no such binding, or one is given twice.
+    """
+    result: dict[tuple[int, int], Any] = {}
+    for key, value in inputs.items():
+        name, path = split_member(module, key)
+        binding = find_binding(module, name, "inputs")
+        place = (binding.set, binding.binding)
+        given = flat({path: value}) if path else flat(value) if isinstance(value, Mapping) else value
+        before = result.get(place)
+        if isinstance(before, dict) and isinstance(given, dict) and not before.keys() & given.keys():
+            given = {**before, **given}
+        elif before is not None:
+            raise InvalidInput(f"inputs: {key!r} is given twice.")
+        result[place] = given
+    return result
+
+
+def require_members(binding: Binding, values: Mapping[str, Any]) -> StructType:
+    """Return the block of a binding; raise InvalidInput if it lacks one of the members."""
+    label = binding.name or binding.block_name
+    if not isinstance(binding.type, StructType):
+        raise InvalidInput(f"{label!r} is no buffer, so it has no members.")
+    fields = fields_of(binding.type, binding.type.fixed_size, binding.name)
+    paths = [path_of(field) for field in fields]
+    known = dict.fromkeys([*members_of(binding.type, binding), *paths])
+    for path in values:
+        if path not in known:
+            raise InvalidInput(
+                f"{label!r} has no member {path!r}.{nearest(path, known)} There are: {', '.join(known)}."
+            )
+    return binding.type
+
+
+def path_of(field: Field) -> str:
+    """Return the path of a field without indices."""
+    return field.name.replace("[{}]", "")
+
+
+def given_name(field: Field, top: str, values: Mapping[str, Any]) -> str | None:
+    """Return the path under which the value of a field is given: its own or its member's; None if neither."""
+    return next((name for name in (path_of(field), top) if name in values), None)
+
+
+def given_length(values: Mapping[str, Any], last: str) -> int | None:
+    """Return the number of elements of a runtime array whose contents are given; None if they are not."""
+    shapes = [np.shape(value) for path, value in values.items() if (path + ".").startswith(last + ".")]
+    return max((shape[0] if shape else 1 for shape in shapes), default=None)
+
+
+def missing_members(binding: Binding, values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the paths of the fields of a block that are not given."""
+    block = binding.type
+    assert isinstance(block, StructType)
+    names = members_of(block, binding)
+    for field in fields_of(block, block.fixed_size, binding.name):
+        if given_name(field, names[field.member], values) is None:
+            yield path_of(field)
+
+
+def put_given(data: npt.NDArray[np.uint8], field: Field, value: Any, what: str) -> None:
+    """Write a given value into a field of a block.
+
+    Raises InvalidDispatch, which begins with `what`, if it does not fit.
+    """
+    try:
+        given = np.broadcast_to(np.asarray(value), field.offsets.shape)
+        if field.dtype.kind in "ui" and (given.astype(field.dtype) != given).any():
+            raise ValueError
+        put(data, field, given)
+    except (ValueError, TypeError, OverflowError):
+        shape = field.offsets.shape
+        wanted = f"numbers of the shape {shape}" if shape else "one number"
+        raise InvalidDispatch(f"{what} takes {wanted} ({field.dtype.name}), not {value!r}.") from None
+
+
+def complete(fields: Sequence[Field], given: Iterable[Field]) -> frozenset[int]:
+    """Return the indices of the members whose fields are all given."""
+    names = {field.name for field in given}
+    lacking = {field.member for field in fields if field.name not in names}
+    return frozenset(field.member for field in fields) - lacking
