@@ -6,7 +6,6 @@ Cases of one stage, pattern, shape and subgroup size make one program, and one d
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from vkgroup.conformance.stages.pixels import FRAMEBUFFER, FramebufferStage, sta
 from vkgroup.conformance.subgroup.cases import Case, subgroup_cases
 from vkgroup.conformance.subgroup.expectation import verdict_on
 from vkgroup.conformance.subgroup.operands import choices
-from vkgroup.conformance.subgroup.shader import BatchProgram, Spelling, build, result_type
+from vkgroup.conformance.subgroup.shader import KHR, BatchProgram, Spelling, build, result_type
 from vkgroup.conformance.support import (
     DRAWN,
     STAGE_FEATURES,
@@ -45,15 +44,12 @@ from vkgroup.spirv import Module
 BATCH = 32
 """Cases in a batch: compiling many operations in one shader costs far less than one shader each."""
 
-LLVM_BATCH = 16
-"""Cases in a batch on lavapipe, whose compile time grows faster than the shader."""
-
-GPU_BATCH = 16
-"""Cases in a batch on GPUs in stages other than fragment: with more, drivers compile longer for each case."""
+SMALL_BATCH = 16
+"""Cases in a batch on lavapipe, and on GPUs in stages other than fragment: with more, their compilers need
+longer for each case."""
 
 BARRIER_BATCH = 4
 """Barrier cases in a batch of one slot: each has cells in shared memory, of which 16 KiB are required."""
-
 
 LEAST_ATTACHMENTS = 4
 """Color attachments that every device has (Vulkan 1.4, Required Limits, maxColorAttachments)."""
@@ -152,47 +148,44 @@ def _invocations(case: Case) -> int:
     return stage_of(case.stage, case.shape, patterns_of(case.stage)[case.pattern].partial).group_places
 
 
-@dataclass(frozen=True)
-class Language:
-    """How a family writes the operations: the names in its shaders, and their compilation."""
+def program_of(
+    executor: Executor,
+    cases: list[Case],
+    stage: BatchStage | None = None,
+    spelling: Spelling = KHR,
+) -> BatchProgram:
+    """Return the program of a batch for a device; `stage` is a part of the cases' stage."""
+    capabilities = executor.capabilities
+    return build(
+        cases,
+        size=subgroup_size(cases[0], capabilities),
+        seed=executor.seed,
+        ballot=has_ballot(capabilities),
+        denormals=preserved_denormals(capabilities) if spelling.preserves else frozenset(),
+        spelling=spelling,
+        stage=stage,
+    )
 
-    core: Callable[[Case], Case] = lambda case: case  # → the case of KHR_shader_subgroup with the same result
-    spelling: Callable[[list[Case]], Spelling] = lambda cases: Spelling()  # cases of a batch → its spelling
-    translate: Callable[[BatchProgram], str] = lambda program: program.source  # → the source that is compiled
-    #: (executor, case) → options of `Executor.compile`.
-    options: Callable[[Executor, Case], dict[str, Any]] = lambda executor, case: {}
-    special_floats: bool = False  # whether the module can declare DenormPreserve
 
-    def program(self, executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> BatchProgram:
-        """Return the program of a batch for a device; `stage` is a part of the cases' stage."""
-        capabilities = executor.capabilities
-        core = [self.core(case) for case in cases]
-        return build(
-            core,
-            size=subgroup_size(core[0], capabilities),
-            seed=executor.seed,
-            ballot=has_ballot(capabilities),
-            denormals=preserved_denormals(capabilities) if self.special_floats else frozenset(),
-            spelling=self.spelling(cases),
-            stage=stage,
-        )
+def compiled(executor: Executor, program: BatchProgram) -> Module:
+    """Return the module of a program."""
+    return executor.compile(program.source, stage=program.stage.name, **program.options)
 
-    def compiled(self, executor: Executor, program: BatchProgram, case: Case) -> Module:
-        """Return the module of a program; `case` is one of its cases."""
-        options = self.options(executor, case)
-        return executor.compile(self.translate(program), stage=program.stage.name, **options)
 
-    def verdicts_on(
-        self, executor: Executor, cases: list[Case], stage: BatchStage | None = None
-    ) -> list[Verdict]:
-        """Execute a batch and return its verdicts: program, module, dispatch, instances, comparison.
+def verdicts_on(
+    executor: Executor,
+    cases: list[Case],
+    stage: BatchStage | None = None,
+    program: Callable[..., BatchProgram] = program_of,
+) -> list[Verdict]:
+    """Execute a batch and return its verdicts.
 
-        `stage` is a part of the cases' stage (`vkgroup.conformance.parts`); None for the whole one.
-        """
-        program = self.program(executor, cases, stage)
-        module = self.compiled(executor, program, cases[0])
-        outputs, instances = observed(executor, program, module)
-        return [verdict_on(entry, program, instances, outputs) for entry in program.entries]
+    `stage` is a part of the cases' stage (`vkgroup.conformance.parts`); None for the whole one. `program`
+    makes the program of the batch.
+    """
+    batch = program(executor, cases, stage)
+    outputs, instances = observed(executor, batch, compiled(executor, batch))
+    return [verdict_on(entry, batch, instances, outputs) for entry in batch.entries]
 
 
 def _batch_key(case: Case) -> Hashable:
@@ -217,22 +210,12 @@ def _batch_size(case: Case, capabilities: Capabilities) -> int:
     if case.shape == FRAMEBUFFER:
         words = 4 * int(capabilities.limits.get("maxColorAttachments", LEAST_ATTACHMENTS))
         return max(1, (min(words, MOST_WORDS) - HEADER) // planes(result_type(case)))
-    if capabilities.driver_name == "llvmpipe":
-        return LLVM_BATCH
-    return GPU_BATCH if capabilities.is_gpu and case.stage != "fragment" else BATCH
+    slow = capabilities.driver_name == "llvmpipe" or (capabilities.is_gpu and case.stage != "fragment")
+    return SMALL_BATCH if slow else BATCH
 
-
-GLSL = Language(special_floats=True)
-"""The names of KHR_shader_subgroup."""
 
 SUBGROUP = Family(
-    "subgroup",
-    subgroup_cases,
-    missing,
-    GLSL.verdicts_on,
-    _batch_key,
-    _batch_size,
-    program=GLSL.program,
+    "subgroup", subgroup_cases, missing, verdicts_on, _batch_key, _batch_size, program=program_of
 )
 """The built-in functions and variables of KHR_shader_subgroup."""
 

@@ -16,7 +16,7 @@ binding 2 … : memory of the barrier cases.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
@@ -83,6 +83,7 @@ class BatchProgram:
     pattern: Pattern
     subgroup_size: int
     output_words: int
+    options: Mapping[str, Any]  # of `Executor.compile`
     source: str = ""
     inputs: Words = field(default_factory=lambda: np.zeros(0, np.uint32))
     entries: list[BatchEntry] = field(default_factory=list)
@@ -121,13 +122,21 @@ def _call(case: Case, arguments: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Spelling:
-    """The GLSL spelling of a program's operations: that of KHR_shader_subgroup or a different one."""
+    """The spelling of a program's operations: that of KHR_shader_subgroup or a different one."""
 
     #: Case and arguments in GLSL → an expression of the operation's result.
     call: Callable[[Case, Sequence[str]], str] = _call
     extensions: tuple[str, ...] = ()  # GLSL extensions that it needs
     declarations: str = ""  # GLSL outside of `main` that it needs
     ballot: str = "subgroupBallot(true)"  # an expression of the active mask, a uvec4
+    preserves: bool = False  # whether its modules can declare DenormPreserve
+    #: The program in GLSL, and its stage → the source that is compiled.
+    translate: Callable[[str, BatchStage], str] = lambda source, stage: source
+    options: Mapping[str, Any] = field(default_factory=dict)  # of `Executor.compile`
+
+
+KHR = Spelling(preserves=True)
+"""The spelling of KHR_shader_subgroup."""
 
 
 @dataclass
@@ -338,7 +347,7 @@ def build(
     seed: int,
     ballot: bool = True,
     denormals: frozenset[int] = frozenset(),
-    spelling: Spelling = Spelling(),
+    spelling: Spelling = KHR,
     stage: BatchStage | None = None,
 ) -> BatchProgram:
     """Build the program of a batch of cases of one stage, pattern, shape and subgroup size.
@@ -349,14 +358,14 @@ def build(
     pattern = patterns_of(cases[0].stage)[cases[0].pattern]
     stage = stage or stage_of(cases[0].stage, cases[0].shape, pattern.partial)
     record = stage.record_planes + SLOT_PLANES * pattern.slots
-    program = BatchProgram(stage, pattern, size, record * stage.invocations)
+    program = BatchProgram(stage, pattern, size, record * stage.invocations, spelling.options)
     builder = _Builder(program, seed, denormals, spelling)
     mask_base = builder.append(builder.generator("mask").integers(0, 2, stage.own_numbers, np.uint32))
     for case in cases:
         builder.add(case)
     extensions = sorted({*_extensions(cases, pattern, ballot), *spelling.extensions, *stage.extensions})
     program.inputs = np.concatenate(builder.inputs)
-    program.source = _TEMPLATE.format(
+    source = _TEMPLATE.format(
         title=f"{len(cases)} conformance cases executed {pattern.sentence}.",
         extensions="\n".join(f"#extension {name} : require" for name in extensions),
         modes="\n".join(float_modes({case.preserved_width for case in cases} - {0}, denormals)),
@@ -372,4 +381,5 @@ def build(
         loads="\n    ".join(builder.loads),
         code=re.sub(r"@OBSERVE\((\w+)\)", lambda match: builder.observe(match[1], ballot), pattern.code),
     )
+    program.source = spelling.translate(source, stage)
     return program
