@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vkgroup.conformance.arrays import Flags, Indices, Words
+from vkgroup.conformance.instances import Instances
 from vkgroup.conformance.stages.base import GROUP_CELLS, BatchStage
 
 ROUNDS = 3
@@ -210,40 +211,22 @@ def _next_active(active: Flags) -> Indices:
     return np.asarray(np.where(above < size, above, lane.min(axis=1, keepdims=True)) % size)
 
 
-def expected(
-    barrier: Barrier,
-    got: Words,
-    slot: Indices,
-    group: Indices,
-    subgroup: Indices,
-    active: Flags,
-    recorded: Flags,
-) -> tuple[Words, Flags]:
+def expected(barrier: Barrier, got: Words, instances: Instances) -> tuple[Words, Flags]:
     """Return whether a lane must have seen the flag, and the cell that it then must read, in each round.
 
-    A lane that did not see a message's flag has no defined result.
-
-    Parameters
-    ----------
-    got : the records, (rows, size, 2 × `ROUNDS`).
-    slot, group, subgroup : of each row, (rows,).
-    active, recorded : lanes that executed the barrier, and those with a record, (rows, size).
-
-    Returns
-    -------
-    The legal values and which are defined, shaped like `got`.
+    A lane that did not see a message's flag has no defined result. `got` has the records, (rows, size,
+    2 × `ROUNDS`); so have the legal values, and which are defined.
     """
-    size = active.shape[1]
-    following = _next_active(active)
-    cell = subgroup[:, None] * size + following
-    workgroup = np.broadcast_to(group[:, None], cell.shape).astype(np.uint32)
+    recorded, following = instances.recorded, _next_active(instances.active)
+    cell = instances.subgroup[:, None] * instances.size + following
+    workgroup = np.broadcast_to(instances.group[:, None], cell.shape).astype(np.uint32)
     # Stores of helper invocations have no effect, so no lane has to read them.
     written = np.take_along_axis(recorded, following, axis=1)
     exchange = barrier.kind == "exchange"
     value = np.zeros(got.shape, np.uint32)
     defined = np.zeros(got.shape, np.bool_)
     for number in range(ROUNDS):
-        round_ = (slot * ROUNDS + number)[:, None].astype(np.uint32)
+        round_ = (instances.slot * ROUNDS + number)[:, None].astype(np.uint32)
         value[..., 2 * number + 1] = value_of(cell.astype(np.uint32), round_, workgroup)
         flag = got[..., 2 * number]
         value[..., 2 * number] = 1 if exchange else np.minimum(flag, 1)
