@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -23,6 +23,7 @@ import numpy as np
 from vkgroup.conformance.arrays import Array
 from vkgroup.conformance.patterns import WORKGROUPS
 from vkgroup.reference.dtypes import dtype_of
+from vkgroup.spec.operations import OperandKind, Operation
 from vkgroup.spec.types import GlslType
 
 
@@ -61,11 +62,18 @@ class DataSource:
         return np.asarray(self.random.uniform(low, high, self.shape).astype(self.dtype))
 
 
-Values = tuple[Array, Array]
-"""Values and decoys, each (workgroups, invocations, components) in the type's dtype."""
+class Feed(NamedTuple):
+    """Values and decoys, each (workgroups, invocations, components) or (places, components)."""
+
+    values: Array
+    decoys: Array
 
 
-def moves(source: DataSource) -> Values:
+Recipe = Callable[[DataSource], tuple[Array, Array]]
+"""Function that returns values and decoys, (workgroups, invocations, components)."""
+
+
+def moves(source: DataSource) -> tuple[Array, Array]:
     """Random values: two invocations very rarely have the same one."""
     return source.values(), source.values()
 
@@ -89,7 +97,7 @@ def _by_workgroup(*values: float) -> Array:
     return np.array(values).reshape(WORKGROUPS, 1, 1)
 
 
-def predicates(source: DataSource) -> Values:
+def predicates(source: DataSource) -> tuple[Array, Array]:
     """Booleans: all true, none, one true among 32 and half, one false among 32 and a few.
 
     The decoys have the opposite value.
@@ -100,7 +108,7 @@ def predicates(source: DataSource) -> Values:
     return values, ~values
 
 
-def equalities(source: DataSource) -> Values:
+def equalities(source: DataSource) -> tuple[Array, Array]:
     """Values all equal, all different, equal except a few in one component, equal in every workgroup."""
     values = source.values().copy()
     same = np.broadcast_to(values[:, :1], source.shape)
@@ -111,7 +119,7 @@ def equalities(source: DataSource) -> Values:
     return values, ~values if source.dtype == np.bool_ else source.values()
 
 
-def classes(source: DataSource) -> Values:
+def classes(source: DataSource) -> tuple[Array, Array]:
     """Values all equal, all different, of three kinds, of two kinds that differ only in the last component.
 
     The decoys are of the same kinds.
@@ -131,19 +139,19 @@ def _sparse_words(source: DataSource, density: Array, dtype: np.dtype[Any]) -> A
     return np.packbits(bits, axis=-1, bitorder="little").view(dtype)[..., 0]
 
 
-def ballots(source: DataSource) -> Values:
+def ballots(source: DataSource) -> tuple[Array, Array]:
     """Bit masks, dense and sparse, different for each invocation, with bits beyond any subgroup set."""
     words = _sparse_words(source, _by_workgroup(0.5, 0.95, 0.05, 0.3), np.dtype(np.uint32))
     return words, ~words
 
 
-def uniform_ballots(source: DataSource) -> Values:
+def uniform_ballots(source: DataSource) -> tuple[Array, Array]:
     """Bit masks that all invocations of a workgroup share, as subgroupInverseBallot requires."""
     values = np.broadcast_to(ballots(source)[0][:, :1], source.shape).copy()
     return values, ~values
 
 
-def sums(source: DataSource) -> Values:
+def sums(source: DataSource) -> tuple[Array, Array]:
     """Summands: any integers; floating-point integers up to 15, so that sums of 128 are exact in float16."""
     if source.dtype.kind != "f":
         return moves(source)
@@ -151,7 +159,7 @@ def sums(source: DataSource) -> Values:
     return values.astype(source.dtype), source.random.integers(1, 16, source.shape).astype(source.dtype)
 
 
-def products(source: DataSource) -> Values:
+def products(source: DataSource) -> tuple[Array, Array]:
     """Factors: odd integers, so that no product vanishes; signed powers of two in float16's range."""
     if source.dtype.kind != "f":
         return source.values() | source.dtype.type(1), source.values() | source.dtype.type(1)
@@ -166,16 +174,6 @@ def _signed_powers(source: DataSource) -> Array:
         exponents[workgroup, where, component] = source.random.choice([-1, 1], 12)
     signs = source.random.choice([-1.0, 1.0], source.shape)
     return np.asarray(np.ldexp(signs, exponents.astype(int)).astype(source.dtype))
-
-
-def rounded_sums(source: DataSource) -> Values:
-    """Positive summands of full precision: their sum rounds, without cancellation."""
-    return source.between(0.5, 1.0), source.between(4.0, 8.0)
-
-
-def rounded_products(source: DataSource) -> Values:
-    """Factors near 1 of full precision: 128 of them stay between 1e-3 and 1e3."""
-    return source.between(0.95, 1.05), source.between(2.0, 3.0)
 
 
 def _few_set(source: DataSource) -> Array:
@@ -195,22 +193,7 @@ def _few_set(source: DataSource) -> Array:
     return values
 
 
-def conjunctions(source: DataSource) -> Values:
-    """Values for And: nearly all bits set; the decoys clear bits."""
-    return ~_few_set(source), source.values()
-
-
-def disjunctions(source: DataSource) -> Values:
-    """Values for Or: few bits set; the decoys set bits."""
-    return _few_set(source), source.values()
-
-
-def parities(source: DataSource) -> Values:
-    """Values for Xor: any integers; few Booleans that are true."""
-    return disjunctions(source) if source.dtype == np.bool_ else moves(source)
-
-
-def orders(source: DataSource) -> Values:
+def orders(source: DataSource) -> tuple[Array, Array]:
     """Values for Min and Max; the decoys are the smallest and largest values."""
     values = source.values()
     low, high = _extremes(source.dtype)[:2]
@@ -236,12 +219,12 @@ def _special_values(dtype: np.dtype[Any], denormals: bool) -> Array:
     return np.array(values).astype(dtype)
 
 
-def special_moves(source: DataSource) -> Values:
+def special_moves(source: DataSource) -> tuple[Array, Array]:
     """Special values for operations that must copy every bit."""
     return source.random.choice(_special_values(source.dtype, True), source.shape), source.values()
 
 
-def special_orders(source: DataSource) -> Values:
+def special_orders(source: DataSource) -> tuple[Array, Array]:
     """Special values for Min and Max: many NaN, one workgroup with only NaN, one without infinities."""
     random, dtype = source.random, source.dtype
     values = random.choice(_special_values(dtype, source.denormals), source.shape)
@@ -254,7 +237,7 @@ def special_orders(source: DataSource) -> Values:
     return values, orders(source)[1]
 
 
-def special_sums(source: DataSource) -> Values:
+def special_sums(source: DataSource) -> tuple[Array, Array]:
     """Summands with one infinity, with both, with NaN, with signed zeros and denormals."""
     dtype = source.dtype
     values = source.random.integers(-8, 9, source.shape).astype(dtype)
@@ -268,7 +251,7 @@ def special_sums(source: DataSource) -> Values:
     return values, moves(source)[1]
 
 
-def special_products(source: DataSource) -> Values:
+def special_products(source: DataSource) -> tuple[Array, Array]:
     """Factors with infinities, with zeros, with both (which make NaN), with NaN."""
     values = source.random.choice(np.array([1.0, -1.0], source.dtype), source.shape)
     chance = source.random.random(source.shape)
@@ -280,13 +263,25 @@ def special_products(source: DataSource) -> Values:
     return values, moves(source)[1]
 
 
-RECIPES: dict[str, Callable[[DataSource], Values]] = {
-    recipe.__name__: recipe
-    for recipe in (
-        moves, predicates, equalities, classes, ballots, uniform_ballots, sums, products, rounded_sums,
-        rounded_products, conjunctions, disjunctions, parities, orders, special_moves, special_orders,
-        special_sums, special_products,
-    )
+RECIPES: dict[str, Recipe] = {
+    **{
+        recipe.__name__: recipe
+        for recipe in (
+            moves, predicates, equalities, classes, ballots, uniform_ballots, sums, products, orders,
+            special_moves, special_orders, special_sums, special_products,
+        )
+    },
+    # Positive summands of full precision: their sum rounds, without cancellation.
+    "rounded_sums": lambda source: (source.between(0.5, 1.0), source.between(4.0, 8.0)),
+    # Factors near 1 of full precision: 128 of them stay between 1e-3 and 1e3.
+    "rounded_products": lambda source: (source.between(0.95, 1.05), source.between(2.0, 3.0)),
+    # For And: nearly all bits set; the decoys clear bits. For Or: few bits set; the decoys set bits.
+    "conjunctions": lambda source: (~_few_set(source), source.values()),
+    "disjunctions": lambda source: (_few_set(source), source.values()),
+    # For Xor: any integers; few Booleans that are true.
+    "parities": lambda source: (
+        _few_set(source) if source.dtype == np.bool_ else source.values(), source.values()
+    ),
 }  # fmt: skip
 """All recipes by name."""
 
@@ -302,19 +297,19 @@ _BY_OPERATION = {
 }  # fmt: skip
 
 
-def recipe_name(operation: str, operator: str | None, operand_kind: str, data: str) -> str:
-    """Return the recipe for an operation with an operator, an operand kind and a data set."""
-    if operator is None and operation in _BY_OPERATION:
-        return _BY_OPERATION[operation]
-    if operator is None and operand_kind == "ballot":
+def recipe_name(operation: Operation, data: str = "exact") -> str:
+    """Return the recipe for an operation and a data set."""
+    if operation.operator is None and operation.name in _BY_OPERATION:
+        return _BY_OPERATION[operation.name]
+    if operation.operator is None and operation.operands[0].kind is OperandKind.BALLOT:
         return "ballots"
-    return _BY_DATA[data] + _BY_OPERATOR.get(operator or "", "moves")
+    return _BY_DATA[data] + _BY_OPERATOR.get(operation.operator or "", "moves")
 
 
-def make(recipe: str, type_: GlslType, invocations: int, seed: int, denormals: bool = False) -> Values:
+def make(recipe: str, type_: GlslType, invocations: int, seed: int, denormals: bool = False) -> Feed:
     """Make a recipe's values and decoys, each (workgroups × invocations, components), from a seed."""
     key = f"{recipe}:{type_.name}:{invocations}:{denormals}"
     random = np.random.default_rng([seed, crc32(key.encode())])
-    values, decoys = RECIPES[recipe](DataSource(random, type_, invocations, denormals))
-    flat, dtype = (WORKGROUPS * invocations, type_.components), dtype_of(type_.scalar)
-    return np.asarray(values, dtype).reshape(flat), np.asarray(decoys, dtype).reshape(flat)
+    made = RECIPES[recipe](DataSource(random, type_, invocations, denormals))
+    shape = WORKGROUPS * invocations, type_.components
+    return Feed(*(np.asarray(part, dtype_of(type_.scalar)).reshape(shape) for part in made))

@@ -122,10 +122,10 @@ def _of_operand(case: Case, capabilities: Capabilities) -> Iterator[str]:
     elif operand is not None and operand.cluster > size:
         yield f"a subgroup size of at least {operand.cluster} (it is {size}; larger clusters are undefined)"
     elif operand is not None:
-        if operand.observes and not has_ballot(capabilities):
+        if (operand.leader or operand.labels) and not has_ballot(capabilities):
             yield "VK_SUBGROUP_FEATURE_BALLOT_BIT (to make the operand)"
         operands = SUBGROUP_OPERATIONS[case.operation].operands
-        if operand.dynamic and any(row.kind is OperandKind.ID and row.constant for row in operands):
+        if operand.literal is None and any(row.kind is OperandKind.ID and row.constant for row in operands):
             yield from _lacking(["subgroupBroadcastDynamicId"], capabilities)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance.arrays import Flags, Indices
 from vkgroup.spec.categories import Category
 from vkgroup.spec.limits import SUBGROUP_SIZES
-from vkgroup.spec.operations import SUBGROUP_OPERATIONS, OperandKind, Operation
+from vkgroup.spec.operations import SUBGROUP_OPERATIONS, Operation
 
 Lanes = NDArray[np.uint32]
 Size = Callable[[int], int]
@@ -52,34 +52,27 @@ class OperandChoice:
     labels: Callable[[Lanes, Lanes], NDArray[Any]] | None = None
     narrow: bool = False  # combined with few patterns only; see `vkgroup.conformance.subgroup.cases`
 
-    @property
-    def dynamic(self) -> bool:
-        """Whether the operand is not a constant expression."""
-        return self.literal is None
 
-    @property
-    def observes(self) -> bool:
-        """Whether the operand is computed with ballots or broadcasts."""
-        return self.leader or self.labels is not None
-
-
-def _specialized(what: str, value: Size) -> OperandChoice:
+def _specialized(what: str, literal: Size) -> OperandChoice:
     sentence = f"{what}, a specialization constant"
-    return OperandChoice("specialized", sentence, value, specialized=True, narrow=True)
+    return OperandChoice("specialized", sentence, literal, specialized=True, narrow=True)
+
+
+def _table(name: str, sentence: str, limit: Size, **options: Any) -> OperandChoice:
+    """Return a choice of random numbers below a limit."""
+
+    def table(generator: np.random.Generator, size: int, count: int) -> Lanes:
+        return generator.integers(0, limit(size), count, dtype=np.uint32)
+
+    return OperandChoice(name, sentence, table=table, **options)
 
 
 def _uniform(what: str, limit: Size) -> OperandChoice:
-    return OperandChoice("dynamic", f"a dynamically uniform {what}", table=_below(limit), uniform=True)
+    return _table("dynamic", f"a dynamically uniform {what}", limit, uniform=True)
 
 
 def _leader(what: str, limit: Size) -> OperandChoice:
-    sentence = f"{what} that the first active lane chose"
-    return OperandChoice("leader", sentence, table=_below(limit), leader=True, narrow=True)
-
-
-def _below(limit: Size) -> Callable[[np.random.Generator, int, int], Lanes]:
-    """Return a table of random numbers below a limit."""
-    return lambda generator, size, count: generator.integers(0, limit(size), count, dtype=np.uint32)
+    return _table("leader", f"{what} that the first active lane chose", limit, leader=True, narrow=True)
 
 
 def _powers_below_size(generator: np.random.Generator, size: int, count: int) -> Lanes:
@@ -89,24 +82,16 @@ def _powers_below_size(generator: np.random.Generator, size: int, count: int) ->
 
 def _labels(generator: np.random.Generator, size: int, count: int) -> Lanes:
     """Return numbers below 64, 8, 3 and 2, one limit per workgroup."""
-    limits = np.array([64, 8, 3, 2], np.uint32)
-    return np.asarray(generator.integers(0, np.repeat(limits, count // len(limits)), dtype=np.uint32))
+    limits = np.repeat(np.array([64, 8, 3, 2], np.uint32), count // 4)
+    return np.asarray(generator.integers(0, limits, dtype=np.uint32))
 
 
 def _always(value: int) -> Size:
     return lambda size: value
 
 
-def _within(size: int) -> int:
-    return size
-
-
-def _twice(size: int) -> int:
-    return 2 * size
-
-
-def _half(size: int) -> int:
-    return size // 2
+def _times(factor: int) -> Size:
+    return lambda size: factor * size
 
 
 def _greatest(size: int) -> int:
@@ -115,16 +100,14 @@ def _greatest(size: int) -> int:
 
 _FIRST = OperandChoice("first", "lane 0", _always(0))
 _LAST = OperandChoice("last", "the subgroup's last lane", _greatest)
-_BEYOND = OperandChoice("beyond", "a number no smaller than the subgroup's size", _within)
+_BEYOND = OperandChoice("beyond", "a number no smaller than the subgroup's size", _times(1))
 _BY1 = OperandChoice("by1", "a distance of 1", _always(1))
 _BY2 = OperandChoice("by2", "a distance of 2", _always(2))
-_HALF = OperandChoice("half", "a distance of half the subgroup", _half)
-_UNIFORM = _uniform("value from memory", _within)
-_PER_LANE = OperandChoice("data", "a value from memory that differs between lanes", table=_below(_within))
-_STRADDLING = OperandChoice(
-    "straddling", "values from memory, half of them beyond the subgroup", table=_below(_twice)
-)
-_ID_FROM_LEADER = _leader("a lane", _within)
+_HALF = OperandChoice("half", "a distance of half the subgroup", lambda size: size // 2)
+_UNIFORM = _uniform("value from memory", _times(1))
+_PER_LANE = _table("data", "a value from memory that differs between lanes", _times(1))
+_STRADDLING = _table("straddling", "values from memory, half of them beyond the subgroup", _times(2))
+_ID_FROM_LEADER = _leader("a lane", _times(1))
 _ID_SPECIALIZED = _specialized("the last lane", _greatest)
 _ONE_SPECIALIZED = _specialized("1", _always(1))
 _FOUR = _always(4)
@@ -139,9 +122,9 @@ _ROTATIONS = (
     OperandChoice("furthest", "a distance of all but one lanes", _greatest, narrow=True),
     OperandChoice("beyond", "a distance of the whole subgroup and 3", lambda size: size + 3, narrow=True),
     OperandChoice("largest", "a distance of 2^32 - 1", _always(2**32 - 1), narrow=True),
-    _uniform("distance from memory", _twice),
+    _uniform("distance from memory", _times(2)),
     _ONE_SPECIALIZED,
-    _leader("a distance", _twice),
+    _leader("a distance", _times(2)),
 )
 
 
@@ -200,8 +183,8 @@ _BY_KIND: dict[str, tuple[str, tuple[OperandChoice, ...]]] = {
     "uniform id": (
         "last dynamic",
         (
-            _FIRST, OperandChoice("middle", "the lane in the middle", _half), _LAST, _BEYOND, _UNIFORM,
-            _ID_SPECIALIZED, _ID_FROM_LEADER,
+            _FIRST, replace(_HALF, name="middle", sentence="the lane in the middle"), _LAST, _BEYOND,
+            _UNIFORM, _ID_SPECIALIZED, _ID_FROM_LEADER,
         ),
     ),
     "id": (
@@ -224,8 +207,8 @@ _BY_KIND: dict[str, tuple[str, tuple[OperandChoice, ...]]] = {
         (
             replace(_BY1, sentence="mask 1"), replace(_BY2, sentence="mask 2"),
             OperandChoice("half", "mask half the subgroup's size", lambda size: max(size // 2, 1)), _BEYOND,
-            replace(_uniform("mask from memory", _within), table=_powers_below_size), _PER_LANE,
-            _ONE_SPECIALIZED, _leader("a mask", _within),
+            replace(_uniform("mask from memory", _times(1)), table=_powers_below_size), _PER_LANE,
+            _ONE_SPECIALIZED, _leader("a mask", _times(1)),
         ),
     ),
     "delta": (
@@ -233,7 +216,7 @@ _BY_KIND: dict[str, tuple[str, tuple[OperandChoice, ...]]] = {
         (
             _BY1, _BY2, _HALF,
             OperandChoice("furthest", "the greatest distance inside the subgroup", _greatest), _BEYOND,
-            _UNIFORM, _PER_LANE, _ONE_SPECIALIZED, _leader("a distance", _within),
+            _UNIFORM, _PER_LANE, _ONE_SPECIALIZED, _leader("a distance", _times(1)),
         ),
     ),
     "index": (
@@ -271,13 +254,9 @@ CHOICES: dict[str, dict[str, OperandChoice]] = {
 
 def _kind_of(operation: Operation) -> str:
     """Return the kind of an operation's operands after the first, ``"uniform id"``; "" without any."""
-    words = []
-    for operand in operation.operands[1:]:
-        if operand.kind is OperandKind.ID and operation.category is Category.QUAD:
-            words.append("quad id")
-        else:
-            words.append(f"uniform {operand.kind.value}" if operand.uniform else operand.kind.value)
-    return ", ".join(words)
+    quad = operation.category is Category.QUAD
+    kinds = ((operand.uniform, operand.kind.value) for operand in operation.operands[1:])
+    return ", ".join(f"quad {kind}" if quad else "uniform " * uniform + kind for uniform, kind in kinds)
 
 
 @cache

@@ -24,7 +24,7 @@ from zlib import crc32
 import numpy as np
 
 from vkgroup.conformance import barriers
-from vkgroup.conformance.arrays import Array, Words
+from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS, BarrierMemory
 from vkgroup.conformance.instances import SLOT_PLANES
 from vkgroup.conformance.intrinsics import (
@@ -57,21 +57,13 @@ def result_type(case: Case) -> GlslType:
 
 
 @dataclass(frozen=True)
-class Feed:
-    """The data that a case reads: (places, components) in the type's dtype."""
-
-    values: Array
-    decoys: Array
-
-
-@dataclass(frozen=True)
 class BatchEntry:
     """One case of a batch."""
 
     case: Case
     at: int  # first word of its results in the outputs
     planes: int  # planes of one slot of its results
-    feed: Feed | None = None  # its data; None if it reads none
+    feed: data.Feed | None = None  # its data; None if it reads none
     argument: CaseArgument | None = None  # its other operands; None if it has none
 
 
@@ -148,7 +140,7 @@ class _Builder:
     denormals: frozenset[int]
     spelling: Spelling
     inputs: list[Words] = field(default_factory=list)
-    feeds: dict[tuple[str, str], tuple[str, Feed]] = field(
+    feeds: dict[tuple[str, str], tuple[str, data.Feed]] = field(
         default_factory=dict
     )  # variables, by recipe and type
     tables: dict[str, tuple[int, Words]] = field(default_factory=dict)  # with their first input word
@@ -199,18 +191,18 @@ class _Builder:
         at = self._entry(case, planes(type_), feed, argument)
         self.observations.append(f"{putter(type_)}({at}, {self.spelling.call(case, glsl)});")
 
-    def _feed(self, case: Case, operation: Operation) -> tuple[str, Feed]:
+    def _feed(self, case: Case, operation: Operation) -> tuple[str, data.Feed]:
         """Return the GLSL variable that holds a case's value, and its data."""
-        type_, kind = case.glsl_type, operation.operands[0].kind.value
-        key = data.recipe_name(case.operation, operation.operator, kind, case.data), type_.name
+        type_ = case.glsl_type
+        key = data.recipe_name(operation, case.data), type_.name
         if key not in self.feeds:
             places, denormals = self.program.stage.group_places, type_.scalar.bits in self.denormals
-            values, decoys = data.make(key[0], type_, places, self.seed, denormals)
-            at = self.append(to_planes(np.concatenate([values, decoys]), type_))
+            feed = data.make(key[0], type_, places, self.seed, denormals)
+            at = self.append(to_planes(np.concatenate(feed), type_))
             variable = f"value_{len(self.feeds)}"
             self.types[type_.name] = type_
             self.loads.append(f"{type_.name} {variable} = get_{type_.name}({at}u + row);")
-            self.feeds[key] = variable, Feed(values, decoys)
+            self.feeds[key] = variable, feed
         return self.feeds[key]
 
     def _argument(self, case: Case) -> CaseArgument | None:
