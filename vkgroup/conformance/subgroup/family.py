@@ -51,15 +51,6 @@ longer for each case."""
 BARRIER_BATCH = 4
 """Barrier cases in a batch of one slot: each has cells in shared memory, of which 16 KiB are required."""
 
-LEAST_ATTACHMENTS = 4
-"""Color attachments that every device has (Vulkan 1.4, Required Limits, maxColorAttachments)."""
-
-MOST_WORDS = 32
-"""Maximum number of words of a framebuffer case: every device passes 64 components between stages."""
-
-HEADER = 8
-"""Words of the record in the framebuffer: lane, subgroup, size, whether executed, and the mask."""
-
 
 def subgroup_size(case: Case, capabilities: Capabilities) -> int:
     """Return the subgroup size at which a case runs on a device."""
@@ -68,53 +59,46 @@ def subgroup_size(case: Case, capabilities: Capabilities) -> int:
 
 def missing(case: Case, capabilities: Capabilities) -> list[str]:
     """Return the requirements of a case that the device lacks, by Vulkan's names; empty if none."""
-    parts = [_of_subgroups, _of_stage, _of_operand, *([_of_size] if case.subgroup_size else [])]
+    parts = [_of_case, _of_operand, *([_of_size] if case.subgroup_size else [])]
     return [need for part in parts for need in part(case, capabilities)]
 
 
-def _lacking(features: Iterable[str], capabilities: Capabilities) -> list[str]:
-    return [name for name in features if name not in capabilities.features]
-
-
-def _of_subgroups(case: Case, capabilities: Capabilities) -> Iterator[str]:
-    """Yield the lacking stage, and the category's bit and features, if it is not in Vulkan 1.1."""
-    category = Category(case.category)
-    yield from lacking_stages((case.stage,), capabilities)
-    if category.declared not in capabilities.subgroup.supported_operations:
-        yield category.feature
-    yield from _lacking(category.features, capabilities)
-    nv = "VK_NV_shader_subgroup_partitioned"
-    if category is Category.PARTITIONED and nv not in capabilities.extensions:
-        yield from (f"{nv} or {name}" for name in _lacking(["shaderSubgroupPartitioned"], capabilities))
-    least = patterns_of(case.stage)[case.pattern].least_size
-    if subgroup_size(case, capabilities) < least:
-        yield f"a subgroup size of at least {least} (smaller ones execute nothing)"
-
-
-def _of_stage(case: Case, capabilities: Capabilities) -> Iterator[str]:
-    """Yield the lacking requirements of stage, pattern and type apart from subgroup operations."""
-    pattern, type_ = patterns_of(case.stage)[case.pattern], case.glsl_type
-    without = STORES if case.shape == FRAMEBUFFER else ()
-    needed = [name for name in STAGE_FEATURES.get(case.stage, ()) if name not in without]
-    yield from _lacking(needed, capabilities)
-    if case.stage in DRAWN and capabilities.subgroup.size < QUAD_SIZE:
-        yield f"a subgroup size of at least {QUAD_SIZE} (the fragments of a draw are shaded in quads)"
-    if case.category == "quad":
-        yield from lacking_quads(case.stage, capabilities)
-    yield from _lacking(pattern.leave.features, capabilities)
+def _of_case(case: Case, capabilities: Capabilities) -> Iterator[str]:
+    """Yield the lacking requirements of stage, category, pattern and type."""
+    category, type_, subgroup = Category(case.category), case.glsl_type, capabilities.subgroup
+    pattern, ballot = patterns_of(case.stage)[case.pattern], has_ballot(capabilities)
     observed = case.stage not in WORKGROUP_STAGES or not pattern.uniform or case.operation in BARRIERS
-    if observed and not has_ballot(capabilities):
+    nv, promoted = "VK_NV_shader_subgroup_partitioned", "shaderSubgroupPartitioned"
+    preserving = f"shaderSignedZeroInfNanPreserveFloat{case.preserved_width}"
+
+    def lacking(names: Iterable[str]) -> list[str]:
+        return [name for name in names if name not in capabilities.features]
+
+    yield from lacking_stages((case.stage,), capabilities)
+    if category.declared not in subgroup.supported_operations:
+        yield category.feature
+    yield from lacking(category.features)
+    partitions = nv in capabilities.extensions or promoted in capabilities.features
+    if category is Category.PARTITIONED and not partitions:
+        yield f"{nv} or {promoted}"
+    if subgroup_size(case, capabilities) < pattern.least_size:
+        yield f"a subgroup size of at least {pattern.least_size} (smaller ones execute nothing)"
+    without = STORES if case.shape == FRAMEBUFFER else ()
+    yield from lacking(name for name in STAGE_FEATURES.get(case.stage, ()) if name not in without)
+    if case.stage in DRAWN and subgroup.size < QUAD_SIZE:
+        yield f"a subgroup size of at least {QUAD_SIZE} (the fragments of a draw are shaded in quads)"
+    if category is Category.QUAD:
+        yield from lacking_quads(case.stage, capabilities)
+    yield from lacking(pattern.leave.features)
+    if observed and not ballot:
         yield "VK_SUBGROUP_FEATURE_BALLOT_BIT (to observe the active mask)"
-    long = ["longVector"] if is_long(type_) else []
-    yield from _lacking([*type_.scalar.subgroup_features, *long], capabilities)
-    control = f"shaderSignedZeroInfNanPreserveFloat{case.preserved_width}"
-    if case.preserved_width and not capabilities.float_controls.get(control, False):
-        yield control
+    yield from lacking([*type_.scalar.subgroup_features, *(["longVector"] if is_long(type_) else [])])
+    if case.preserved_width and not capabilities.float_controls.get(preserving, False):
+        yield preserving
 
 
 def _of_operand(case: Case, capabilities: Capabilities) -> Iterator[str]:
-    size = subgroup_size(case, capabilities)
-    operand = choices(case.operation).get(case.operand)
+    size, operand = subgroup_size(case, capabilities), choices(case.operation).get(case.operand)
     if case.operation in BARRIERS:
         lanes = -(-_invocations(case) // size) * size
         if lanes > GROUP_CELLS and case.stage in WORKGROUP_STAGES:
@@ -124,9 +108,10 @@ def _of_operand(case: Case, capabilities: Capabilities) -> Iterator[str]:
     elif operand is not None:
         if (operand.leader or operand.labels) and not has_ballot(capabilities):
             yield "VK_SUBGROUP_FEATURE_BALLOT_BIT (to make the operand)"
-        operands = SUBGROUP_OPERATIONS[case.operation].operands
-        if operand.literal is None and any(row.kind is OperandKind.ID and row.constant for row in operands):
-            yield from _lacking(["subgroupBroadcastDynamicId"], capabilities)
+        dynamic, operands = "subgroupBroadcastDynamicId", SUBGROUP_OPERATIONS[case.operation].operands
+        constant = any(row.kind is OperandKind.ID and row.constant for row in operands)
+        if constant and operand.literal is None and dynamic not in capabilities.features:
+            yield dynamic
 
 
 def _of_size(case: Case, capabilities: Capabilities) -> Iterator[str]:
@@ -208,8 +193,10 @@ def _batch_size(case: Case, capabilities: Capabilities) -> int:
         alone = capabilities.is_gpu and (case.stage, case.pattern) in SEEN_TO_HANG
         return 1 if alone else BARRIER_BATCH // patterns_of(case.stage)[case.pattern].slots
     if case.shape == FRAMEBUFFER:
-        words = 4 * int(capabilities.limits.get("maxColorAttachments", LEAST_ATTACHMENTS))
-        return max(1, (min(words, MOST_WORDS) - HEADER) // planes(result_type(case)))
+        # Every device has 4 color attachments (Vulkan 1.4, Required Limits), and passes 64 components between
+        # stages. Words 0 to 7 are the record: lane, subgroup, size, whether executed, and the mask.
+        words = min(4 * int(capabilities.limits.get("maxColorAttachments", 4)), 32) - 8
+        return max(1, words // planes(result_type(case)))
     slow = capabilities.driver_name == "llvmpipe" or (capabilities.is_gpu and case.stage != "fragment")
     return SMALL_BATCH if slow else BATCH
 
@@ -225,25 +212,19 @@ def observed(executor: Executor, program: BatchProgram, module: Module) -> tuple
 
     The outputs are (program.output_words,), with `POISON` in unwritten words.
     """
-    inputs = executor.buffer("inputs", program.inputs.nbytes, host=True)
-    inputs.write(program.inputs)
-    bindings: dict[Any, Any] = {0: inputs}
+    stage, size = program.stage, program.entries[0].case.subgroup_size or None
+    bindings: dict[Any, Any] = {0: executor.filled("inputs", program.inputs)}
     for binding, memory in program.memories.items():
         cells = np.zeros(memory.words, np.uint32)
         bindings[binding] = cells.reshape(-1, ROW) if memory.kind == "image" else cells
-    stage = program.stage
     if isinstance(stage, TicketStage):
-        bindings[TICKETS] = executor.buffer("tickets", 4, host=True)
-        bindings[TICKETS].write(np.zeros(1, np.uint32))
+        bindings[TICKETS] = executor.filled("tickets", np.zeros(1, np.uint32))
     if not isinstance(stage, FramebufferStage):
         blank = poisoned(program.output_words)
-        slots = SLOT_PLANES * program.pattern.slots * program.invocations
-        blank[program.slots_at : program.slots_at + slots] = 0
-        bindings[1] = executor.buffer("outputs", program.output_words * 4, host=True)
-        bindings[1].write(blank)
-    size = program.entries[0].case.subgroup_size or None
-    around, control = stage.around(program.planes), {"specialization": program.specialization}
-    results = run_around(executor, stage.name, module, around, bindings, **control, subgroup_size=size)
+        blank[program.slots_at :][: SLOT_PLANES * program.pattern.slots * program.invocations] = 0
+        bindings[1] = executor.filled("outputs", blank)
+    control = {"specialization": program.specialization, "subgroup_size": size}
+    results = run_around(executor, stage.name, module, stage.around(program.planes), bindings, **control)
     if isinstance(stage, FramebufferStage):
         outputs = stage.words(results, program.planes)
     else:
