@@ -116,14 +116,14 @@ def value_of(cell: Words, round_: Words | int, workgroup: Words) -> Words:
         )
 
 
-def planes(barrier: Barrier, slots: int) -> int:
+def _planes(barrier: Barrier, slots: int) -> int:
     """Return the cells that an invocation has: one, or its flag and a cell for each round in each slot."""
     return 1 if barrier.kind == "exchange" else 1 + slots * ROUNDS
 
 
-def words(stage: BatchStage, size: int, planes_: int) -> int:
+def words(barrier: Barrier, stage: BatchStage, size: int, slots: int) -> int:
     """Return the number of words of a case's buffer or image, in whole rows of cells."""
-    return -(-planes_ * stage.cells(size) // ROW) * ROW
+    return -(-_planes(barrier, slots) * stage.cells(size) // ROW) * ROW
 
 
 def constants(stage: BatchStage, size: int) -> list[str]:
@@ -136,9 +136,19 @@ def constants(stage: BatchStage, size: int) -> list[str]:
     ]
 
 
-def declarations(memory: str, k: int, binding: int, planes_: int) -> str:
-    """Return the GLSL declaration of a case's memory."""
-    return _CELLS[memory][0].format(k=k, binding=binding, planes=planes_)
+def parts(barrier: Barrier, memory: str, k: int, binding: int, slots: int, at: str) -> dict[str, str]:
+    """Return the GLSL of a case by part of the program.
+
+    These are the declaration of its memory, `body`, and the statement that clears flags in shared memory.
+    """
+    glsl = {
+        "cells": _CELLS[memory][0].format(k=k, binding=binding, planes=_planes(barrier, slots)),
+        "observations": f"{{\n        {body(barrier, memory, k, at)}\n        }}",
+    }
+    if barrier.kind == "message" and memory == "shared":
+        steps = "uint i = gl_LocalInvocationIndex; i < GROUP_CELLS; i += WORKGROUP_INVOCATIONS"
+        glsl["resets"] = f"for ({steps}) cells_{k}[i] = 0u;"
+    return glsl
 
 
 def body(barrier: Barrier, memory: str, k: int, at: str) -> str:
@@ -192,14 +202,6 @@ def _message(barrier: Barrier, memory: str, k: int, round_: str, number: int) ->
         f"uint value_{number} = {read.format(k=k, cell=f'{plane} + other')};",
         f"uint seen_{number} = flag_{number} >= {stamp} ? 1u : 0u;",
     ]
-
-
-def reset(barrier: Barrier, memory: str, k: int) -> str:
-    """Return the GLSL that clears a case's flags in shared memory at the start of the workgroup."""
-    if barrier.kind != "message" or memory != "shared":
-        return ""
-    steps = "uint i = gl_LocalInvocationIndex; i < GROUP_CELLS; i += WORKGROUP_INVOCATIONS"
-    return f"for ({steps}) cells_{k}[i] = 0u;"
 
 
 def _next_active(active: Flags) -> Indices:

@@ -16,7 +16,8 @@ binding 2 … : memory of the barrier cases.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
@@ -140,19 +141,13 @@ class _Builder:
     denormals: frozenset[int]
     spelling: Spelling
     inputs: list[Words] = field(default_factory=list)
-    feeds: dict[tuple[str, str], tuple[str, data.Feed]] = field(
-        default_factory=dict
-    )  # variables, by recipe and type
+    #: Variables and their data, by recipe and type.
+    feeds: dict[tuple[str, str], tuple[str, data.Feed]] = field(default_factory=dict)
     tables: dict[str, tuple[int, Words]] = field(default_factory=dict)  # with their first input word
     types: dict[str, GlslType] = field(default_factory=dict)  # the types that are read or written
-    # GLSL outside of `main`, at its beginning, and at each mark ``@OBSERVE``.
-    constants: list[str] = field(default_factory=list)
-    intrinsics: dict[str, None] = field(default_factory=dict)
-    cells: list[str] = field(default_factory=list)
-    resets: list[str] = field(default_factory=list)
-    loads: list[str] = field(default_factory=list)
-    partitions: dict[str, str] = field(default_factory=dict)
-    observations: list[str] = field(default_factory=list)
+    #: Lines of GLSL, each once: "constants", "intrinsics" and "cells" outside of `main`, "resets" and "loads"
+    #: at its beginning; "partitions" and "observations" at each mark ``@OBSERVE``.
+    glsl: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
     def generator(self, key: str) -> np.random.Generator:
         """Return the generator of a table."""
@@ -179,29 +174,24 @@ class _Builder:
             return
         type_ = self.types[result_type(case).name] = result_type(case)
         operation = SUBGROUP_OPERATIONS.get(case.operation)  # None for variables
-        feed, glsl = None, list[str]()
-        if operation is not None and operation.operands:
-            variable, feed = self._feed(case, operation)
-            glsl.append(variable)
+        variable, feed = self._feed(case, operation) if operation and operation.operands else ("", None)
         argument = self._argument(case)
-        glsl += argument.glsl if argument is not None else ()
+        glsl = [*filter(None, [variable]), *(argument.glsl if argument is not None else ())]
         if (intrinsic := _intrinsic(case)) is not None:
             operands = [case.type, *["uint"] * (len(glsl) - 1)]
-            self.intrinsics[intrinsic.declaration(case.operation, type_.name, operands)] = None
+            self.glsl["intrinsics"][intrinsic.declaration(case.operation, type_.name, operands)] = None
         at = self._entry(case, planes(type_), feed, argument)
-        self.observations.append(f"{putter(type_)}({at}, {self.spelling.call(case, glsl)});")
+        self.glsl["observations"][f"{putter(type_)}({at}, {self.spelling.call(case, glsl)});"] = None
 
     def _feed(self, case: Case, operation: Operation) -> tuple[str, data.Feed]:
         """Return the GLSL variable that holds a case's value, and its data."""
-        type_ = case.glsl_type
-        key = data.recipe_name(operation, case.data), type_.name
+        type_ = self.types[case.type] = case.glsl_type
+        key = data.recipe_name(operation, case.data), case.type
         if key not in self.feeds:
             places, denormals = self.program.stage.group_places, type_.scalar.bits in self.denormals
             feed = data.make(key[0], type_, places, self.seed, denormals)
-            at = self.append(to_planes(np.concatenate(feed), type_))
-            variable = f"value_{len(self.feeds)}"
-            self.types[type_.name] = type_
-            self.loads.append(f"{type_.name} {variable} = get_{type_.name}({at}u + row);")
+            at, variable = self.append(to_planes(np.concatenate(feed), type_)), f"value_{len(self.feeds)}"
+            self.glsl["loads"][f"{case.type} {variable} = get_{case.type}({at}u + row);"] = None
             self.feeds[key] = variable, feed
         return self.feeds[key]
 
@@ -213,10 +203,9 @@ class _Builder:
         word, table = self._table(operand, case.operation) if operand.table else ("", None)
         if operand.labels is not None:
             # All cases of the program share the variable with a partition.
-            if not self.partitions:
-                self.constants.append(PARTITION_FUNCTIONS)
+            self.glsl["constants"][PARTITION_FUNCTIONS] = None
             glsl = f"partition_{operand.name}"
-            self.partitions[glsl] = f"uvec4 {glsl} = {str(operand.expression).format(word=word)};"
+            self.glsl["partitions"][f"uvec4 {glsl} = {str(operand.expression).format(word=word)};"] = None
         elif operand.literal is not None:
             glsl = self._literal(operand.literal(self.program.subgroup_size), operand.specialized)
         else:
@@ -229,7 +218,7 @@ class _Builder:
         constants = self.program.specialization
         if specialized and value not in constants.values():
             declared = f"const uint SPECIALIZED_{value} = {value ^ 1}u;"
-            self.constants.append(f"layout(constant_id = {len(constants)}) {declared}")
+            self.glsl["constants"][f"layout(constant_id = {len(constants)}) {declared}"] = None
             constants[len(constants)] = value
         return f"SPECIALIZED_{value}" if specialized else f"{value}u"
 
@@ -249,30 +238,27 @@ class _Builder:
         return f"subgroupBroadcastFirst({word})" if operand.leader else word, words
 
     def _add_barrier(self, case: Case) -> None:
-        program, barrier = self.program, BARRIERS[case.operation]
+        program, barrier, slots = self.program, BARRIERS[case.operation], self.program.pattern.slots
         k, binding = len(program.entries), 2 + len(program.memories)
-        planes = barriers.planes(barrier, program.pattern.slots)
         if case.operand != "shared":
-            words = barriers.words(program.stage, program.subgroup_size, planes)
+            words = barriers.words(barrier, program.stage, program.subgroup_size, slots)
             program.memories[binding] = BarrierMemory(case.operand, words)
-        self.cells.append(barriers.declarations(case.operand, k, binding, planes))
-        self.resets += filter(None, [barriers.reset(barrier, case.operand, k)])
-        code = barriers.body(barrier, case.operand, k, self._entry(case, 2 * ROUNDS))
-        self.observations.append(f"{{\n        {code}\n        }}")
+        at = self._entry(case, 2 * ROUNDS)
+        for part, line in barriers.parts(barrier, case.operand, k, binding, slots, at).items():
+            self.glsl[part][line] = None
 
     def declarations(self) -> list[str]:
         """Return the GLSL outside of `main`, after the constants of every program."""
-        stage, cases = self.program.stage, [entry.case for entry in self.program.entries]
-        long = (
-            (SUBGROUP_OPERATIONS[case.operation], case.glsl_type) for case in cases if is_long(case.glsl_type)
-        )
-        lines = [stage.declarations, self.spelling.declarations, *self.constants, *self.intrinsics]
-        lines += long_vector_declarations(long)
-        lines += [reader(type_named(name)) for name in sorted({name for _, name in self.feeds})]
-        lines += [writer(type_) for _, type_ in sorted(self.types.items())]
-        return lines + (
-            barriers.constants(stage, self.program.subgroup_size) + self.cells if self.cells else []
-        )
+        stage, cases, glsl = self.program.stage, [entry.case for entry in self.program.entries], self.glsl
+        long = [case for case in cases if is_long(case.glsl_type)]
+        return [
+            *(stage.declarations, self.spelling.declarations, *glsl["constants"], *glsl["intrinsics"]),
+            *long_vector_declarations((SUBGROUP_OPERATIONS[case.operation], case.glsl_type) for case in long),
+            *(reader(type_named(name)) for name in sorted({name for _, name in self.feeds})),
+            *(writer(type_) for _, type_ in sorted(self.types.items())),
+            *(barriers.constants(stage, self.program.subgroup_size) if glsl["cells"] else ()),
+            *glsl["cells"],
+        ]
 
     def observe(self, slot: str, ballot: bool) -> str:
         """Return the code of one mark ``@OBSERVE(slot)``."""
@@ -282,21 +268,17 @@ class _Builder:
         if ballot:
             lines.append(f"uvec4 mask = {self.spelling.ballot};")
             lines += [f"outputs[at + {word + 1}u * INVOCATIONS] = mask.{'xyzw'[word]};" for word in range(4)]
-        lines += [*self.partitions.values(), *self.observations]
+        lines += [*self.glsl["partitions"], *self.glsl["observations"]]
         return "{\n        " + "\n        ".join(lines) + "\n    }"
 
 
-def _extensions(cases: list[Case], pattern: Pattern, ballot: bool) -> set[str]:
-    """Return the GLSL extensions that a batch needs, except those of the spelling."""
-    names = {Category.BASIC.extension, pattern.leave.extension} - {""}
-    if ballot:
-        names.add(Category.BALLOT.extension)
+def _extensions(cases: list[Case]) -> Iterator[str]:
+    """Yield the GLSL extensions that cases need, except those of the spelling."""
     for case in cases:
-        names.add(EXTENSION if intrinsic_of(case.operation) else Category(case.category).extension)
-        names.update([EXTENSION] if is_long(case.glsl_type) else [])
+        yield EXTENSION if intrinsic_of(case.operation) else Category(case.category).extension
+        yield EXTENSION if is_long(case.glsl_type) else ""
         for scalar in {case.glsl_type.scalar, result_type(case).scalar}:
-            names.update(scalar.extensions + scalar.subgroup_extensions)
-    return names
+            yield from scalar.extensions + scalar.subgroup_extensions
 
 
 _TEMPLATE = """#version 460
@@ -355,11 +337,12 @@ def build(
     mask_base = builder.append(builder.generator("mask").integers(0, 2, stage.own_numbers, np.uint32))
     for case in cases:
         builder.add(case)
-    extensions = sorted({*_extensions(cases, pattern, ballot), *spelling.extensions, *stage.extensions})
+    extensions = {Category.BASIC.extension, pattern.leave.extension, *spelling.extensions, *stage.extensions}
+    extensions |= {*_extensions(cases), *([Category.BALLOT.extension] if ballot else [])}
     program.inputs = np.concatenate(builder.inputs)
     source = _TEMPLATE.format(
         title=f"{len(cases)} conformance cases executed {pattern.sentence}.",
-        extensions="\n".join(f"#extension {name} : require" for name in extensions),
+        extensions="\n".join(f"#extension {name} : require" for name in sorted(extensions - {""})),
         modes="\n".join(float_modes({case.preserved_width for case in cases} - {0}, denormals)),
         declarations="\n".join(builder.declarations()),
         storage=stage.storage(program.planes),
@@ -368,9 +351,9 @@ def build(
         places=WORKGROUPS * stage.group_places,
         start=stage.start,
         mask_base=mask_base,
-        resets="\n    ".join([*builder.resets, "barrier();"] if builder.resets else []),
+        resets="\n    ".join([*resets, "barrier();"] if (resets := builder.glsl["resets"]) else []),
         active=pattern.active,
-        loads="\n    ".join(builder.loads),
+        loads="\n    ".join(builder.glsl["loads"]),
         code=re.sub(r"@OBSERVE\((\w+)\)", lambda match: builder.observe(match[1], ballot), pattern.code),
     )
     program.source = spelling.translate(source, stage)
