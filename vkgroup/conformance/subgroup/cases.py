@@ -123,6 +123,7 @@ class Axes:
     least_size: int = 1  # the smallest subgroup size that is required
     #: The types used in the patterns other than `_MAIN_PATTERNS`; empty for all types.
     types: tuple[str, ...] = ()
+    thorough: bool = True  # False if only operands that group lanes have more than the representatives
 
 
 _MAIN_PATTERNS = ("all", "data_mask")
@@ -134,12 +135,8 @@ _NARROW_PATTERNS = ("all", "partial", "odd")
 STAGES = tuple(sorted((stage.name for stage in stages.STAGES), key=lambda name: name != "compute"))
 """The shader stages that the suite tests; compute shaders come first and are tested most thoroughly."""
 
-_WITH_EVERY_OPERAND = ("compute", "fragment")
-"""Other stages have the representatives, and all operands that group lanes."""
-
-_SHAPED = (Category.CLUSTERED.value, Category.QUAD.value)
 _SOME_TYPES = ("float", "vec3", "int", "uvec2", "uint64_t", "f16vec4", "bool")
-_OTHER = Axes(("all",), _MAIN_PATTERNS, ("all",), types=_SOME_TYPES)
+_OTHER = Axes(("all",), _MAIN_PATTERNS, ("all",), types=_SOME_TYPES, thorough=False)
 _AXES = {name: replace(_OTHER, sized=("all",) if name in WORKGROUP_STAGES else ()) for name in STAGES} | {
     "compute": Axes(
         tuple(PATTERNS),
@@ -162,20 +159,6 @@ _BROADCASTS = ("subgroupBroadcast", "subgroupBroadcastFirst")
 _LONG_SIZES = (8, 32, 64)
 
 
-def _combined(operation: Operation, stage: str, scalar: bool, pattern: str, data: str, operand: str) -> bool:
-    """Return whether an operand is combined with a type (scalar or vector), a pattern and data."""
-    if represents(operation.name, operand):
-        return True
-    category, whole = operation.category.value, pattern in _AXES[stage].all_operands
-    if stage not in _WITH_EVERY_OPERAND and (category not in _SHAPED or data != "exact"):
-        return False
-    if not choices(operation.name)[operand].narrow:
-        return whole
-    # A partition does not depend on the number of components.
-    fits = category != Category.PARTITIONED.value or scalar
-    return fits and data == "exact" and whole and pattern in _NARROW_PATTERNS
-
-
 def _data_sets(operation: Operation, type_: GlslType) -> tuple[str, ...]:
     """Return the data sets for an operation on a type."""
     kind, operator = type_.scalar.kind, operation.operator
@@ -185,15 +168,25 @@ def _data_sets(operation: Operation, type_: GlslType) -> tuple[str, ...]:
     return ("exact", "special") if moves or operator in ("Min", "Max") else ("exact",)
 
 
-def _has_data(operation: Operation, stage: str, data: str, pattern: str) -> bool:
-    """Whether a data set is combined with a pattern; moves of special values use whole subgroups only."""
-    axes, partitioned = _AXES[stage], operation.category is Category.PARTITIONED
-    if partitioned and pattern not in axes.partitions:
+def _has(operation: Operation, stage: str, scalar: bool, pattern: str, data: str, operand: str) -> bool:
+    """Return whether an operation on a scalar or a vector has cases with this pattern, data and operand."""
+    axes, exact, narrow = _AXES[stage], data == "exact", pattern in _NARROW_PATTERNS
+    partitioned = operation.category is Category.PARTITIONED
+    if partitioned and (pattern not in axes.partitions or not (exact or narrow)):
         return False
-    if data != "exact" and (pattern not in axes.inexact or (partitioned and pattern not in _NARROW_PATTERNS)):
+    if not exact and pattern not in axes.inexact:
         return False
+    # Moves of special values use whole subgroups only.
     moved = data == "special" and operation.operator is None
-    return not moved or (stage in _WITH_EVERY_OPERAND and pattern in ("all", "partial"))
+    if moved and not (axes.thorough and pattern in ("all", "partial")):
+        return False
+    if represents(operation.name, operand):
+        return True
+    grouped = exact and operation.category in (Category.CLUSTERED, Category.QUAD)
+    if pattern not in axes.all_operands or not (axes.thorough or grouped):
+        return False
+    # A partition does not depend on the number of components.
+    return not choices(operation.name)[operand].narrow or (exact and narrow and (scalar or not partitioned))
 
 
 class _Tail(NamedTuple):
@@ -227,9 +220,8 @@ def _operation_tails(
         tail
         for data in data_sets
         for pattern in (patterns_of(stage) if all_patterns else _MAIN_PATTERNS)
-        if _has_data(operation, stage, data, pattern)
         for operand in choices(name) or ("",)
-        if _combined(operation, stage, scalar, pattern, data, operand)
+        if _has(operation, stage, scalar, pattern, data, operand)
         for tail in _varied(operation, stage, _Tail(pattern, data, operand))
     )
 

@@ -41,15 +41,9 @@ from vkgroup.spec.operations import SUBGROUP_OPERATIONS, OperandKind
 from vkgroup.spec.stages import WORKGROUP_STAGES
 from vkgroup.spirv import Module
 
-BATCH = 32
-"""Cases in a batch: compiling many operations in one shader costs far less than one shader each."""
-
 SMALL_BATCH = 16
 """Cases in a batch on lavapipe, and on GPUs in stages other than fragment: with more, their compilers need
 longer for each case."""
-
-BARRIER_BATCH = 4
-"""Barrier cases in a batch of one slot: each has cells in shared memory, of which 16 KiB are required."""
 
 
 def subgroup_size(case: Case, capabilities: Capabilities) -> int:
@@ -146,7 +140,7 @@ def program_of(
         size=subgroup_size(cases[0], capabilities),
         seed=executor.seed,
         ballot=has_ballot(capabilities),
-        denormals=preserved_denormals(capabilities) if spelling.preserves else frozenset(),
+        denormals=preserved_denormals(capabilities) if spelling is KHR else frozenset(),
         spelling=spelling,
         stage=stage,
     )
@@ -154,7 +148,7 @@ def program_of(
 
 def compiled(executor: Executor, program: BatchProgram) -> Module:
     """Return the module of a program."""
-    return executor.compile(program.source, stage=program.stage.name, **program.options)
+    return executor.compile(program.source, stage=program.stage.name, **program.spelling.options)
 
 
 def verdicts_on(
@@ -188,17 +182,18 @@ def _batch_key(case: Case) -> Hashable:
 
 
 def _batch_size(case: Case, capabilities: Capabilities) -> int:
-    """Return the maximum number of cases in one shader."""
+    """Return the maximum number of cases in one shader, which costs far less to compile than one for each."""
     if case.operation in BARRIERS:
         alone = capabilities.is_gpu and (case.stage, case.pattern) in SEEN_TO_HANG
-        return 1 if alone else BARRIER_BATCH // patterns_of(case.stage)[case.pattern].slots
+        # Each has cells in shared memory, of which 16 KiB are required.
+        return 1 if alone else 4 // patterns_of(case.stage)[case.pattern].slots
     if case.shape == FRAMEBUFFER:
         # Every device has 4 color attachments (Vulkan 1.4, Required Limits), and passes 64 components between
         # stages. Words 0 to 7 are the record: lane, subgroup, size, whether executed, and the mask.
         words = min(4 * int(capabilities.limits.get("maxColorAttachments", 4)), 32) - 8
         return max(1, words // planes(result_type(case)))
     slow = capabilities.driver_name == "llvmpipe" or (capabilities.is_gpu and case.stage != "fragment")
-    return SMALL_BATCH if slow else BATCH
+    return SMALL_BATCH if slow else 32
 
 
 SUBGROUP = Family(

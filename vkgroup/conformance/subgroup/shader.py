@@ -30,10 +30,9 @@ from vkgroup.conformance.barriers import BARRIERS, ROUNDS, BarrierMemory
 from vkgroup.conformance.instances import SLOT_PLANES
 from vkgroup.conformance.intrinsics import (
     EXTENSION,
-    SpirvIntrinsic,
+    call_of,
+    declaration_of,
     float_modes,
-    function_of,
-    intrinsic_of,
     long_vector_declarations,
 )
 from vkgroup.conformance.patterns import WORKGROUPS, Pattern, patterns_of
@@ -57,6 +56,31 @@ def result_type(case: Case) -> GlslType:
     return SUBGROUP_OPERATIONS[case.operation].result_type(case.glsl_type) or case.glsl_type
 
 
+def _call(case: Case, arguments: Sequence[str]) -> str:
+    """Return the expression of a case in the words of the extensions."""
+    if case.operation in BUILTIN_VARIABLES:
+        return case.operation
+    return call_of(SUBGROUP_OPERATIONS[case.operation], case.glsl_type, arguments)
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """The spelling of a program's operations: that of KHR_shader_subgroup or a different one."""
+
+    #: Case and arguments in GLSL → an expression of the operation's result.
+    call: Callable[[Case, Sequence[str]], str] = _call
+    extensions: tuple[str, ...] = ()  # GLSL extensions that it needs
+    declarations: str = ""  # GLSL outside of `main` that it needs
+    ballot: str = "subgroupBallot(true)"  # an expression of the active mask, a uvec4
+    #: The program in GLSL, and its stage → the source that is compiled.
+    translate: Callable[[str, BatchStage], str] = lambda source, stage: source
+    options: Mapping[str, Any] = field(default_factory=dict)  # of `Executor.compile`
+
+
+KHR = Spelling()
+"""The spelling of KHR_shader_subgroup."""
+
+
 @dataclass(frozen=True)
 class BatchEntry:
     """One case of a batch."""
@@ -76,7 +100,7 @@ class BatchProgram:
     pattern: Pattern
     subgroup_size: int
     output_words: int
-    options: Mapping[str, Any]  # of `Executor.compile`
+    spelling: Spelling
     source: str = ""
     inputs: Words = field(default_factory=lambda: np.zeros(0, np.uint32))
     entries: list[BatchEntry] = field(default_factory=list)
@@ -99,39 +123,6 @@ class BatchProgram:
         return self.output_words // self.invocations
 
 
-def _intrinsic(case: Case) -> SpirvIntrinsic | None:
-    """Return the declared instruction that a case calls; None if it calls a function."""
-    return None if is_long(case.glsl_type) else intrinsic_of(case.operation)
-
-
-def _call(case: Case, arguments: Sequence[str]) -> str:
-    """Return the expression of a case in the words of the extensions."""
-    if case.operation in BUILTIN_VARIABLES:
-        return case.operation
-    if (intrinsic := _intrinsic(case)) is not None:
-        return intrinsic.call(case.operation, arguments)
-    return f"{function_of(SUBGROUP_OPERATIONS[case.operation], case.glsl_type)}({', '.join(arguments)})"
-
-
-@dataclass(frozen=True)
-class Spelling:
-    """The spelling of a program's operations: that of KHR_shader_subgroup or a different one."""
-
-    #: Case and arguments in GLSL → an expression of the operation's result.
-    call: Callable[[Case, Sequence[str]], str] = _call
-    extensions: tuple[str, ...] = ()  # GLSL extensions that it needs
-    declarations: str = ""  # GLSL outside of `main` that it needs
-    ballot: str = "subgroupBallot(true)"  # an expression of the active mask, a uvec4
-    preserves: bool = False  # whether its modules can declare DenormPreserve
-    #: The program in GLSL, and its stage → the source that is compiled.
-    translate: Callable[[str, BatchStage], str] = lambda source, stage: source
-    options: Mapping[str, Any] = field(default_factory=dict)  # of `Executor.compile`
-
-
-KHR = Spelling(preserves=True)
-"""The spelling of KHR_shader_subgroup."""
-
-
 @dataclass
 class _Builder:
     """Collects the parts of a batch's program."""
@@ -139,7 +130,6 @@ class _Builder:
     program: BatchProgram  # its source and inputs are set last
     seed: int
     denormals: frozenset[int]
-    spelling: Spelling
     inputs: list[Words] = field(default_factory=list)
     #: Variables and their data, by recipe and type.
     feeds: dict[tuple[str, str], tuple[str, data.Feed]] = field(default_factory=dict)
@@ -177,11 +167,10 @@ class _Builder:
         variable, feed = self._feed(case, operation) if operation and operation.operands else ("", None)
         argument = self._argument(case)
         glsl = [*filter(None, [variable]), *(argument.glsl if argument is not None else ())]
-        if (intrinsic := _intrinsic(case)) is not None:
-            operands = [case.type, *["uint"] * (len(glsl) - 1)]
-            self.glsl["intrinsics"][intrinsic.declaration(case.operation, type_.name, operands)] = None
+        if operation is not None and (line := declaration_of(operation, case.glsl_type, len(glsl))):
+            self.glsl["intrinsics"][line] = None
         at = self._entry(case, planes(type_), feed, argument)
-        self.glsl["observations"][f"{putter(type_)}({at}, {self.spelling.call(case, glsl)});"] = None
+        self.glsl["observations"][f"{putter(type_)}({at}, {self.program.spelling.call(case, glsl)});"] = None
 
     def _feed(self, case: Case, operation: Operation) -> tuple[str, data.Feed]:
         """Return the GLSL variable that holds a case's value, and its data."""
@@ -249,14 +238,14 @@ class _Builder:
 
     def declarations(self) -> list[str]:
         """Return the GLSL outside of `main`, after the constants of every program."""
-        stage, cases, glsl = self.program.stage, [entry.case for entry in self.program.entries], self.glsl
-        long = [case for case in cases if is_long(case.glsl_type)]
+        program, stage, glsl = self.program, self.program.stage, self.glsl
+        long = [entry.case for entry in program.entries if is_long(entry.case.glsl_type)]
         return [
-            *(stage.declarations, self.spelling.declarations, *glsl["constants"], *glsl["intrinsics"]),
+            *(stage.declarations, program.spelling.declarations, *glsl["constants"], *glsl["intrinsics"]),
             *long_vector_declarations((SUBGROUP_OPERATIONS[case.operation], case.glsl_type) for case in long),
             *(reader(type_named(name)) for name in sorted({name for _, name in self.feeds})),
             *(writer(type_) for _, type_ in sorted(self.types.items())),
-            *(barriers.constants(stage, self.program.subgroup_size) if glsl["cells"] else ()),
+            *(barriers.constants(stage, program.subgroup_size) if glsl["cells"] else ()),
             *glsl["cells"],
         ]
 
@@ -266,7 +255,7 @@ class _Builder:
         at = f"{first}u * INVOCATIONS + slot * {SLOT_PLANES}u * INVOCATIONS + index"
         lines = [f"uint slot = {slot};", f"uint at = {at};", "outputs[at] = 1u;"]
         if ballot:
-            lines.append(f"uvec4 mask = {self.spelling.ballot};")
+            lines.append(f"uvec4 mask = {self.program.spelling.ballot};")
             lines += [f"outputs[at + {word + 1}u * INVOCATIONS] = mask.{'xyzw'[word]};" for word in range(4)]
         lines += [*self.glsl["partitions"], *self.glsl["observations"]]
         return "{\n        " + "\n        ".join(lines) + "\n    }"
@@ -275,7 +264,8 @@ class _Builder:
 def _extensions(cases: list[Case]) -> Iterator[str]:
     """Yield the GLSL extensions that cases need, except those of the spelling."""
     for case in cases:
-        yield EXTENSION if intrinsic_of(case.operation) else Category(case.category).extension
+        row = SUBGROUP_OPERATIONS.get(case.operation)
+        yield EXTENSION if row is not None and row.by_instruction else Category(case.category).extension
         yield EXTENSION if is_long(case.glsl_type) else ""
         for scalar in {case.glsl_type.scalar, result_type(case).scalar}:
             yield from scalar.extensions + scalar.subgroup_extensions
@@ -332,8 +322,8 @@ def build(
     pattern = patterns_of(cases[0].stage)[cases[0].pattern]
     stage = stage or stage_of(cases[0].stage, cases[0].shape, pattern.partial)
     record = stage.record_planes + SLOT_PLANES * pattern.slots
-    program = BatchProgram(stage, pattern, size, record * stage.invocations, spelling.options)
-    builder = _Builder(program, seed, denormals, spelling)
+    program = BatchProgram(stage, pattern, size, record * stage.invocations, spelling)
+    builder = _Builder(program, seed, denormals)
     mask_base = builder.append(builder.generator("mask").integers(0, 2, stage.own_numbers, np.uint32))
     for case in cases:
         builder.add(case)
