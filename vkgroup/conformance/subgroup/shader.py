@@ -99,13 +99,22 @@ class BatchProgram:
     stage: BatchStage
     pattern: Pattern
     subgroup_size: int
-    output_words: int
+    seed: int
+    denormals: frozenset[int]
     spelling: Spelling
+    output_words: int
     source: str = ""
     inputs: Words = field(default_factory=lambda: np.zeros(0, np.uint32))
     entries: list[BatchEntry] = field(default_factory=list)
     memories: dict[int, BarrierMemory] = field(default_factory=dict)
     specialization: dict[int | str, int] = field(default_factory=dict)
+    #: Variables and their data, by recipe and type.
+    feeds: dict[tuple[str, str], tuple[str, data.Feed]] = field(default_factory=dict)
+    tables: dict[str, tuple[int, Words]] = field(default_factory=dict)  # with their first input word
+    types: dict[str, GlslType] = field(default_factory=dict)  # the types that are read or written
+    #: Lines of GLSL, each once: "constants", "intrinsics" and "cells" outside of `main`, "resets" and "loads"
+    #: at its beginning; "partitions" and "observations" at each mark ``@OBSERVE``.
+    glsl: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
     @property
     def invocations(self) -> int:
@@ -122,40 +131,23 @@ class BatchProgram:
         """All planes of the outputs."""
         return self.output_words // self.invocations
 
-
-@dataclass
-class _Builder:
-    """Collects the parts of a batch's program."""
-
-    program: BatchProgram  # its source and inputs are set last
-    seed: int
-    denormals: frozenset[int]
-    inputs: list[Words] = field(default_factory=list)
-    #: Variables and their data, by recipe and type.
-    feeds: dict[tuple[str, str], tuple[str, data.Feed]] = field(default_factory=dict)
-    tables: dict[str, tuple[int, Words]] = field(default_factory=dict)  # with their first input word
-    types: dict[str, GlslType] = field(default_factory=dict)  # the types that are read or written
-    #: Lines of GLSL, each once: "constants", "intrinsics" and "cells" outside of `main`, "resets" and "loads"
-    #: at its beginning; "partitions" and "observations" at each mark ``@OBSERVE``.
-    glsl: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
-
     def generator(self, key: str) -> np.random.Generator:
         """Return the generator of a table."""
-        stage, size = self.program.stage, self.program.subgroup_size
-        return np.random.default_rng([self.seed, crc32(key.encode()), size, stage.table_seed])
+        numbers = [self.seed, crc32(key.encode()), self.subgroup_size, self.stage.table_seed]
+        return np.random.default_rng(numbers)
 
     def append(self, words: Words) -> int:
         """Add words to the inputs; return the index of the first one."""
-        at = sum(part.size for part in self.inputs)
-        self.inputs.append(self.program.stage.used_inputs(words.ravel()))
+        at = self.inputs.size
+        self.inputs = np.concatenate([self.inputs, self.stage.used_inputs(words.ravel())])
         return at
 
     def _entry(self, case: Case, planes_: int, *inputs: Any) -> str:
         """Add the entry of a case; return the GLSL of the index of its first word in the outputs."""
-        program, plane = self.program, self.program.planes
-        program.entries.append(BatchEntry(case, program.output_words, planes_, *inputs))
-        program.output_words += planes_ * program.pattern.slots * program.invocations
-        return f"({plane}u + slot * {planes_}u) * INVOCATIONS + index"
+        at = f"({self.planes}u + slot * {planes_}u) * INVOCATIONS + index"
+        self.entries.append(BatchEntry(case, self.output_words, planes_, *inputs))
+        self.output_words += planes_ * self.pattern.slots * self.invocations
+        return at
 
     def add(self, case: Case) -> None:
         """Add a case to the batch."""
@@ -170,14 +162,14 @@ class _Builder:
         if operation is not None and (line := declaration_of(operation, case.glsl_type, len(glsl))):
             self.glsl["intrinsics"][line] = None
         at = self._entry(case, planes(type_), feed, argument)
-        self.glsl["observations"][f"{putter(type_)}({at}, {self.program.spelling.call(case, glsl)});"] = None
+        self.glsl["observations"][f"{putter(type_)}({at}, {self.spelling.call(case, glsl)});"] = None
 
     def _feed(self, case: Case, operation: Operation) -> tuple[str, data.Feed]:
         """Return the GLSL variable that holds a case's value, and its data."""
         type_ = self.types[case.type] = case.glsl_type
         key = data.recipe_name(operation, case.data), case.type
         if key not in self.feeds:
-            places, denormals = self.program.stage.group_places, type_.scalar.bits in self.denormals
+            places, denormals = self.stage.group_places, type_.scalar.bits in self.denormals
             feed = data.make(key[0], type_, places, self.seed, denormals)
             at, variable = self.append(to_planes(np.concatenate(feed), type_)), f"value_{len(self.feeds)}"
             self.glsl["loads"][f"{case.type} {variable} = get_{case.type}({at}u + row);"] = None
@@ -196,7 +188,7 @@ class _Builder:
             glsl = f"partition_{operand.name}"
             self.glsl["partitions"][f"uvec4 {glsl} = {str(operand.expression).format(word=word)};"] = None
         elif operand.literal is not None:
-            glsl = self._literal(operand.literal(self.program.subgroup_size), operand.specialized)
+            glsl = self._literal(operand.literal(self.subgroup_size), operand.specialized)
         else:
             glsl = operand.expression or word
         size = [f"{operand.cluster}u"] if operand.cluster and case.category != "clustered" else []
@@ -204,7 +196,7 @@ class _Builder:
 
     def _literal(self, value: int, specialized: bool) -> str:
         """Return the GLSL of a constant; the default of a specialization constant is wrong."""
-        constants = self.program.specialization
+        constants = self.specialization
         if specialized and value not in constants.values():
             declared = f"const uint SPECIALIZED_{value} = {value ^ 1}u;"
             self.glsl["constants"][f"layout(constant_id = {len(constants)}) {declared}"] = None
@@ -214,11 +206,11 @@ class _Builder:
     def _table(self, operand: OperandChoice, operation: str) -> tuple[str, Words]:
         """Return the GLSL that reads an operand from its table, and the table, one word for each place."""
         kind = Category.PARTITIONED.value if operand.labels is not None else operation
-        key, places = f"{kind}:{operand.name}", self.program.stage.group_places
+        key, places = f"{kind}:{operand.name}", self.stage.group_places
         if key not in self.tables:
             count = WORKGROUPS if operand.uniform else WORKGROUPS * places
             assert operand.table is not None
-            words = operand.table(self.generator(key), self.program.subgroup_size, count)
+            words = operand.table(self.generator(key), self.subgroup_size, count)
             self.tables[key] = self.append(words), words
         at, words = self.tables[key]
         if operand.uniform:
@@ -227,35 +219,34 @@ class _Builder:
         return f"subgroupBroadcastFirst({word})" if operand.leader else word, words
 
     def _add_barrier(self, case: Case) -> None:
-        program, barrier, slots = self.program, BARRIERS[case.operation], self.program.pattern.slots
-        k, binding = len(program.entries), 2 + len(program.memories)
+        barrier, slots = BARRIERS[case.operation], self.pattern.slots
+        k, binding = len(self.entries), 2 + len(self.memories)
         if case.operand != "shared":
-            words = barriers.words(barrier, program.stage, program.subgroup_size, slots)
-            program.memories[binding] = BarrierMemory(case.operand, words)
+            words = barriers.words(barrier, self.stage, self.subgroup_size, slots)
+            self.memories[binding] = BarrierMemory(case.operand, words)
         at = self._entry(case, 2 * ROUNDS)
         for part, line in barriers.parts(barrier, case.operand, k, binding, slots, at).items():
             self.glsl[part][line] = None
 
     def declarations(self) -> list[str]:
         """Return the GLSL outside of `main`, after the constants of every program."""
-        program, stage, glsl = self.program, self.program.stage, self.glsl
-        long = [entry.case for entry in program.entries if is_long(entry.case.glsl_type)]
+        glsl, long = self.glsl, [entry.case for entry in self.entries if is_long(entry.case.glsl_type)]
         return [
-            *(stage.declarations, program.spelling.declarations, *glsl["constants"], *glsl["intrinsics"]),
+            *(self.stage.declarations, self.spelling.declarations, *glsl["constants"], *glsl["intrinsics"]),
             *long_vector_declarations((SUBGROUP_OPERATIONS[case.operation], case.glsl_type) for case in long),
             *(reader(type_named(name)) for name in sorted({name for _, name in self.feeds})),
             *(writer(type_) for _, type_ in sorted(self.types.items())),
-            *(barriers.constants(stage, program.subgroup_size) if glsl["cells"] else ()),
+            *(barriers.constants(self.stage, self.subgroup_size) if glsl["cells"] else ()),
             *glsl["cells"],
         ]
 
     def observe(self, slot: str, ballot: bool) -> str:
         """Return the code of one mark ``@OBSERVE(slot)``."""
-        first = self.program.stage.record_planes
+        first = self.stage.record_planes
         at = f"{first}u * INVOCATIONS + slot * {SLOT_PLANES}u * INVOCATIONS + index"
         lines = [f"uint slot = {slot};", f"uint at = {at};", "outputs[at] = 1u;"]
         if ballot:
-            lines.append(f"uvec4 mask = {self.program.spelling.ballot};")
+            lines.append(f"uvec4 mask = {self.spelling.ballot};")
             lines += [f"outputs[at + {word + 1}u * INVOCATIONS] = mask.{'xyzw'[word]};" for word in range(4)]
         lines += [*self.glsl["partitions"], *self.glsl["observations"]]
         return "{\n        " + "\n        ".join(lines) + "\n    }"
@@ -321,30 +312,28 @@ def build(
     """
     pattern = patterns_of(cases[0].stage)[cases[0].pattern]
     stage = stage or stage_of(cases[0].stage, cases[0].shape, pattern.partial)
-    record = stage.record_planes + SLOT_PLANES * pattern.slots
-    program = BatchProgram(stage, pattern, size, record * stage.invocations, spelling)
-    builder = _Builder(program, seed, denormals)
-    mask_base = builder.append(builder.generator("mask").integers(0, 2, stage.own_numbers, np.uint32))
+    record = (stage.record_planes + SLOT_PLANES * pattern.slots) * stage.invocations
+    program = BatchProgram(stage, pattern, size, seed, denormals, spelling, record)
+    mask_base = program.append(program.generator("mask").integers(0, 2, stage.own_numbers, np.uint32))
     for case in cases:
-        builder.add(case)
+        program.add(case)
     extensions = {Category.BASIC.extension, pattern.leave.extension, *spelling.extensions, *stage.extensions}
     extensions |= {*_extensions(cases), *([Category.BALLOT.extension] if ballot else [])}
-    program.inputs = np.concatenate(builder.inputs)
     source = _TEMPLATE.format(
         title=f"{len(cases)} conformance cases executed {pattern.sentence}.",
         extensions="\n".join(f"#extension {name} : require" for name in sorted(extensions - {""})),
         modes="\n".join(float_modes({case.preserved_width for case in cases} - {0}, denormals)),
-        declarations="\n".join(builder.declarations()),
+        declarations="\n".join(program.declarations()),
         storage=stage.storage(program.planes),
         finish=stage.finish(program.planes),
         invocations=stage.stride,
         places=WORKGROUPS * stage.group_places,
         start=stage.start,
         mask_base=mask_base,
-        resets="\n    ".join([*resets, "barrier();"] if (resets := builder.glsl["resets"]) else []),
+        resets="\n    ".join([*resets, "barrier();"] if (resets := program.glsl["resets"]) else []),
         active=pattern.active,
-        loads="\n    ".join(builder.glsl["loads"]),
-        code=re.sub(r"@OBSERVE\((\w+)\)", lambda match: builder.observe(match[1], ballot), pattern.code),
+        loads="\n    ".join(program.glsl["loads"]),
+        code=re.sub(r"@OBSERVE\((\w+)\)", lambda match: program.observe(match[1], ballot), pattern.code),
     )
     program.source = spelling.translate(source, stage)
     return program
