@@ -277,25 +277,19 @@ RECIPES: dict[str, Recipe] = {recipe.__name__: recipe for recipe in _FUNCTIONS} 
 }
 """All recipes by name."""
 
-_BY_OPERATOR = {
+_BY_OPERATION = {
     "Add": "sums", "Mul": "products", "Min": "orders", "Max": "orders", "And": "conjunctions",
-    "Or": "disjunctions", "Xor": "parities",
+    "Or": "disjunctions", "Xor": "parities", "subgroupAll": "predicates", "subgroupAny": "predicates",
+    "subgroupBallot": "predicates", "subgroupAllEqual": "equalities", "subgroupPartitionNV": "classes",
+    "subgroupInverseBallot": "uniform_ballots",
 }  # fmt: skip
 _BY_DATA = {"exact": "", "rounding": "rounded_", "special": "special_"}
-_BY_OPERATION = {
-    "subgroupAll": "predicates", "subgroupAny": "predicates", "subgroupBallot": "predicates",
-    "subgroupAllEqual": "equalities", "subgroupInverseBallot": "uniform_ballots",
-    "subgroupPartitionNV": "classes",
-}  # fmt: skip
 
 
 def recipe_name(operation: Operation, data: str = "exact") -> str:
     """Return the recipe for an operation and a data set."""
-    if operation.operator is None and operation.name in _BY_OPERATION:
-        return _BY_OPERATION[operation.name]
-    if operation.operator is None and operation.operands[0].kind is OperandKind.BALLOT:
-        return "ballots"
-    return _BY_DATA[data] + _BY_OPERATOR.get(operation.operator or "", "moves")
+    plain = "ballots" if operation.operands[0].kind is OperandKind.BALLOT else "moves"
+    return _BY_DATA[data] + _BY_OPERATION.get(operation.operator or operation.name, plain)
 
 
 def make(recipe: str, type_: GlslType, invocations: int, seed: int, denormals: bool = False) -> Feed:

@@ -43,7 +43,7 @@ class JudgedLanes:
         return self.program.stage.subgroup_name(int(instances.group[row]), int(instances.number[row]))
 
     def rows(self, row: int) -> dict[str, list[str | None]]:
-        """Return texts of an instance's lanes by name: input, operand, and expected (None for any value)."""
+        """Return texts of an instance's lanes by name: input, operand, expected (None for any value), got."""
         entry, instances, rows = self.entry, self.instances, dict[str, list[str | None]]()
         if entry.feed is not None:
             rows["input"] = [text_of(value) for value in entry.feed.values[instances.place[row]]]
@@ -52,27 +52,26 @@ class JudgedLanes:
             rows["operand"] = [hex_of(value) if value.shape else str(value) for value in operands]
         defined = enumerate(np.all(self.expected.defined[row], axis=-1))
         rows["expected"] = [self.expected.text((row, lane)) if one else None for lane, one in defined]
-        return rows
+        return rows | {"got": [text_of(value) for value in self.got[row]]}
 
     def line(self, index: tuple[int, ...]) -> str:
         """Describe one lane: position, active mask, inputs, expected result and recorded result."""
         (row, lane), instances = index, self.instances
         texts = {name: texts[lane] for name, texts in self.rows(row).items()}
-        texts |= {"expected": self.expected.text(index), "got": text_of(self.got[index])}
-        active = f"slot {instances.slot[row]} active {hex_of(instances.mask[row])}"
-        shown = " ".join(f"{name} {text}" for name, text in texts.items())
-        return f"{self.where(row)} lane {lane} {active}: {shown}"
+        texts["expected"] = self.expected.text(index)
+        words = [f"slot {instances.slot[row]} active {hex_of(instances.mask[row])}:"]
+        words += (f"{name} {text}" for name, text in texts.items())
+        return f"{self.where(row)} lane {lane} {' '.join(words)}"
 
     def evidence(self, wrong: Flags) -> dict[str, Any]:
         """Return the evidence of the first instance with a wrong lane; `wrong` has (rows, size)."""
         row, instances = int(np.argwhere(wrong)[0][0]), self.instances
         recorded = np.flatnonzero(instances.recorded[row])
-        rows = self.rows(row) | {"got": [text_of(value) for value in self.got[row]]}
         return evidence.of_lanes(
             self.where(row),
             recorded,
             wrong[row, recorded],
-            {name: [texts[lane] for lane in recorded.tolist()] for name, texts in rows.items()},
+            {name: [texts[lane] for lane in recorded.tolist()] for name, texts in self.rows(row).items()},
             size=instances.size,
             active=instances.active[row],
             slot=int(instances.slot[row]),
@@ -110,12 +109,11 @@ def results_of(
     """Return each lane's record, (rows, size, components), and whether it is a valid value of its type."""
     n, slots = program.invocations, program.pattern.slots
     planes = outputs[entry.at : entry.at + slots * entry.planes * n].reshape(slots, entry.planes, n)
-    if entry.case.operation in BARRIERS:
-        values = planes.transpose(0, 2, 1)[instances.slot[:, None], instances.member]
-        return values, np.ones(values.shape, np.bool_)
     flat = np.ascontiguousarray(planes.transpose(1, 0, 2)).reshape(entry.planes, slots * n)
-    values, sound = from_planes(flat, result_type(entry.case))
     place = instances.slot[:, None] * n + instances.member
+    if entry.case.operation in BARRIERS:
+        return flat.T[place], np.ones((*place.shape, entry.planes), np.bool_)
+    values, sound = from_planes(flat, result_type(entry.case))
     return values[place], sound[place]
 
 

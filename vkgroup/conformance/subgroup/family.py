@@ -168,12 +168,10 @@ def verdicts_on(
 
 
 def _batch_key(case: Case) -> Hashable:
-    """Return the properties that determine control flow, pipeline and execution modes.
+    """Return the properties that determine control flow, pipeline, execution modes and features.
 
-    Stage, pattern, shape and subgroup size determine control flow and pipeline. Barriers are separate because
-    of their memory, and those that wait are separate from the others. Special data of floats need an
-    execution mode for the whole module. The framebuffer limits the number of words. Long vectors need an
-    additional feature.
+    Barriers are separate because of their memory, and those that wait are separate from the others. The
+    framebuffer limits the number of words.
     """
     barrier = BARRIERS[case.operation].kind if case.operation in BARRIERS else ""
     words = planes(result_type(case)) if case.shape == FRAMEBUFFER else 0

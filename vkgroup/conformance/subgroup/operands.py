@@ -8,7 +8,7 @@ rotations, which wrap around), and the case only tests that the device does not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.arrays import Flags, Indices
+from vkgroup.conformance.instances import pack
 from vkgroup.spec.categories import Category
 from vkgroup.spec.limits import SUBGROUP_SIZES
 from vkgroup.spec.operations import SUBGROUP_OPERATIONS, Operation
@@ -179,77 +180,61 @@ uvec4 ballot_of_block(uint lane) {
 }"""
 """GLSL functions that the expressions of partitions call."""
 
-_BY_KIND: dict[str, tuple[str, tuple[OperandChoice, ...]]] = {
+_BY_KIND: dict[str, Iterable[OperandChoice]] = {
     "uniform id": (
-        "last dynamic",
-        (
-            _FIRST, replace(_HALF, name="middle", sentence="the lane in the middle"), _LAST, _BEYOND,
-            _UNIFORM, _ID_SPECIALIZED, _ID_FROM_LEADER,
-        ),
+        _FIRST, replace(_HALF, name="middle", sentence="the lane in the middle"), _LAST, _BEYOND, _UNIFORM,
+        _ID_SPECIALIZED, _ID_FROM_LEADER,
     ),
     "id": (
-        "data",
-        (
-            _LAST,
-            OperandChoice(
-                "reverse", "the lanes in reverse", expression="size - 1u - lane",
-                lanes=lambda lane, size: (size - 1 - lane).astype(np.uint32),
-            ),
-            OperandChoice(
-                "rotate", "the next lane, the last wrapping around", expression="(lane + 1u) % size",
-                lanes=lambda lane, size: ((lane + 1) % size).astype(np.uint32),
-            ),
-            _UNIFORM, _PER_LANE, _STRADDLING, _ID_SPECIALIZED, _ID_FROM_LEADER,
+        _LAST,
+        OperandChoice(
+            "reverse", "the lanes in reverse", expression="size - 1u - lane",
+            lanes=lambda lane, size: (size - 1 - lane).astype(np.uint32),
         ),
+        OperandChoice(
+            "rotate", "the next lane, the last wrapping around", expression="(lane + 1u) % size",
+            lanes=lambda lane, size: ((lane + 1) % size).astype(np.uint32),
+        ),
+        _UNIFORM, _PER_LANE, _STRADDLING, _ID_SPECIALIZED, _ID_FROM_LEADER,
     ),
     "mask": (
-        "by1 dynamic data",
-        (
-            replace(_BY1, sentence="mask 1"), replace(_BY2, sentence="mask 2"),
-            OperandChoice("half", "mask half the subgroup's size", lambda size: max(size // 2, 1)), _BEYOND,
-            replace(_uniform("mask from memory", _times(1)), table=_powers_below_size), _PER_LANE,
-            _ONE_SPECIALIZED, _leader("a mask", _times(1)),
-        ),
+        replace(_BY1, sentence="mask 1"), replace(_BY2, sentence="mask 2"),
+        OperandChoice("half", "mask half the subgroup's size", lambda size: max(size // 2, 1)), _BEYOND,
+        replace(_uniform("mask from memory", _times(1)), table=_powers_below_size), _PER_LANE,
+        _ONE_SPECIALIZED, _leader("a mask", _times(1)),
     ),
     "delta": (
-        "by1 dynamic data",
-        (
-            _BY1, _BY2, _HALF,
-            OperandChoice("furthest", "the greatest distance inside the subgroup", _greatest), _BEYOND,
-            _UNIFORM, _PER_LANE, _ONE_SPECIALIZED, _leader("a distance", _times(1)),
-        ),
+        _BY1, _BY2, _HALF,
+        OperandChoice("furthest", "the greatest distance inside the subgroup", _greatest), _BEYOND,
+        _UNIFORM, _PER_LANE, _ONE_SPECIALIZED, _leader("a distance", _times(1)),
     ),
     "index": (
-        "data",
-        (
-            _FIRST, _LAST,
-            OperandChoice("lane", "the lane's own index", expression="lane", lanes=lambda lane, size: lane),
-            _PER_LANE, _STRADDLING,
-        ),
+        _FIRST, _LAST,
+        OperandChoice("lane", "the lane's own index", expression="lane", lanes=lambda lane, size: lane),
+        _PER_LANE, _STRADDLING,
     ),
     "quad id": (
-        "q2 dynamic",
-        (
-            *(OperandChoice(f"q{i}", f"the quad's invocation {i}", _always(i)) for i in range(4)),
-            OperandChoice("beyond", "an index beyond the quad", _FOUR), _uniform("index", _FOUR),
-            _specialized("the quad's invocation 2", _always(2)), _leader("an index", _FOUR),
-        ),
+        *(OperandChoice(f"q{i}", f"the quad's invocation {i}", _always(i)) for i in range(4)),
+        OperandChoice("beyond", "an index beyond the quad", _FOUR), _uniform("index", _FOUR),
+        _specialized("the quad's invocation 2", _always(2)), _leader("an index", _FOUR),
     ),
-    "uniform delta": ("by2 dynamic", _ROTATIONS),
-    "uniform delta, cluster_size": ("by2_c4 dynamic_c4", tuple(_clustered_rotations())),
+    "uniform delta": _ROTATIONS,
+    "uniform delta, cluster_size": _clustered_rotations(),
     "cluster_size": (
-        "c4",
-        tuple(OperandChoice(f"c{n}", f"clusters of {n}", _always(n), cluster=n) for n in SUBGROUP_SIZES),
+        OperandChoice(f"c{n}", f"clusters of {n}", _always(n), cluster=n) for n in SUBGROUP_SIZES
     ),
-    "ballot": ("equal", _PARTITIONS),
+    "ballot": _PARTITIONS,
 }  # fmt: skip
-"""By kind of the operands (see `_kind_of`): the names of the representatives, one choice of each sort, for
-axes that are not combined with all choices; and all choices."""
 
-CHOICES: dict[str, dict[str, OperandChoice]] = {
-    kind: {choice.name: choice for choice in found} for kind, (_, found) in _BY_KIND.items()
-}
-"""Choices by name, by kind."""
+CHOICES = {kind: {choice.name: choice for choice in row} for kind, row in _BY_KIND.items()}
+"""Choices by name, by kind of the operands (see `_kind_of`)."""
+
+_REPRESENTATIVES = {
+    "uniform id": "last dynamic", "id": "data", "mask": "by1 dynamic data", "delta": "by1 dynamic data",
+    "index": "data", "quad id": "q2 dynamic", "uniform delta": "by2 dynamic",
+    "uniform delta, cluster_size": "by2_c4 dynamic_c4", "cluster_size": "c4", "ballot": "equal",
+}  # fmt: skip
+"""By kind: one choice of each sort, for axes that are not combined with all choices."""
 
 
 def _kind_of(operation: Operation) -> str:
@@ -270,7 +255,7 @@ def choices(operation: str) -> dict[str, OperandChoice]:
 def represents(operation: str, operand: str) -> bool:
     """Return whether a choice is a representative of an operation's choices; true if there is no operand."""
     row = SUBGROUP_OPERATIONS.get(operation)
-    return not operand or row is None or operand in _BY_KIND[_kind_of(row)][0].split()
+    return not operand or row is None or operand in _REPRESENTATIVES[_kind_of(row)].split()
 
 
 @dataclass(frozen=True)
@@ -287,9 +272,8 @@ class CaseArgument:
         lane = np.broadcast_to(np.arange(size, dtype=np.uint32), active.shape)
         word: Lanes = lane if self.table is None else self.table[place]
         if operand.labels is not None:
-            labels, bits = operand.labels(lane, word), np.zeros((rows, size, 128), np.bool_)
-            bits[:, :, :size] = labels[:, :, None] == labels[:, None, :]
-            return np.packbits(bits, axis=2, bitorder="little").view(np.uint32)
+            labels = operand.labels(lane, word)
+            return pack((labels[:, :, None] == labels[:, None, :]).reshape(-1, size)).reshape(rows, size, 4)
         if operand.literal is not None:
             return np.full(active.shape, operand.literal(size), np.uint32)
         if operand.lanes is not None:

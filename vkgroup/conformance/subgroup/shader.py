@@ -3,14 +3,11 @@
 All cases of a batch share stage, pattern, shape and subgroup size. Each reads separate data and writes
 separate results, so one dispatch executes them all.
 
-Buffers
--------
-binding 0, inputs : words. The mask of the pattern ``data_mask``, then the operand tables, then the data
-    sets: planes of 2 × PLACES words, first the values, then the decoys.
-binding 1, outputs : planes of INVOCATIONS words. Lane, subgroup, subgroup size and the other records of
-    the stage; for each slot, whether it was executed and the four words of the active mask; the results of
-    each case.
-binding 2 … : memory of the barrier cases.
+The inputs (binding 0) are words: the mask of the pattern ``data_mask``, then the operand tables and the data
+sets, in planes of 2 × PLACES words, first the values, then the decoys. The outputs (binding 1) are planes of
+INVOCATIONS words: lane, subgroup, subgroup size and the other records of the stage; for each slot, whether it
+was executed and the four words of the active mask; the results of each case. The next bindings have the
+memory of the barrier cases.
 """
 
 from __future__ import annotations
