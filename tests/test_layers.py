@@ -31,7 +31,7 @@ LAYERS = {
     "record": 1_610,
     "workers": 3_010,
     "programs": 3_070,
-    "conformance": 21_130,
+    "conformance": 20_920,
     "check": 7_270,
     "probe": 2_150,
     "cost": 730,

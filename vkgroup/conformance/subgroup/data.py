@@ -236,8 +236,8 @@ def special_orders(source: DataSource) -> tuple[Array, Array]:
 def _with(source: DataSource, values: Array, *rows: tuple[int, float, Any]) -> tuple[Array, Array]:
     """Return the values after replacements, and random decoys.
 
-    A row has a workgroup, the share of its invocations, which are among those of a greater share, and the
-    new value.
+    A row has a workgroup, the share of its values that are replaced, and the new value. The values of a
+    smaller share are among those of a greater one.
     """
     chance = source.random.random(source.shape)
     for workgroup, share, value in rows:
