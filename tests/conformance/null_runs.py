@@ -26,9 +26,7 @@ from vkgroup.conformance.families import family_named, family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.null_device import null_capabilities
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.stages.base import BatchStage
 from vkgroup.conformance.subgroup import family
-from vkgroup.conformance.subgroup.family import Language
 from vkgroup.dispatch import Buffer
 from vkgroup.record.record import Status
 
@@ -100,18 +98,17 @@ class _Same(dict[Any, Any]):
         return self.array
 
 
-_program = Language.program
+_build = family.build
 _programs: dict[Any, Any] = {}
 
 
-def _program_once(
-    language: Language, executor: Executor, cases: list[Any], stage: BatchStage | None = None
-) -> Any:
+def _built_once(cases: list[Any], **options: Any) -> Any:
     """Return the program of a batch; that of the last batch is kept for the next null device."""
-    key = language, executor.capabilities.subgroup.size, tuple(cases), stage
+    spelling = options["spelling"]
+    key = tuple(cases), options["size"], options["stage"], spelling.declarations, str(spelling.options)
     if key not in _programs:
         _programs.clear()
-        _programs[key] = _program(language, executor, cases, stage)
+        _programs[key] = _build(cases, **options)
     return _programs[key]
 
 
@@ -124,8 +121,8 @@ def without_compilation() -> Iterator[None]:
 
     with (
         patch.object(family, "run_around", _run_nothing),
-        patch.object(Language, "program", _program_once),
-        patch.object(Language, "compiled", nothing),
+        patch.object(family, "build", _built_once),
+        patch.object(family, "compiled", nothing),
     ):
         yield
 

@@ -28,8 +28,7 @@ ACTIVITIES = {
 
 def feed(operation, type_, size, activity):
     """Values as the shader would feed them, (subgroups, size, components), and who is active."""
-    kind = operation.operands[0].kind.value
-    recipe = data.recipe_name(operation.name, operation.operator, kind, "exact")
+    recipe = data.recipe_name(operation)
     values, decoys = data.make(recipe, type_, INVOCATIONS, seed=1)
     lane = np.broadcast_to(np.arange(size), (WORKGROUPS * INVOCATIONS // size, size))
     active = ACTIVITIES[activity](lane)

@@ -144,7 +144,7 @@ def test_partitioned_operations_tell_each_other_apart(operator, size) -> None:
     ballots = entry.argument.of_lanes(place, active)
     for one in (row for row in mine if row.operator == operator):
         for type_ in (type_ for type_ in one.types if type_.components == 1):
-            recipe = data.recipe_name(one.name, operator, "value", "exact")
+            recipe = data.recipe_name(one)
             value = data.make(recipe, type_, 128, seed=1)[0][place]
             right = reference_of(one.name)(value, active, ballots).value
             plain = OPERATIONS[one.name.replace("Partitioned", "").removesuffix("NV")]

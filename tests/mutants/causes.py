@@ -23,7 +23,7 @@ from vkgroup.compiler import validate
 from vkgroup.conformance.diagnosis import diagnose
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.subgroup.expectation import verdict_on
-from vkgroup.conformance.subgroup.family import GLSL, observed
+from vkgroup.conformance.subgroup.family import compiled, observed, program_of
 from vkgroup.device import DeviceInfo
 from vkgroup.record.record import Status
 from vkgroup.workers.opening import open_device, select
@@ -78,9 +78,9 @@ class Diagnosed:
 def diagnosed(executor: Executor, group: Group) -> Iterator[Diagnosed]:
     """Yield the mutants of a case that the suite catches, with their diagnoses."""
     case = group.cases[0].case
-    program = GLSL.program(executor, [case])
+    program = program_of(executor, [case])
     (entry,) = program.entries
-    module = executor.compile(program.source, stage=program.stage.name)
+    module = compiled(executor, program)
     try:
         outputs, instances = observed(executor, program, module)
         if verdict_on(entry, program, instances, outputs).status is not Status.PASS:

@@ -16,7 +16,7 @@ from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.instances import Instances
 from vkgroup.conformance.subgroup.expectation import expected_of, verdict_on
-from vkgroup.conformance.subgroup.family import GLSL, observed
+from vkgroup.conformance.subgroup.family import compiled, observed, program_of
 from vkgroup.conformance.subgroup.shader import BatchEntry, BatchProgram
 from vkgroup.record.record import Result, Status
 from vkgroup.spirv import Module
@@ -53,9 +53,9 @@ def judge_group(executor: Executor, group: Group) -> list[Result]:
         The device is unusable; none of the mutants has a result.
     """
     case = group.cases[0].case
-    program = GLSL.program(executor, [case])
+    program = program_of(executor, [case])
     (entry,) = program.entries
-    module = executor.compile(program.source, stage=program.stage.name)
+    module = compiled(executor, program)
     try:
         outputs, instances = observed(executor, program, module)
     except (DeviceLost, DispatchTimeout):

@@ -173,9 +173,7 @@ def operands(case: MicroCase, size: int, chains: int, generator: np.random.Gener
     shape = (chains, size, type_.components)
     if not operation.operands:
         return np.ones(shape, np.bool_)
-    recipe = RECIPES[
-        recipe_name(operation.name, operation.operator, operation.operands[0].kind.value, "exact")
-    ]
+    recipe = RECIPES[recipe_name(operation)]
     source = DataSource(generator, type_, max(size, _LEAST_INVOCATIONS))
     values = np.empty(shape, dtype_of(type_.scalar))
     for chain in range(chains):

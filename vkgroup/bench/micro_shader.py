@@ -27,7 +27,7 @@ from string import Template
 
 from vkgroup.bench import micro_shared
 from vkgroup.bench.micro_cases import SUBSETS, MicroCase
-from vkgroup.conformance.intrinsics import EXTENSION, intrinsic_of
+from vkgroup.conformance.intrinsics import EXTENSION, call_of, declaration_of
 from vkgroup.programs.glsl_types import planes, reader, writer
 from vkgroup.spec.categories import Category
 from vkgroup.spec.operations import OperandKind
@@ -127,25 +127,13 @@ _BY_INDEX = """    place = gl_LocalInvocationIndex;
     lane = place % SIZE;"""
 
 
-def _instruction(case: MicroCase) -> str:
-    """Return the declaration of a function by its instruction."""
-    intrinsic = intrinsic_of(case.operation.name)
-    assert intrinsic is not None
-    operands = [case.type.name] + ["uint"] * len(case.arguments)
-    return intrinsic.declaration(case.operation.name, case.result.name, operands)
-
-
 def _call(case: MicroCase, size: int) -> str:
     """Return the GLSL of the function applied to ``x``."""
     arguments = [argument.glsl(size) for argument in case.arguments]
     if not case.operation.operands:
         # A function without operands becomes part of a chain only if the chain decides whether it is called.
         return f"x && {case.operation.name}()"
-    name, arguments = case.operation.name, ["x", *arguments]
-    intrinsic = intrinsic_of(name)
-    if intrinsic is not None:
-        return intrinsic.call(name, arguments)
-    return f"{name}({', '.join(arguments)})"
+    return call_of(case.operation, case.type, ["x", *arguments])
 
 
 def _apply(entry: MicroEntry, size: int) -> str:
@@ -233,7 +221,8 @@ def _declarations(entries: Sequence[MicroEntry]) -> str:
         lines.append(f"{type_} identity_{micro_shared.combine_name(operator, type_)};")
         lines.append(micro_shared.combine(operator, type_))
     cases = [entry.case for entry in entries if entry.kind == "subgroup"]
-    lines += dict.fromkeys(_instruction(case) for case in cases if case.operation.by_instruction)
+    declared = (declaration_of(case.operation, case.type, 1 + len(case.arguments)) for case in cases)
+    lines += dict.fromkeys(filter(None, declared))
     return "\n".join(lines)
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vkgroup.conformance.arrays import Flags, Indices, Words
+from vkgroup.conformance.instances import Instances
 from vkgroup.conformance.stages.base import GROUP_CELLS, BatchStage
 
 ROUNDS = 3
@@ -115,14 +116,14 @@ def value_of(cell: Words, round_: Words | int, workgroup: Words) -> Words:
         )
 
 
-def planes(barrier: Barrier, slots: int) -> int:
+def _planes(barrier: Barrier, slots: int) -> int:
     """Return the cells that an invocation has: one, or its flag and a cell for each round in each slot."""
     return 1 if barrier.kind == "exchange" else 1 + slots * ROUNDS
 
 
-def words(stage: BatchStage, size: int, planes_: int) -> int:
+def words(barrier: Barrier, stage: BatchStage, size: int, slots: int) -> int:
     """Return the number of words of a case's buffer or image, in whole rows of cells."""
-    return -(-planes_ * stage.cells(size) // ROW) * ROW
+    return -(-_planes(barrier, slots) * stage.cells(size) // ROW) * ROW
 
 
 def constants(stage: BatchStage, size: int) -> list[str]:
@@ -135,9 +136,19 @@ def constants(stage: BatchStage, size: int) -> list[str]:
     ]
 
 
-def declarations(memory: str, k: int, binding: int, planes_: int) -> str:
-    """Return the GLSL declaration of a case's memory."""
-    return _CELLS[memory][0].format(k=k, binding=binding, planes=planes_)
+def parts(barrier: Barrier, memory: str, k: int, binding: int, slots: int, at: str) -> dict[str, str]:
+    """Return the GLSL of a case by part of the program.
+
+    These are the declaration of its memory, `body`, and the statement that clears flags in shared memory.
+    """
+    glsl = {
+        "cells": _CELLS[memory][0].format(k=k, binding=binding, planes=_planes(barrier, slots)),
+        "observations": f"{{\n        {body(barrier, memory, k, at)}\n        }}",
+    }
+    if barrier.kind == "message" and memory == "shared":
+        steps = "uint i = gl_LocalInvocationIndex; i < GROUP_CELLS; i += WORKGROUP_INVOCATIONS"
+        glsl["resets"] = f"for ({steps}) cells_{k}[i] = 0u;"
+    return glsl
 
 
 def body(barrier: Barrier, memory: str, k: int, at: str) -> str:
@@ -193,14 +204,6 @@ def _message(barrier: Barrier, memory: str, k: int, round_: str, number: int) ->
     ]
 
 
-def reset(barrier: Barrier, memory: str, k: int) -> str:
-    """Return the GLSL that clears a case's flags in shared memory at the start of the workgroup."""
-    if barrier.kind != "message" or memory != "shared":
-        return ""
-    steps = "uint i = gl_LocalInvocationIndex; i < GROUP_CELLS; i += WORKGROUP_INVOCATIONS"
-    return f"for ({steps}) cells_{k}[i] = 0u;"
-
-
 def _next_active(active: Flags) -> Indices:
     """Return for each lane the next active one above it, else the lowest active one: (rows, size)."""
     size = active.shape[1]
@@ -210,40 +213,22 @@ def _next_active(active: Flags) -> Indices:
     return np.asarray(np.where(above < size, above, lane.min(axis=1, keepdims=True)) % size)
 
 
-def expected(
-    barrier: Barrier,
-    got: Words,
-    slot: Indices,
-    group: Indices,
-    subgroup: Indices,
-    active: Flags,
-    recorded: Flags,
-) -> tuple[Words, Flags]:
+def expected(barrier: Barrier, got: Words, instances: Instances) -> tuple[Words, Flags]:
     """Return whether a lane must have seen the flag, and the cell that it then must read, in each round.
 
-    A lane that did not see a message's flag has no defined result.
-
-    Parameters
-    ----------
-    got : the records, (rows, size, 2 × `ROUNDS`).
-    slot, group, subgroup : of each row, (rows,).
-    active, recorded : lanes that executed the barrier, and those with a record, (rows, size).
-
-    Returns
-    -------
-    The legal values and which are defined, shaped like `got`.
+    A lane that did not see a message's flag has no defined result. `got` has the records, (rows, size,
+    2 × `ROUNDS`); so have the legal values, and which are defined.
     """
-    size = active.shape[1]
-    following = _next_active(active)
-    cell = subgroup[:, None] * size + following
-    workgroup = np.broadcast_to(group[:, None], cell.shape).astype(np.uint32)
+    recorded, following = instances.recorded, _next_active(instances.active)
+    cell = instances.subgroup[:, None] * instances.size + following
+    workgroup = np.broadcast_to(instances.group[:, None], cell.shape).astype(np.uint32)
     # Stores of helper invocations have no effect, so no lane has to read them.
     written = np.take_along_axis(recorded, following, axis=1)
     exchange = barrier.kind == "exchange"
     value = np.zeros(got.shape, np.uint32)
     defined = np.zeros(got.shape, np.bool_)
     for number in range(ROUNDS):
-        round_ = (slot * ROUNDS + number)[:, None].astype(np.uint32)
+        round_ = (instances.slot * ROUNDS + number)[:, None].astype(np.uint32)
         value[..., 2 * number + 1] = value_of(cell.astype(np.uint32), round_, workgroup)
         flag = got[..., 2 * number]
         value[..., 2 * number] = 1 if exchange else np.minimum(flag, 1)

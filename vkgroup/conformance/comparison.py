@@ -17,7 +17,6 @@ from vkgroup.conformance.evidence import text_of
 from vkgroup.record.record import Result, Status
 
 Index = tuple[int, ...]
-Show = Callable[[Any], str]
 
 SHOWN = 4
 """Number of wrong elements that a failure describes."""
@@ -77,10 +76,10 @@ class Expected:
         first, *others = values
         return cls(first, first, defined, bits=False, others=tuple(others))
 
-    def text(self, index: Index, show: Show = text_of) -> str:
+    def text(self, index: Index) -> str:
         """Return the legal values of an element as text: ``1``, ``1 … 3`` or ``1 or 3``."""
-        values = sorted({show(value[index]) for value in (self.low, *self.others)})
-        most = "" if self.low is self.high else f" … {show(self.high[index])}"
+        values = sorted({text_of(value[index]) for value in (self.low, *self.others)})
+        most = "" if self.low is self.high else f" … {text_of(self.high[index])}"
         return " or ".join(values) + most
 
 

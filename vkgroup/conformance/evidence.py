@@ -163,5 +163,8 @@ def hex_of(lanes: Flags) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a NumPy number as text."""
-    return str(value) if isinstance(value, str) else repr(value.item())
+    """Return a NumPy number, or the components of a lane's value, as text."""
+    if isinstance(value, str):
+        return str(value)
+    items = [repr(item) for item in np.ravel(value).tolist()]
+    return items[0] if len(items) == 1 else f"({', '.join(items)})"

@@ -14,6 +14,7 @@ import numpy as np
 from vkgroup.base.errors import CompileError, CompilerUnavailable, Unsupported
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.compiler.front_ends import compiles
+from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.stages.base import PipelineRest
 from vkgroup.conformance.stages.interfaces import SCENE
 from vkgroup.dispatch import Boxes, Buffer, Device, HitGroup, Instance, Triangles
@@ -99,6 +100,12 @@ class Executor:
             if buffer is not None:
                 buffer.close()
             buffer = self._buffers[name] = self.device.buffer(max(nbytes, 1 << 20), host=host)
+        return buffer
+
+    def filled(self, name: str, words: Words) -> Buffer:
+        """Return a buffer in host memory, by `buffer`, that holds an array."""
+        buffer = self.buffer(name, words.nbytes, host=True)
+        buffer.write(words)
         return buffer
 
     def keep(self, name: str, make: Callable[[Device, ExitStack], Any]) -> Any:

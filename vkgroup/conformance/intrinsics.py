@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 from vkgroup.programs.glsl_types import is_long
-from vkgroup.spec.operations import EXTENDED_OPERATIONS, SUBGROUP_OPERATIONS, Operation
+from vkgroup.spec.operations import Operation
 from vkgroup.spec.types import GlslType
 from vkgroup.spirv import grammar
 
@@ -81,35 +80,30 @@ def _subgroup() -> str:
     return f"{grammar().number('Scope', 'Subgroup')}u"
 
 
-@dataclass(frozen=True)
-class SpirvIntrinsic:
-    """A function that GLSL lacks."""
+def declaration_of(operation: Operation, type_: GlslType, count: int) -> str:
+    """Return the declaration of a function that GLSL lacks: of a value of a type and `count` - 1 integers.
 
-    instruction: str  # the beginning of its declaration
-    scoped: bool  # whether the instruction's first operand is the scope
-
-    def declaration(self, name: str, result: str, operands: Sequence[str]) -> str:
-        """Return the declaration of a function that replaces the GLSL function `name`."""
-        types = ", ".join(["uint", *operands] if self.scoped else operands)
-        return f"{self.instruction} {result} {name}_({types});"
-
-    def call(self, name: str, arguments: Sequence[str]) -> str:
-        """Return a call of the function that `declaration` declares."""
-        return f"{name}_({', '.join([_subgroup(), *arguments] if self.scoped else arguments)})"
+    Returns "" for a function of GLSL and for long vectors, whose functions are macros.
+    """
+    if not operation.by_instruction or is_long(type_):
+        return ""
+    declared, scoped = _instruction_of(operation, type_)
+    types = ", ".join(["uint"] * scoped + [type_.name] + ["uint"] * (count - 1))
+    result = type_.name if operation.result == "value" else str(operation.result)
+    return f"{declared} {result} {operation.name}_({types});"
 
 
-@cache
-def intrinsic_of(operation: str) -> SpirvIntrinsic | None:
-    """Return the declaration of a function that GLSL compilers lack; None for others and for variables."""
-    row = EXTENDED_OPERATIONS.get(operation) or SUBGROUP_OPERATIONS.get(operation)
-    if row is None or not row.by_instruction:
-        return None
-    return SpirvIntrinsic(*_instruction_of(row, row.types[0]))
+def call_of(operation: Operation, type_: GlslType, arguments: Sequence[str]) -> str:
+    """Return a call of an operation on a type in GLSL, or of the function or macro that replaces it."""
+    if not operation.by_instruction or is_long(type_):
+        return f"{_macro(operation, type_) if is_long(type_) else operation.name}({', '.join(arguments)})"
+    scope = [_subgroup()] if _instruction_of(operation, type_)[1] else []
+    return f"{operation.name}_({', '.join([*scope, *arguments])})"
 
 
-def function_of(operation: Operation, type_: GlslType) -> str:
-    """Return the name of the GLSL function or macro of an operation on a type."""
-    return f"{operation.name}_{type_.name}" if is_long(type_) else operation.name
+def _macro(operation: Operation, type_: GlslType) -> str:
+    """Return the name of the macro of an operation on long vectors."""
+    return f"{operation.name}_{type_.name}"
 
 
 def long_vector_declarations(uses: Iterable[tuple[Operation, GlslType]]) -> list[str]:
@@ -150,7 +144,7 @@ def _long_operation(operation: Operation, type_: GlslType) -> list[str]:
     if operation.direction is not None:
         arguments["uint direction"] = f"{operation.direction}u"
     arguments |= {f"{kind} {name}": name for name, kind in others.items()}
-    name = function_of(operation, type_)
+    name = _macro(operation, type_)
     call = f"instruction_{name}({', '.join(arguments.values())})"
     return [
         f"{declared} {result} instruction_{name}({', '.join(arguments)});",

@@ -84,7 +84,7 @@ _SHAPES = ("clustered", "quad")
 def _operands(operation: str, text: str) -> tuple[str, tuple[str, ...]]:
     """Return the type and the operand choices from a test's text after the operation."""
     names = tuple(choices(operation))
-    constant = tuple(name for name, choice in choices(operation).items() if not choice.dynamic)
+    constant = tuple(name for name, choice in choices(operation).items() if choice.literal is not None)
     dynamic = tuple(name for name in names if name.startswith("dynamic"))
     if text.startswith("nonconst_"):
         return text.removeprefix("nonconst_"), dynamic

@@ -30,8 +30,9 @@ from vkgroup.conformance.diagnosis.hypotheses import HYPOTHESES, Hypothesis
 from vkgroup.conformance.diagnosis.masks import diagnose_layout, diagnose_masks
 from vkgroup.conformance.diagnosis.observation import CaseObservation, Prediction
 from vkgroup.conformance.diagnosis.values import diagnose_values
+from vkgroup.conformance.evidence import text_of
 from vkgroup.conformance.instances import LayoutFault, MaskFault
-from vkgroup.conformance.subgroup.expectation import JudgedLanes, show
+from vkgroup.conformance.subgroup.expectation import JudgedLanes
 
 MOST = 8
 """Hypotheses that are listed at most."""
@@ -142,9 +143,9 @@ def _predicted(prediction: Prediction, seen: CaseObservation, wrong: Flags) -> l
     recorded = seen.lanes.instances.recorded[row]
     if isinstance(prediction, Expected):
         known = recorded & prediction.defined[row].all(axis=-1)
-        return [prediction.text((row, lane), show) if known[lane] else None for lane in lanes]
+        return [prediction.text((row, lane)) if known[lane] else None for lane in lanes]
     known = recorded & seen.agrees(prediction)[0][row]
-    return [show(seen.got[row, lane]) if known[lane] else None for lane in lanes]
+    return [text_of(seen.got[row, lane]) if known[lane] else None for lane in lanes]
 
 
 def _matches(row: Hypothesis, seen: CaseObservation, wrong: Flags, right: Flags) -> Iterator[_Match]:

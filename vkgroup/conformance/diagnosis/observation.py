@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.arrays import POISON, Array, Flags
 from vkgroup.conformance.comparison import Expected, legal
-from vkgroup.conformance.subgroup.expectation import JudgedLanes, others_of
-from vkgroup.reference import precision
-from vkgroup.reference.registry import reference_of
-from vkgroup.reference.semantics.lanes import Lanes
+from vkgroup.conformance.subgroup.expectation import JudgedLanes, legal_results, others_of
 from vkgroup.spec.operations import SUBGROUP_OPERATIONS, Operation
 
 Prediction = Expected | Flags
@@ -131,19 +128,11 @@ class CaseObservation:
         others = self.others if others is None else others
         if operation is None:
             return None
-        combines = operation.operator is not None
         floats = value is not None and value.dtype.kind == "f"
         rounds = self.lanes.entry.case.data == "rounding" or operation is not self.operation
-        if floats and rounds and operation.operator in ("Add", "Mul"):
-            group = operation.group_operation
-            assert group is not None
-            assert value is not None
-            interval = precision.interval(operation.operator, group, value, active, *others)
-            return Expected(interval.low, interval.high, interval.defined, bits=False)
-        arguments = [active, *others] if value is None else [value, active, *others]
+        rounds = floats and rounds and operation.operator in ("Add", "Mul")
         with np.errstate(all="ignore"):
-            lanes: Lanes = reference_of(operation.name)(*arguments)
-        return required(lanes.value, lanes.defined, bits=not combines)
+            return legal_results(operation, value, active, others, rounds)
 
     def agrees(self, prediction: Expected | Flags) -> tuple[Flags, Flags]:
         """Return which lanes recorded what a hypothesis predicts, and for which it predicts nothing.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from vkgroup.base.sampler import Sampler
@@ -22,9 +23,10 @@ from vkgroup.conformance.intrinsics import EXTENSION
 from vkgroup.conformance.patterns import LEAVES, patterns_of
 from vkgroup.conformance.quad_control.scene_tests import TESTS
 from vkgroup.conformance.quad_control.values import image_levels, maximal_reconvergence, quad_modes, votes
+from vkgroup.conformance.stages.base import BatchStage
 from vkgroup.conformance.subgroup.cases import STAGES, Case
-from vkgroup.conformance.subgroup.family import LLVM_BATCH, Language, missing
-from vkgroup.conformance.subgroup.shader import Spelling
+from vkgroup.conformance.subgroup.family import SMALL_BATCH, missing, program_of, verdicts_on
+from vkgroup.conformance.subgroup.shader import BatchProgram, Spelling
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.spec.categories import Category
@@ -175,26 +177,25 @@ def _votes_missing(case: Case, capabilities: Capabilities) -> list[str]:
     return needs + support.lacking_quads(case.stage, capabilities)
 
 
-def _spelling(cases: list[Case]) -> Spelling:
-    """Return the calls of SPV_KHR_quad_control, declared by their instructions."""
+def _program(executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> BatchProgram:
+    """Return the program of a batch with the calls of SPV_KHR_quad_control, declared by instructions."""
     fragment = cases[0].stage == "fragment"
     declared = [votes(), *([maximal_reconvergence()] if fragment else [])]
 
     def call(core: Case, arguments: Sequence[str]) -> str:
         return f"{_SPELLED[core.operation]}({arguments[0]})"
 
-    return Spelling(call, (EXTENSION,), "\n".join(declared))
+    spelling = Spelling(call, (EXTENSION,), "\n".join(declared))
+    return program_of(executor, list(map(_core_case, cases)), stage, spelling)
 
-
-_LANGUAGE = Language(_core_case, _spelling)
 
 QUAD_VOTES = Family(
     "quad_control",
     _vote_cases,
     _votes_missing,
-    _LANGUAGE.verdicts_on,
+    partial(verdicts_on, program=_program),
     lambda case: (case.stage, case.pattern, case.subgroup_size),
-    llvm_batch=LLVM_BATCH,
-    program=_LANGUAGE.program,
+    llvm_batch=SMALL_BATCH,
+    program=_program,
 )
 """Votes of quads, with the programs of subgroup operations."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 
 from vkgroup.conformance import support
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family
 from vkgroup.conformance.hlsl_intrinsics import (
     GLSL_OF,
@@ -22,9 +23,9 @@ from vkgroup.conformance.hlsl_intrinsics import (
 from vkgroup.conformance.patterns import Pattern, patterns_of
 from vkgroup.conformance.stages.base import BatchStage, WorkgroupStage
 from vkgroup.conformance.subgroup.cases import Case
-from vkgroup.conformance.subgroup.family import Language, missing
+from vkgroup.conformance.subgroup.family import missing, program_of, verdicts_on
 from vkgroup.conformance.subgroup.operands import choices
-from vkgroup.conformance.subgroup.shader import Spelling
+from vkgroup.conformance.subgroup.shader import BatchProgram, Spelling
 from vkgroup.device import Capabilities
 from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
 
@@ -153,8 +154,8 @@ def _batch_key(case: Case) -> Hashable:
     return case.stage, case.pattern, bucket(row_numbers()[case.operation, case.type, case.operand])
 
 
-def _spelling(cases: list[Case]) -> Spelling:
-    """Return the HLSL spelling of a batch's operations."""
+def _program(executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> BatchProgram:
+    """Return the program of a batch in HLSL."""
     rows = {
         core_case(case): (intrinsic_of(case.operation, case.type, case.operand).call, case.type)
         for case in cases
@@ -164,7 +165,8 @@ def _spelling(cases: list[Case]) -> Spelling:
         text, type_ = rows[core]
         return text.format(*arguments, type=type_)
 
-    return Spelling(call)
+    spelling = Spelling(call, translate=hlsl_of, options={"dialect": "hlsl"})
+    return program_of(executor, list(map(core_case, cases)), stage, spelling)
 
 
 def _patterns(stage: str, row: HlslIntrinsic) -> Iterator[Pattern]:
@@ -213,21 +215,14 @@ def _seen(row: HlslIntrinsic) -> set[str]:
     return {row.compared or type_ for type_ in row.types}
 
 
-_LANGUAGE = Language(
-    core_case,
-    _spelling,
-    lambda program: hlsl_of(program.source, program.stage),
-    lambda executor, case: {"dialect": "hlsl"},
-)
-
 HLSL = Family(
     "hlsl",
     _cases,
     _missing,
-    _LANGUAGE.verdicts_on,
+    partial(verdicts_on, program=_program),
     _batch_key,
     batch=24,
     llvm_batch=8,
-    program=_LANGUAGE.program,
+    program=_program,
 )
 """The wave and quad intrinsics of Shader Model 6.0."""

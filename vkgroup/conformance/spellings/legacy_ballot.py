@@ -29,8 +29,8 @@ from vkgroup.conformance.intrinsics import BALLOT, EXAMPLE, FORMS, OLDER, VOTE, 
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.stages.base import BatchStage
 from vkgroup.conformance.subgroup.cases import STAGES, Case
-from vkgroup.conformance.subgroup.family import Language, missing
-from vkgroup.conformance.subgroup.shader import Spelling
+from vkgroup.conformance.subgroup.family import missing, program_of, verdicts_on
+from vkgroup.conformance.subgroup.shader import BatchProgram, Spelling
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Status
 from vkgroup.spec.limits import SUBGROUP_SIZES
@@ -91,8 +91,8 @@ def _batch_key(case: Case) -> Hashable:
     return case.stage, case.pattern, case.subgroup_size, case.form, older.glsl, older.wide, alone
 
 
-def _spelling(cases: list[Case]) -> Spelling:
-    """Return the older spelling of the operations of a batch, all of one source.
+def _program(executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> BatchProgram:
+    """Return the program of a batch with the older spelling of its operations, all of one source.
 
     The active mask is also an older ballot. In a block that a switch reaches from several cases, the core's
     ballot may have a different result, because the specifications do not define which invocations are
@@ -108,7 +108,14 @@ def _spelling(cases: list[Case]) -> Spelling:
     extensions = {"GL_EXT_spirv_intrinsics", *(row.glsl for row in rows.values() if row.glsl)}
     if any(row.wide for row in rows.values()):
         extensions.add("GL_ARB_gpu_shader_int64")
-    return Spelling(call, tuple(extensions), "\n".join(declared), ballot.call.format("true"))
+    spelling = Spelling(
+        call,
+        tuple(extensions),
+        "\n".join(declared),
+        ballot.call.format("true"),
+        options=_options(executor, cases[0]),
+    )
+    return program_of(executor, list(map(core_case, cases)), stage, spelling)
 
 
 def _options(executor: Executor, case: Case) -> dict[str, Any]:
@@ -117,13 +124,10 @@ def _options(executor: Executor, case: Case) -> dict[str, Any]:
     return {"target": target, "lower_legacy": case.form != "declared"}
 
 
-_LANGUAGE = Language(core_case, _spelling, options=_options)
-
-
 def _judge(executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> list[Verdict]:
     """Execute a batch by the rules of the core's cases, or of the document's example."""
     if cases[0].operation != EXAMPLE:
-        return _LANGUAGE.verdicts_on(executor, cases, stage)
+        return verdicts_on(executor, cases, stage, _program)
     module = executor.compile(SOURCE, stage="compute", **_options(executor, cases[0]))
     results = executor.device.run(module, WORKGROUPS, {0: blank()})
     return [verdict_on(results[0], executor.capabilities.subgroup.size)] * len(cases)
@@ -293,6 +297,6 @@ LEGACY_BALLOT = Family(
     _batch_key,
     batch=24,
     llvm_batch=12,
-    program=_LANGUAGE.program,
+    program=_program,
 )
 """SPV_KHR_shader_ballot, SPV_KHR_subgroup_vote, GL_ARB_shader_ballot and GL_ARB_shader_group_vote."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from operator import attrgetter
 from typing import NamedTuple
 
 from vkgroup.base.lifetime import paused
@@ -118,91 +117,76 @@ class Axes:
     #: representatives, because divergence is tested more thoroughly in compute shaders.
     all_operands: tuple[str, ...]
     partitions: tuple[str, ...]  # the patterns with partitioned operations
-    inexact: tuple[str, ...] | None = None  # the patterns with rounding and special data; None for all
+    inexact: tuple[str, ...]  # the patterns with rounding and special data
     sized: tuple[str, ...] = ()  # the patterns with cases at each required subgroup size
     shapes: tuple[str, ...] = ()  # workgroups other than 1-D
     least_size: int = 1  # the smallest subgroup size that is required
     #: The types used in the patterns other than `_MAIN_PATTERNS`; empty for all types.
     types: tuple[str, ...] = ()
+    thorough: bool = True  # False if only operands that group lanes have more than the representatives
 
 
 _MAIN_PATTERNS = ("all", "data_mask")
 """The patterns used for axes that are not combined with all patterns."""
 
-_SOME_TYPES = ("float", "vec3", "int", "uvec2", "uint64_t", "f16vec4", "bool")
+_NARROW_PATTERNS = ("all", "partial", "odd")
+"""The patterns of `narrow` choices, and of partitions with rounding or special data."""
 
-_OTHER = Axes(("all",), _MAIN_PATTERNS, inexact=("all",), types=_SOME_TYPES)
-# Compute shaders come first and are tested most thoroughly.
-_AXES: dict[str, Axes] = {
+STAGES = tuple(sorted((stage.name for stage in stages.STAGES), key=lambda name: name != "compute"))
+"""The shader stages that the suite tests; compute shaders come first and are tested most thoroughly."""
+
+_SOME_TYPES = ("float", "vec3", "int", "uvec2", "uint64_t", "f16vec4", "bool")
+_OTHER = Axes(("all",), _MAIN_PATTERNS, ("all",), types=_SOME_TYPES, thorough=False)
+_AXES = {name: replace(_OTHER, sized=("all",) if name in WORKGROUP_STAGES else ()) for name in STAGES} | {
     "compute": Axes(
         tuple(PATTERNS),
         ("all", "partial", "odd", "data_mask", "nested", "loop"),
+        tuple(PATTERNS),
         sized=("all", "partial", "data_mask"),
         shapes=tuple(shape for shape in SHAPES if shape != "1d"),
     ),
     "fragment": Axes(
-        ("all", "partial"), ("all", "partial", "data_mask", "demote"), sized=("all",), least_size=QUAD_SIZE
+        ("all", "partial"),
+        ("all", "partial", "data_mask", "demote"),
+        tuple(patterns_of("fragment")),
+        sized=("all",),
+        least_size=QUAD_SIZE,
     ),
 }
-STAGES = tuple(sorted((stage.name for stage in stages.STAGES), key=lambda name: name != "compute"))
-"""The shader stages that the suite tests."""
-_AXES |= {
-    name: replace(_OTHER, sized=("all",) if name in WORKGROUP_STAGES else ())
-    for name in STAGES
-    if name not in _AXES
-}
-
-# In other stages: the representatives, and all operands that group lanes.
-_WITH_EVERY_OPERAND = ("compute", "fragment")
-_SHAPED = (Category.CLUSTERED.value, Category.QUAD.value)
 
 # For long vectors: subgroup sizes of common GPUs; broadcasts use all sizes.
 _BROADCASTS = ("subgroupBroadcast", "subgroupBroadcastFirst")
 _LONG_SIZES = (8, 32, 64)
 
-# Patterns of `narrow` choices, and of partitions with rounding or special data.
-_NARROW_PATTERNS = ("all", "partial", "odd")
-
-
-def _combined(
-    category: str, stage: str, operation: str, scalar: bool, pattern: str, data: str, operand: str
-) -> bool:
-    """Return whether an operand is combined with a type (scalar or vector), a pattern and data."""
-    if represents(operation, operand):
-        return True
-    patterns = _AXES[stage].all_operands
-    if stage not in _WITH_EVERY_OPERAND and (category not in _SHAPED or data != "exact"):
-        return False
-    if not choices(operation)[operand].narrow:
-        return pattern in patterns
-    # A partition does not depend on the number of components.
-    fits = category != Category.PARTITIONED.value or scalar
-    return fits and data == "exact" and pattern in patterns and pattern in _NARROW_PATTERNS
-
 
 def _data_sets(operation: Operation, type_: GlslType) -> tuple[str, ...]:
     """Return the data sets for an operation on a type."""
-    kind = type_.scalar.kind
-    if operation.operator in ("Add", "Mul"):
+    kind, operator = type_.scalar.kind, operation.operator
+    if operator in ("Add", "Mul"):
         return ("exact", "rounding", "special") if kind == "float" else ("exact",)
-    if operation.operator in ("Min", "Max"):
-        return ("exact", "special")
-    moves = operation.operator is None and operation.result == "value"
-    return ("exact", "special") if moves and kind != "bool" else ("exact",)
+    moves = operator is None and operation.result == "value" and kind != "bool"
+    return ("exact", "special") if moves or operator in ("Min", "Max") else ("exact",)
 
 
-def _has_data(operation: Operation, stage: str, data: str, pattern: str) -> bool:
-    """Whether a data set is combined with a pattern; moves of special values use whole subgroups only."""
-    inexact = _AXES[stage].inexact
-    if operation.category is Category.PARTITIONED and pattern not in _AXES[stage].partitions:
+def _has(operation: Operation, stage: str, scalar: bool, pattern: str, data: str, operand: str) -> bool:
+    """Return whether an operation on a scalar or a vector has cases with this pattern, data and operand."""
+    axes, exact, narrow = _AXES[stage], data == "exact", pattern in _NARROW_PATTERNS
+    partitioned = operation.category is Category.PARTITIONED
+    if partitioned and (pattern not in axes.partitions or not (exact or narrow)):
         return False
-    if data == "special" and operation.operator is None and stage not in _WITH_EVERY_OPERAND:
+    if not exact and pattern not in axes.inexact:
         return False
-    if data != "exact" and inexact is not None and pattern not in inexact:
+    # Moves of special values use whole subgroups only.
+    moved = data == "special" and operation.operator is None
+    if moved and not (axes.thorough and pattern in ("all", "partial")):
         return False
-    if operation.category is Category.PARTITIONED and data != "exact" and pattern not in _NARROW_PATTERNS:
+    if represents(operation.name, operand):
+        return True
+    grouped = exact and operation.category in (Category.CLUSTERED, Category.QUAD)
+    if pattern not in axes.all_operands or not (axes.thorough or grouped):
         return False
-    return data != "special" or operation.operator is not None or pattern in ("all", "partial")
+    # A partition does not depend on the number of components.
+    return not choices(operation.name)[operand].narrow or (exact and narrow and (scalar or not partitioned))
 
 
 class _Tail(NamedTuple):
@@ -215,14 +199,9 @@ class _Tail(NamedTuple):
     subgroup_size: int = 0
 
 
-class _Block(NamedTuple):
-    """All cases of an operation on a type in a stage."""
-
-    category: str
-    stage: str
-    operation: str
-    type: str
-    tails: tuple[_Tail, ...]
+_Row = Operation | BuiltinVariable
+_Block = tuple[tuple[str, str, str, str], tuple[_Tail, ...]]
+"""Category, stage, operation and type; and the other axes of all their cases."""
 
 
 @cache
@@ -237,127 +216,112 @@ def _operation_tails(
 ) -> tuple[_Tail, ...]:
     """Return the tails of the cases of an operation on a type; many types have the same tails."""
     operation = SUBGROUP_OPERATIONS[name]
-    category = operation.category.value
     return tuple(
         tail
         for data in data_sets
         for pattern in (patterns_of(stage) if all_patterns else _MAIN_PATTERNS)
-        if _has_data(operation, stage, data, pattern)
         for operand in choices(name) or ("",)
-        if _combined(category, stage, name, scalar, pattern, data, operand)
-        for tail in _varied(category, stage, name, _Tail(pattern, data, operand))
+        if _has(operation, stage, scalar, pattern, data, operand)
+        for tail in _varied(operation, stage, _Tail(pattern, data, operand))
     )
 
 
 @cache
 def _long_tails(name: str, stage: str) -> tuple[_Tail, ...]:
     """Return the tails of the cases of vectors of eight components, with representative choices only."""
+    operation = SUBGROUP_OPERATIONS[name]
     # Helper invocations vote, too.
-    helpers = stage == "fragment" and SUBGROUP_OPERATIONS[name].category is Category.VOTE
+    helpers = ["partial"] if stage == "fragment" and operation.category is Category.VOTE else []
+    sizes = SUBGROUP_SIZES if name in _BROADCASTS else _LONG_SIZES
     tails: list[_Tail] = []
     for operand in choices(name) or ("",):
         if represents(name, operand):
             tail = _Tail("all", operand=operand)
-            patterns = (*_MAIN_PATTERNS, *(("partial",) if helpers else ()))
-            tails += (tail._replace(pattern=pattern) for pattern in patterns)
-            if _AXES[stage].sized:
-                tails += _sizes(stage, tail, SUBGROUP_SIZES if name in _BROADCASTS else _LONG_SIZES)
-            if stage in FRAMEBUFFER_STAGES:
-                tails.append(tail._replace(shape=FRAMEBUFFER))
+            tails += (tail._replace(pattern=pattern) for pattern in (*_MAIN_PATTERNS, *helpers))
+            tails += _sizes(stage, tail, sizes)
+            tails += [tail._replace(shape=FRAMEBUFFER)] if stage in FRAMEBUFFER_STAGES else []
     return tuple(tails)
 
 
-def _varied(category: str, stage: str, operation: str, tail: _Tail) -> Iterator[_Tail]:
+def _varied(row: _Row, stage: str, tail: _Tail) -> Iterator[_Tail]:
     """Yield a tail, then its variants: other shapes, required subgroup sizes, output to the framebuffer.
 
     Only one operand and exact data have variants.
     """
     yield tail
-    axes = _AXES[stage]
-    if tail.data != "exact" or not represents(operation, tail.operand):
+    if tail.data != "exact" or not represents(row.name, tail.operand):
         return
-    partitioned = category == Category.PARTITIONED.value
-    if tail.pattern in axes.sized and not (partitioned and tail.pattern != "all"):
-        yield from (tail._replace(shape=shape) for shape in axes.shapes if not partitioned)
+    partitioned = row.category is Category.PARTITIONED
+    if not partitioned and tail.pattern in _AXES[stage].sized:
+        yield from (tail._replace(shape=shape) for shape in _AXES[stage].shapes)
+    if not partitioned or tail.pattern == "all":
         yield from _sizes(stage, tail)
     if stage in FRAMEBUFFER_STAGES and tail.pattern in _MAIN_PATTERNS:
         yield tail._replace(shape=FRAMEBUFFER)
 
 
 def _sizes(stage: str, tail: _Tail, sizes: tuple[int, ...] = SUBGROUP_SIZES) -> Iterator[_Tail]:
-    """Yield the tail again at each required subgroup size."""
-    return (tail._replace(subgroup_size=size) for size in sizes if size >= _AXES[stage].least_size)
+    """Yield the tail again at each required subgroup size, if its pattern has such cases."""
+    if tail.pattern in _AXES[stage].sized:
+        yield from (tail._replace(subgroup_size=size) for size in sizes if size >= _AXES[stage].least_size)
 
 
 def _barrier_tails(barrier: Barrier, stage: str) -> Iterator[_Tail]:
     for memory in barrier.memories:
         if memory != "shared" or stage in WORKGROUP_STAGES:
             for pattern in patterns_of(stage):
-                tail = _Tail(pattern, operand=memory)
-                yield tail
-                if pattern in _AXES[stage].sized:
-                    yield from _sizes(stage, tail)
+                yield (tail := _Tail(pattern, operand=memory))
+                yield from _sizes(stage, tail)
 
 
-def _operation_blocks(operation: Operation, stage: str, may_begin: MayBegin) -> Iterator[_Block]:
-    category, axes, name = operation.category.value, _AXES[stage], operation.name
-    for type_ in operation.types:
-        if may_begin(f"{category}.{stage}.{name}.{type_.name}."):
-            all_patterns = not axes.types or type_.name in axes.types or len(operation.types) == 1
-            data_sets = _data_sets(operation, type_)
-            tails = _operation_tails(name, stage, data_sets, all_patterns, type_.components == 1)
-            yield _Block(category, stage, name, type_.name, tails)
-    scalars = {type_.scalar for type_ in operation.types}
-    has_value = operation.operands and operation.operands[0].kind is OperandKind.VALUE
-    for type_ in LONG_TYPES.values() if has_value else ():
-        if type_.scalar in scalars and may_begin(f"{category}.{stage}.{name}.{type_.name}."):
-            yield _Block(category, stage, name, type_.name, _long_tails(name, stage))
-
-
-def _stage_blocks(stage: str, may_begin: MayBegin) -> Iterator[_Block]:
-    rows: list[BuiltinVariable | Barrier | Operation] = [*BUILTIN_VARIABLES.values(), *BARRIERS.values()]
-    for row in (*rows, *SUBGROUP_OPERATIONS.values()):
-        category, name = "basic" if isinstance(row, Barrier) else row.category.value, row.name
-        if not may_begin(f"{category}.{stage}.{name}."):
-            continue
-        if isinstance(row, Barrier):
-            yield _Block(category, stage, name, "uint", tuple(_barrier_tails(row, stage)))
-        elif name in BARRIERS or (row.stages is not None and stage not in row.stages):
-            continue
-        elif isinstance(row, Operation):
-            yield from _operation_blocks(row, stage, may_begin)
-        else:
-            tails = (
-                tail for one in patterns_of(stage) for tail in _varied(category, stage, name, _Tail(one))
-            )
-            yield _Block(category, stage, name, row.type.name, tuple(tails))
+def _blocks_of(row: _Row | Barrier, stage: str, may_begin: MayBegin) -> Iterator[_Block]:
+    """Yield the blocks of a row in a stage whose names may be wanted."""
+    category, name = "basic" if isinstance(row, Barrier) else row.category.value, row.name
+    if not may_begin(f"{category}.{stage}.{name}."):
+        return
+    if isinstance(row, Barrier):
+        yield (category, stage, name, "uint"), tuple(_barrier_tails(row, stage))
+    elif name in BARRIERS or (row.stages is not None and stage not in row.stages):
+        return
+    elif isinstance(row, BuiltinVariable):
+        tails = (tail for one in patterns_of(stage) for tail in _varied(row, stage, _Tail(one)))
+        yield (category, stage, name, row.type.name), tuple(tails)
+    else:
+        types, scalars = _AXES[stage].types, {type_.scalar for type_ in row.types}
+        has_value = row.operands and row.operands[0].kind is OperandKind.VALUE
+        for type_ in (*row.types, *(LONG_TYPES.values() if has_value else ())):
+            if type_.scalar in scalars and may_begin(f"{category}.{stage}.{name}.{type_.name}."):
+                whole = not types or type_.name in types or len(row.types) == 1
+                axes = _data_sets(row, type_), whole, type_.components == 1
+                long = type_.name in LONG_TYPES
+                all_ = _long_tails(name, stage) if long else _operation_tails(name, stage, *axes)
+                yield (category, stage, name, type_.name), all_
 
 
 def _blocks(may_begin: MayBegin) -> list[_Block]:
     """Return the blocks whose names may be wanted, in the order of the suite."""
-    categories = [category.value for category in Category]
-    stages = [stage for stage in STAGES if any(may_begin(f"{category}.{stage}.") for category in categories)]
-    blocks = [block for stage in stages for block in _stage_blocks(stage, may_begin)]
-    blocks.sort(key=attrgetter("category"))
-    return blocks
+    rows: list[_Row | Barrier] = [*BUILTIN_VARIABLES.values(), *BARRIERS.values()]
+    rows += SUBGROUP_OPERATIONS.values()
+    blocks = [block for stage in STAGES for row in rows for block in _blocks_of(row, stage, may_begin)]
+    return sorted(blocks, key=lambda block: block[0][0])
 
 
 def subgroup_cases(may_begin: MayBegin = any_name) -> tuple[Case, ...]:
     """Return the cases of the family whose names may be wanted, in the order of the suite; needs no device.
 
-    Not every returned case need be wanted. Whole stages, operations and types are left out if no name in them
-    is wanted.
+    Not every returned case need be wanted. Whole operations and types are left out if no name in them is
+    wanted.
     """
     with paused():
         return tuple(
-            Case(block.category, block.stage, block.operation, block.type, *tail)
-            for block in _blocks(may_begin)
-            for tail in block.tails
+            Case(category, stage, operation, type_, *tail)
+            for (category, stage, operation, type_), tails in _blocks(may_begin)
+            for tail in tails
         )
 
 
 def subgroup_names(may_begin: MayBegin = any_name) -> Iterator[str]:
     """Yield the names of `subgroup_cases`, without the cases."""
-    for *axes, tails in _blocks(may_begin):
+    for axes, tails in _blocks(may_begin):
         prefix = ".".join(axes)
         yield from [f"{prefix}.{_name_of(tail)}" for tail in tails]

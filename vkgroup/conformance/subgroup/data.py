@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
-from vkgroup.conformance.arrays import Array
+from vkgroup.conformance.arrays import Array, Flags
 from vkgroup.conformance.patterns import WORKGROUPS
 from vkgroup.reference.dtypes import dtype_of
+from vkgroup.spec.operations import OperandKind, Operation
 from vkgroup.spec.types import GlslType
 
 
@@ -60,12 +61,23 @@ class DataSource:
         """Return uniformly distributed floats of full precision."""
         return np.asarray(self.random.uniform(low, high, self.shape).astype(self.dtype))
 
+    def chance(self, *shares: float) -> Flags:
+        """Return Booleans that are true with one probability, or with that of their workgroup."""
+        return np.asarray(self.random.random(self.shape) < np.reshape(shares, (-1, 1, 1)))
 
-Values = tuple[Array, Array]
-"""Values and decoys, each (workgroups, invocations, components) in the type's dtype."""
+
+class Feed(NamedTuple):
+    """Values and decoys, each (workgroups, invocations, components) or (places, components)."""
+
+    values: Array
+    decoys: Array
 
 
-def moves(source: DataSource) -> Values:
+Recipe = Callable[[DataSource], tuple[Array, Array]]
+"""Function that returns values and decoys, (workgroups, invocations, components)."""
+
+
+def moves(source: DataSource) -> tuple[Array, Array]:
     """Random values: two invocations very rarely have the same one."""
     return source.values(), source.values()
 
@@ -85,33 +97,29 @@ def _singles(source: DataSource) -> Array:
     return values.reshape(-1, components)[:half]
 
 
-def _by_workgroup(*values: float) -> Array:
-    return np.array(values).reshape(WORKGROUPS, 1, 1)
-
-
-def predicates(source: DataSource) -> Values:
+def predicates(source: DataSource) -> tuple[Array, Array]:
     """Booleans: all true, none, one true among 32 and half, one false among 32 and a few.
 
     The decoys have the opposite value.
     """
-    values = source.random.random(source.shape) < _by_workgroup(1.0, 0.0, 0.5, 0.9)
+    values = source.chance(1.0, 0.0, 0.5, 0.9)
     singles = _singles(source)
     values[2, : len(singles)], values[3, : len(singles)] = singles, ~singles
     return values, ~values
 
 
-def equalities(source: DataSource) -> Values:
+def equalities(source: DataSource) -> tuple[Array, Array]:
     """Values all equal, all different, equal except a few in one component, equal in every workgroup."""
     values = source.values().copy()
     same = np.broadcast_to(values[:, :1], source.shape)
-    few = source.random.random(source.shape) < 0.1
+    few = source.chance(0.1)
     few[:, :, :-1] = False
     values[0], values[3] = same[0], same[3]
     values[2] = np.where(few[2], values[2], same[2])
     return values, ~values if source.dtype == np.bool_ else source.values()
 
 
-def classes(source: DataSource) -> Values:
+def classes(source: DataSource) -> tuple[Array, Array]:
     """Values all equal, all different, of three kinds, of two kinds that differ only in the last component.
 
     The decoys are of the same kinds.
@@ -125,25 +133,25 @@ def classes(source: DataSource) -> Values:
     return values, source.random.permutation(values, axis=1)
 
 
-def _sparse_words(source: DataSource, density: Array, dtype: np.dtype[Any]) -> Array:
+def _sparse_words(source: DataSource, dtype: np.dtype[Any], *density: float) -> Array:
     """Return words whose bits are set with the density of their workgroup."""
-    bits = source.random.random((*source.shape, dtype.itemsize * 8)) < density[..., None]
+    bits = source.random.random((*source.shape, dtype.itemsize * 8)) < np.reshape(density, (-1, 1, 1, 1))
     return np.packbits(bits, axis=-1, bitorder="little").view(dtype)[..., 0]
 
 
-def ballots(source: DataSource) -> Values:
+def ballots(source: DataSource) -> tuple[Array, Array]:
     """Bit masks, dense and sparse, different for each invocation, with bits beyond any subgroup set."""
-    words = _sparse_words(source, _by_workgroup(0.5, 0.95, 0.05, 0.3), np.dtype(np.uint32))
+    words = _sparse_words(source, np.dtype(np.uint32), 0.5, 0.95, 0.05, 0.3)
     return words, ~words
 
 
-def uniform_ballots(source: DataSource) -> Values:
+def uniform_ballots(source: DataSource) -> tuple[Array, Array]:
     """Bit masks that all invocations of a workgroup share, as subgroupInverseBallot requires."""
     values = np.broadcast_to(ballots(source)[0][:, :1], source.shape).copy()
     return values, ~values
 
 
-def sums(source: DataSource) -> Values:
+def sums(source: DataSource) -> tuple[Array, Array]:
     """Summands: any integers; floating-point integers up to 15, so that sums of 128 are exact in float16."""
     if source.dtype.kind != "f":
         return moves(source)
@@ -151,7 +159,7 @@ def sums(source: DataSource) -> Values:
     return values.astype(source.dtype), source.random.integers(1, 16, source.shape).astype(source.dtype)
 
 
-def products(source: DataSource) -> Values:
+def products(source: DataSource) -> tuple[Array, Array]:
     """Factors: odd integers, so that no product vanishes; signed powers of two in float16's range."""
     if source.dtype.kind != "f":
         return source.values() | source.dtype.type(1), source.values() | source.dtype.type(1)
@@ -168,16 +176,6 @@ def _signed_powers(source: DataSource) -> Array:
     return np.asarray(np.ldexp(signs, exponents.astype(int)).astype(source.dtype))
 
 
-def rounded_sums(source: DataSource) -> Values:
-    """Positive summands of full precision: their sum rounds, without cancellation."""
-    return source.between(0.5, 1.0), source.between(4.0, 8.0)
-
-
-def rounded_products(source: DataSource) -> Values:
-    """Factors near 1 of full precision: 128 of them stay between 1e-3 and 1e3."""
-    return source.between(0.95, 1.05), source.between(2.0, 3.0)
-
-
 def _few_set(source: DataSource) -> Array:
     """Return values in which each bit is rarely set, so that And and Or of many words do not saturate.
 
@@ -186,43 +184,26 @@ def _few_set(source: DataSource) -> Array:
     true and Xor false, three make Xor true and And false.
     """
     if source.dtype != np.bool_:
-        return _sparse_words(source, _by_workgroup(0.02, 0.2, 0.005, 0.08), source.dtype)
-    values = source.random.random(source.shape) < _by_workgroup(0, 0, 0, 0.5)
-    values[1, [1, 3]] = True
-    values[2, [1, 3, 5]] = True
+        return _sparse_words(source, source.dtype, 0.02, 0.2, 0.005, 0.08)
+    values = source.chance(0, 0, 0, 0.5)
+    values[1, [1, 3]] = values[2, [1, 3, 5]] = True
     singles = _singles(source)
     values[3, : len(singles)] = singles
     return values
 
 
-def conjunctions(source: DataSource) -> Values:
-    """Values for And: nearly all bits set; the decoys clear bits."""
-    return ~_few_set(source), source.values()
-
-
-def disjunctions(source: DataSource) -> Values:
-    """Values for Or: few bits set; the decoys set bits."""
-    return _few_set(source), source.values()
-
-
-def parities(source: DataSource) -> Values:
-    """Values for Xor: any integers; few Booleans that are true."""
-    return disjunctions(source) if source.dtype == np.bool_ else moves(source)
-
-
-def orders(source: DataSource) -> Values:
+def orders(source: DataSource) -> tuple[Array, Array]:
     """Values for Min and Max; the decoys are the smallest and largest values."""
     values = source.values()
     low, high = _extremes(source.dtype)[:2]
-    return values, np.where(source.random.random(source.shape) < 0.5, low, high).astype(values.dtype)
+    return values, np.where(source.chance(0.5), low, high).astype(values.dtype)
 
 
 def _extremes(dtype: np.dtype[Any]) -> Array:
     if dtype.kind == "f":
-        info = np.finfo(dtype)
-        return np.array([info.min, info.max], dtype)
-    limits = np.iinfo(dtype)
-    return np.array([limits.min, limits.max, 0, 1, limits.max - 1, limits.min + 1], dtype)
+        return np.array([np.finfo(dtype).min, np.finfo(dtype).max], dtype)
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return np.array([low, high, 0, 1, high - 1, low + 1], dtype)
 
 
 def _special_values(dtype: np.dtype[Any], denormals: bool) -> Array:
@@ -230,91 +211,91 @@ def _special_values(dtype: np.dtype[Any], denormals: bool) -> Array:
     if dtype.kind != "f":
         return _extremes(dtype)
     info = np.finfo(dtype)
-    values = [np.nan, np.inf, -np.inf, -0.0, 0.0, float(info.max), float(info.min), 1.0, -2.0]
-    if denormals:
-        values += [float(info.smallest_subnormal), -float(info.smallest_subnormal), float(info.tiny) / 2]
-    return np.array(values).astype(dtype)
+    values = [np.nan, np.inf, -np.inf, -0.0, 0.0, info.max, info.min, 1.0, -2.0]
+    tiny = [info.smallest_subnormal, -info.smallest_subnormal, info.tiny / 2] if denormals else []
+    return np.array([*values, *tiny], dtype)
 
 
-def special_moves(source: DataSource) -> Values:
+def special_moves(source: DataSource) -> tuple[Array, Array]:
     """Special values for operations that must copy every bit."""
     return source.random.choice(_special_values(source.dtype, True), source.shape), source.values()
 
 
-def special_orders(source: DataSource) -> Values:
+def special_orders(source: DataSource) -> tuple[Array, Array]:
     """Special values for Min and Max: many NaN, one workgroup with only NaN, one without infinities."""
-    random, dtype = source.random, source.dtype
-    values = random.choice(_special_values(dtype, source.denormals), source.shape)
-    if dtype.kind != "f":
+    random, nan = source.random, source.dtype.type(np.nan) if source.dtype.kind == "f" else None
+    values = random.choice(_special_values(source.dtype, source.denormals), source.shape)
+    if nan is None:
         return values, source.values()
     finite = source.between(-4.0, 4.0)
-    sparse = np.where(random.random(source.shape) < 0.6, dtype.type(np.nan), finite)
-    values[1], values[3] = sparse[1], finite[3]
-    values[2] = np.where(random.random(values[2].shape) < 0.9, dtype.type(np.nan), values[2])
+    values[1], values[3] = np.where(source.chance(0.6), nan, finite)[1], finite[3]
+    values[2] = np.where(random.random(values[2].shape) < 0.9, nan, values[2])
     return values, orders(source)[1]
 
 
-def special_sums(source: DataSource) -> Values:
-    """Summands with one infinity, with both, with NaN, with signed zeros and denormals."""
-    dtype = source.dtype
-    values = source.random.integers(-8, 9, source.shape).astype(dtype)
+def _with(source: DataSource, values: Array, *rows: tuple[int, float, Any]) -> tuple[Array, Array]:
+    """Return the values after replacements, and random decoys.
+
+    A row has a workgroup, the share of its values that are replaced, and the new value. The values of a
+    smaller share are among those of a greater one.
+    """
     chance = source.random.random(source.shape)
-    values[0][chance[0] < 0.1] = np.inf
-    values[1][chance[1] < 0.2] = np.inf
-    values[1][chance[1] < 0.1] = -np.inf
-    values[2][chance[2] < 0.1] = np.nan
-    tiny = np.finfo(dtype).smallest_subnormal if source.denormals else dtype.type(0)
-    values[3] = np.where(chance[3] < 0.5, values[3] * tiny, dtype.type(-0.0))
+    for workgroup, share, value in rows:
+        values[workgroup] = np.where(chance[workgroup] < share, value, values[workgroup])
     return values, moves(source)[1]
 
 
-def special_products(source: DataSource) -> Values:
+def special_sums(source: DataSource) -> tuple[Array, Array]:
+    """Summands with one infinity, with both, with NaN, with signed zeros and denormals."""
+    values = source.random.integers(-8, 9, source.shape).astype(source.dtype)
+    least = np.finfo(source.dtype).smallest_subnormal if source.denormals else source.dtype.type(0)
+    infinities = (0, 0.1, np.inf), (1, 0.2, np.inf), (1, 0.1, -np.inf)
+    return _with(source, values, *infinities, (2, 0.1, np.nan), (3, 1.0, -0.0), (3, 0.5, values[3] * least))
+
+
+def special_products(source: DataSource) -> tuple[Array, Array]:
     """Factors with infinities, with zeros, with both (which make NaN), with NaN."""
     values = source.random.choice(np.array([1.0, -1.0], source.dtype), source.shape)
-    chance = source.random.random(source.shape)
-    values[0][chance[0] < 0.1] = np.inf
-    values[1][chance[1] < 0.1] = -0.0
-    values[2][chance[2] < 0.2] = np.inf
-    values[2][chance[2] < 0.1] = 0.0
-    values[3][chance[3] < 0.1] = np.nan
-    return values, moves(source)[1]
+    both = (2, 0.2, np.inf), (2, 0.1, 0.0)
+    return _with(source, values, (0, 0.1, np.inf), (1, 0.1, -0.0), *both, (3, 0.1, np.nan))
 
 
-RECIPES: dict[str, Callable[[DataSource], Values]] = {
-    recipe.__name__: recipe
-    for recipe in (
-        moves, predicates, equalities, classes, ballots, uniform_ballots, sums, products, rounded_sums,
-        rounded_products, conjunctions, disjunctions, parities, orders, special_moves, special_orders,
-        special_sums, special_products,
-    )
-}  # fmt: skip
+_FUNCTIONS: tuple[Any, ...] = (
+    moves, predicates, equalities, classes, ballots, uniform_ballots, sums, products, orders, special_moves,
+    special_orders, special_sums, special_products,
+)  # fmt: skip
+RECIPES: dict[str, Recipe] = {recipe.__name__: recipe for recipe in _FUNCTIONS} | {
+    # Positive summands of full precision: their sum rounds, without cancellation.
+    "rounded_sums": lambda source: (source.between(0.5, 1.0), source.between(4.0, 8.0)),
+    # Factors near 1 of full precision: 128 of them stay between 1e-3 and 1e3.
+    "rounded_products": lambda source: (source.between(0.95, 1.05), source.between(2.0, 3.0)),
+    # For And: nearly all bits set; the decoys clear bits. For Or: few bits set; the decoys set bits.
+    "conjunctions": lambda source: (~_few_set(source), source.values()),
+    "disjunctions": lambda source: (_few_set(source), source.values()),
+    # For Xor: any integers; few Booleans that are true.
+    "parities": lambda source: RECIPES["disjunctions" if source.dtype == np.bool_ else "moves"](source),
+}
 """All recipes by name."""
 
-_BY_OPERATOR = {
+_BY_OPERATION = {
     "Add": "sums", "Mul": "products", "Min": "orders", "Max": "orders", "And": "conjunctions",
-    "Or": "disjunctions", "Xor": "parities",
+    "Or": "disjunctions", "Xor": "parities", "subgroupAll": "predicates", "subgroupAny": "predicates",
+    "subgroupBallot": "predicates", "subgroupAllEqual": "equalities", "subgroupPartitionNV": "classes",
+    "subgroupInverseBallot": "uniform_ballots",
 }  # fmt: skip
 _BY_DATA = {"exact": "", "rounding": "rounded_", "special": "special_"}
-_BY_OPERATION = {
-    "subgroupAll": "predicates", "subgroupAny": "predicates", "subgroupBallot": "predicates",
-    "subgroupAllEqual": "equalities", "subgroupInverseBallot": "uniform_ballots",
-    "subgroupPartitionNV": "classes",
-}  # fmt: skip
 
 
-def recipe_name(operation: str, operator: str | None, operand_kind: str, data: str) -> str:
-    """Return the recipe for an operation with an operator, an operand kind and a data set."""
-    if operator is None and operation in _BY_OPERATION:
-        return _BY_OPERATION[operation]
-    if operator is None and operand_kind == "ballot":
-        return "ballots"
-    return _BY_DATA[data] + _BY_OPERATOR.get(operator or "", "moves")
+def recipe_name(operation: Operation, data: str = "exact") -> str:
+    """Return the recipe for an operation and a data set."""
+    plain = "ballots" if operation.operands[0].kind is OperandKind.BALLOT else "moves"
+    return _BY_DATA[data] + _BY_OPERATION.get(operation.operator or operation.name, plain)
 
 
-def make(recipe: str, type_: GlslType, invocations: int, seed: int, denormals: bool = False) -> Values:
+def make(recipe: str, type_: GlslType, invocations: int, seed: int, denormals: bool = False) -> Feed:
     """Make a recipe's values and decoys, each (workgroups × invocations, components), from a seed."""
     key = f"{recipe}:{type_.name}:{invocations}:{denormals}"
     random = np.random.default_rng([seed, crc32(key.encode())])
-    values, decoys = RECIPES[recipe](DataSource(random, type_, invocations, denormals))
-    flat, dtype = (WORKGROUPS * invocations, type_.components), dtype_of(type_.scalar)
-    return np.asarray(values, dtype).reshape(flat), np.asarray(decoys, dtype).reshape(flat)
+    made = RECIPES[recipe](DataSource(random, type_, invocations, denormals))
+    shape = WORKGROUPS * invocations, type_.components
+    return Feed(*(np.asarray(part, dtype_of(type_.scalar)).reshape(shape) for part in made))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,12 @@ from vkgroup.conformance import barriers, evidence
 from vkgroup.conformance.arrays import Array, Flags, Words
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.comparison import Description, Expected, Verdict, legal, verdict_of
+from vkgroup.conformance.evidence import text_of
 from vkgroup.conformance.instances import Instances, hex_of
 from vkgroup.conformance.subgroup.shader import BatchEntry, BatchProgram, result_type
 from vkgroup.programs.glsl_types import from_planes
 from vkgroup.record.record import Status
-from vkgroup.reference import precision
+from vkgroup.reference.precision import interval
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.lanes import Lanes
 from vkgroup.spec.categories import Category
@@ -41,48 +42,40 @@ class JudgedLanes:
         instances = self.instances
         return self.program.stage.subgroup_name(int(instances.group[row]), int(instances.number[row]))
 
+    def rows(self, row: int) -> dict[str, list[str | None]]:
+        """Return texts of an instance's lanes by name: input, operand, expected (None for any value), got."""
+        entry, instances, rows = self.entry, self.instances, dict[str, list[str | None]]()
+        if entry.feed is not None:
+            rows["input"] = [text_of(value) for value in entry.feed.values[instances.place[row]]]
+        if entry.argument is not None:
+            operands = entry.argument.of_lanes(instances.place, instances.active)[row]
+            rows["operand"] = [hex_of(value) if value.shape else str(value) for value in operands]
+        defined = enumerate(np.all(self.expected.defined[row], axis=-1))
+        rows["expected"] = [self.expected.text((row, lane)) if one else None for lane, one in defined]
+        return rows | {"got": [text_of(value) for value in self.got[row]]}
+
     def line(self, index: tuple[int, ...]) -> str:
         """Describe one lane: position, active mask, inputs, expected result and recorded result."""
         (row, lane), instances = index, self.instances
-        mask = hex_of(instances.mask[row])
-        text = f"{self.where(row)} lane {lane} slot {instances.slot[row]} active {mask}:"
-        for name, texts in self.inputs(row).items():
-            text += f" {name} {texts[lane]}"
-        return f"{text} expected {self.expected.text(index, show)} got {show(self.got[index])}"
+        texts = {name: texts[lane] for name, texts in self.rows(row).items()}
+        texts["expected"] = self.expected.text(index)
+        words = [f"slot {instances.slot[row]} active {hex_of(instances.mask[row])}:"]
+        words += (f"{name} {text}" for name, text in texts.items())
+        return f"{self.where(row)} lane {lane} {' '.join(words)}"
 
     def evidence(self, wrong: Flags) -> dict[str, Any]:
         """Return the evidence of the first instance with a wrong lane; `wrong` has (rows, size)."""
         row, instances = int(np.argwhere(wrong)[0][0]), self.instances
         recorded = np.flatnonzero(instances.recorded[row])
-        rows = self.inputs(row)
-        rows["expected"], rows["got"] = self.texts(row), [show(value) for value in self.got[row]]
         return evidence.of_lanes(
             self.where(row),
             recorded,
             wrong[row, recorded],
-            {name: [texts[lane] for lane in recorded.tolist()] for name, texts in rows.items()},
+            {name: [texts[lane] for lane in recorded.tolist()] for name, texts in self.rows(row).items()},
             size=instances.size,
             active=instances.active[row],
             slot=int(instances.slot[row]),
         )
-
-    def texts(self, row: int) -> list[str | None]:
-        """Return the expected values of each lane of an instance; None for any value."""
-        defined = np.all(self.expected.defined[row], axis=-1)
-        return [
-            self.expected.text((row, lane), show) if defined[lane] else None for lane in range(len(defined))
-        ]
-
-    def inputs(self, row: int) -> dict[str, list[str | None]]:
-        """Return the input and the operand of each lane of an instance, by name; absent ones are left out."""
-        entry, instances = self.entry, self.instances
-        rows: dict[str, list[str | None]] = {}
-        if entry.feed is not None:
-            rows["input"] = [show(value) for value in entry.feed.values[instances.place[row]]]
-        if entry.argument is not None:
-            operands = entry.argument.of_lanes(instances.place, instances.active)[row]
-            rows["operand"] = [hex_of(value) if value.shape else str(value) for value in operands]
-        return rows
 
 
 def verdict_on(entry: BatchEntry, program: BatchProgram, instances: Instances, outputs: Words) -> Verdict:
@@ -116,13 +109,11 @@ def results_of(
     """Return each lane's record, (rows, size, components), and whether it is a valid value of its type."""
     n, slots = program.invocations, program.pattern.slots
     planes = outputs[entry.at : entry.at + slots * entry.planes * n].reshape(slots, entry.planes, n)
-    if entry.case.operation in BARRIERS:
-        values = planes.transpose(0, 2, 1)[instances.slot[:, None], instances.member]
-        return values, np.ones(values.shape, np.bool_)
-    type_ = result_type(entry.case)
     flat = np.ascontiguousarray(planes.transpose(1, 0, 2)).reshape(entry.planes, slots * n)
-    values, sound = from_planes(flat, type_)
     place = instances.slot[:, None] * n + instances.member
+    if entry.case.operation in BARRIERS:
+        return flat.T[place], np.ones((*place.shape, entry.planes), np.bool_)
+    values, sound = from_planes(flat, result_type(entry.case))
     return values[place], sound[place]
 
 
@@ -135,31 +126,34 @@ def expected_of(entry: BatchEntry, instances: Instances, got: Array) -> Expected
     if entry.case.operation in BUILTIN_VARIABLES:
         return _expected_variable(entry, instances)
     if entry.case.operation in BARRIERS:
-        where = instances.slot, instances.group, instances.subgroup
-        barrier_value, seen = barriers.expected(
-            BARRIERS[entry.case.operation], got, *where, instances.active, instances.recorded
-        )
-        return Expected(barrier_value, barrier_value, seen)
-    case, active, operation = entry.case, instances.active, SUBGROUP_OPERATIONS[entry.case.operation]
+        cells, seen = barriers.expected(BARRIERS[entry.case.operation], got, instances)
+        return Expected(cells, cells, seen)
+    case, operation, active = entry.case, SUBGROUP_OPERATIONS[entry.case.operation], instances.active
     value = entry.feed.values[instances.place] if entry.feed is not None else None
     others = others_of(entry, instances)
-    if case.data == "rounding":
-        assert value is not None
-        assert operation.operator is not None
-        assert operation.group_operation is not None
-        interval = precision.interval(operation.operator, operation.group_operation, value, active, *others)
-        return Expected(interval.low, interval.high, interval.defined, bits=False)
+    expected = legal_results(operation, value, active, others, rounds=case.data == "rounding")
+    if case.data != "special" or value is None or value.dtype.kind != "f":
+        return expected
+    absent = _assumed_absent(operation, expected.low, value, active, others)
+    return replace(expected, defined=expected.defined & ~absent, bits=False)
+
+
+def legal_results(
+    operation: Operation, value: Array | None, active: Flags, others: list[Any], rounds: bool
+) -> Expected:
+    """Return what the reference requires of an operation; a range for sums and products that round."""
+    if rounds and value is not None:
+        names = str(operation.operator), str(operation.group_operation)
+        return Expected(*interval(*names, value, active, *others), bits=False)
     arguments = [active, *others] if value is None else [value, active, *others]
     lanes: Lanes = reference_of(operation.name)(*arguments)
-    floats = case.glsl_type.scalar.kind == "float"
-    special, defined = floats and case.data == "special", lanes.defined
-    if special:
-        defined = defined & ~_assumed_absent(operation, lanes.value, arguments)
-    bits = not special and (not floats or operation.operator is None)
-    return Expected(lanes.value, lanes.value, defined, bits)
+    bits = value is None or value.dtype.kind != "f" or operation.operator is None
+    return Expected(lanes.value, lanes.value, lanes.defined, bits)
 
 
-def _assumed_absent(operation: Operation, result: Array, arguments: list[Any]) -> Flags:
+def _assumed_absent(
+    operation: Operation, result: Array, value: Array, active: Flags, others: list[Any]
+) -> Flags:
     """Return which results depend on a NaN or an infinity that Vulkan lets the driver assume absent.
 
     Vulkan 1.4, "Precision and Operation of SPIR-V Instructions": of group operations, the execution mode
@@ -171,9 +165,8 @@ def _assumed_absent(operation: Operation, result: Array, arguments: list[Any]) -
         return np.zeros(result.shape, np.bool_)
     if operation.operator is None:
         return np.asarray(~np.isfinite(result))
-    value, *others = arguments
     any_of = reference_of(operation.name.replace(operation.operator, "Or"))
-    lanes: Lanes = any_of(~np.isfinite(value), *others)
+    lanes: Lanes = any_of(~np.isfinite(value), active, *others)
     return np.asarray(lanes.value)
 
 
@@ -193,19 +186,9 @@ def _expected_variable(entry: BatchEntry, instances: Instances) -> Expected:
     if name not in ("gl_NumSubgroups", "gl_SubgroupID"):
         lanes: Lanes = reference_of(name)(instances.active)
         return Expected(lanes.value, lanes.value, lanes.defined)
-    numbers = [instances.subgroups[workgroup] for workgroup in instances.group]
-    if name == "gl_NumSubgroups":
-        of_row = np.array([len(ids) for ids in numbers])
-    else:
-        # In the range 0 to gl_NumSubgroups - 1: the smallest recorded number is 0, the next 1, and so on.
-        pairs = zip(numbers, instances.subgroup, strict=True)
-        of_row = np.array([np.searchsorted(ids, subgroup) for ids, subgroup in pairs])
+    ids = [instances.subgroups[group] for group in instances.group]
+    # In the range 0 to gl_NumSubgroups - 1: the smallest recorded number is 0, the next 1, and so on.
+    numbers = map(len, ids) if name == "gl_NumSubgroups" else map(np.searchsorted, ids, instances.subgroup)
     defined = instances.active[..., None]
-    value = np.broadcast_to(of_row.reshape(-1, 1, 1).astype(np.uint32), defined.shape)
+    value = np.broadcast_to(np.array(list(numbers), np.uint32).reshape(-1, 1, 1), defined.shape)
     return Expected(value, value, defined)
-
-
-def show(value: Array) -> str:
-    """Return the components of a lane's value as text."""
-    items = [repr(component.item()) for component in value]
-    return items[0] if len(items) == 1 else f"({', '.join(items)})"

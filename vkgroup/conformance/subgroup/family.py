@@ -6,7 +6,6 @@ Cases of one stage, pattern, shape and subgroup size make one program, and one d
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from vkgroup.conformance.stages.pixels import FRAMEBUFFER, FramebufferStage, sta
 from vkgroup.conformance.subgroup.cases import Case, subgroup_cases
 from vkgroup.conformance.subgroup.expectation import verdict_on
 from vkgroup.conformance.subgroup.operands import choices
-from vkgroup.conformance.subgroup.shader import BatchProgram, Spelling, build, result_type
+from vkgroup.conformance.subgroup.shader import KHR, BatchProgram, Spelling, build, result_type
 from vkgroup.conformance.support import (
     DRAWN,
     STAGE_FEATURES,
@@ -42,27 +41,9 @@ from vkgroup.spec.operations import SUBGROUP_OPERATIONS, OperandKind
 from vkgroup.spec.stages import WORKGROUP_STAGES
 from vkgroup.spirv import Module
 
-BATCH = 32
-"""Cases in a batch: compiling many operations in one shader costs far less than one shader each."""
-
-LLVM_BATCH = 16
-"""Cases in a batch on lavapipe, whose compile time grows faster than the shader."""
-
-GPU_BATCH = 16
-"""Cases in a batch on GPUs in stages other than fragment: with more, drivers compile longer for each case."""
-
-BARRIER_BATCH = 4
-"""Barrier cases in a batch of one slot: each has cells in shared memory, of which 16 KiB are required."""
-
-
-LEAST_ATTACHMENTS = 4
-"""Color attachments that every device has (Vulkan 1.4, Required Limits, maxColorAttachments)."""
-
-MOST_WORDS = 32
-"""Maximum number of words of a framebuffer case: every device passes 64 components between stages."""
-
-HEADER = 8
-"""Words of the record in the framebuffer: lane, subgroup, size, whether executed, and the mask."""
+SMALL_BATCH = 16
+"""Cases in a batch on lavapipe, and on GPUs in stages other than fragment: with more, their compilers need
+longer for each case."""
 
 
 def subgroup_size(case: Case, capabilities: Capabilities) -> int:
@@ -72,53 +53,46 @@ def subgroup_size(case: Case, capabilities: Capabilities) -> int:
 
 def missing(case: Case, capabilities: Capabilities) -> list[str]:
     """Return the requirements of a case that the device lacks, by Vulkan's names; empty if none."""
-    parts = [_of_subgroups, _of_stage, _of_operand, *([_of_size] if case.subgroup_size else [])]
+    parts = [_of_case, _of_operand, *([_of_size] if case.subgroup_size else [])]
     return [need for part in parts for need in part(case, capabilities)]
 
 
-def _lacking(features: Iterable[str], capabilities: Capabilities) -> list[str]:
-    return [name for name in features if name not in capabilities.features]
-
-
-def _of_subgroups(case: Case, capabilities: Capabilities) -> Iterator[str]:
-    """Yield the lacking stage, and the category's bit and features, if it is not in Vulkan 1.1."""
-    category = Category(case.category)
-    yield from lacking_stages((case.stage,), capabilities)
-    if category.declared not in capabilities.subgroup.supported_operations:
-        yield category.feature
-    yield from _lacking(category.features, capabilities)
-    nv = "VK_NV_shader_subgroup_partitioned"
-    if category is Category.PARTITIONED and nv not in capabilities.extensions:
-        yield from (f"{nv} or {name}" for name in _lacking(["shaderSubgroupPartitioned"], capabilities))
-    least = patterns_of(case.stage)[case.pattern].least_size
-    if subgroup_size(case, capabilities) < least:
-        yield f"a subgroup size of at least {least} (smaller ones execute nothing)"
-
-
-def _of_stage(case: Case, capabilities: Capabilities) -> Iterator[str]:
-    """Yield the lacking requirements of stage, pattern and type apart from subgroup operations."""
-    pattern, type_ = patterns_of(case.stage)[case.pattern], case.glsl_type
-    without = STORES if case.shape == FRAMEBUFFER else ()
-    needed = [name for name in STAGE_FEATURES.get(case.stage, ()) if name not in without]
-    yield from _lacking(needed, capabilities)
-    if case.stage in DRAWN and capabilities.subgroup.size < QUAD_SIZE:
-        yield f"a subgroup size of at least {QUAD_SIZE} (the fragments of a draw are shaded in quads)"
-    if case.category == "quad":
-        yield from lacking_quads(case.stage, capabilities)
-    yield from _lacking(pattern.leave.features, capabilities)
+def _of_case(case: Case, capabilities: Capabilities) -> Iterator[str]:
+    """Yield the lacking requirements of stage, category, pattern and type."""
+    category, type_, subgroup = Category(case.category), case.glsl_type, capabilities.subgroup
+    pattern, ballot = patterns_of(case.stage)[case.pattern], has_ballot(capabilities)
     observed = case.stage not in WORKGROUP_STAGES or not pattern.uniform or case.operation in BARRIERS
-    if observed and not has_ballot(capabilities):
+    nv, promoted = "VK_NV_shader_subgroup_partitioned", "shaderSubgroupPartitioned"
+    preserving = f"shaderSignedZeroInfNanPreserveFloat{case.preserved_width}"
+
+    def lacking(names: Iterable[str]) -> list[str]:
+        return [name for name in names if name not in capabilities.features]
+
+    yield from lacking_stages((case.stage,), capabilities)
+    if category.declared not in subgroup.supported_operations:
+        yield category.feature
+    yield from lacking(category.features)
+    partitions = nv in capabilities.extensions or promoted in capabilities.features
+    if category is Category.PARTITIONED and not partitions:
+        yield f"{nv} or {promoted}"
+    if subgroup_size(case, capabilities) < pattern.least_size:
+        yield f"a subgroup size of at least {pattern.least_size} (smaller ones execute nothing)"
+    without = STORES if case.shape == FRAMEBUFFER else ()
+    yield from lacking(name for name in STAGE_FEATURES.get(case.stage, ()) if name not in without)
+    if case.stage in DRAWN and subgroup.size < QUAD_SIZE:
+        yield f"a subgroup size of at least {QUAD_SIZE} (the fragments of a draw are shaded in quads)"
+    if category is Category.QUAD:
+        yield from lacking_quads(case.stage, capabilities)
+    yield from lacking(pattern.leave.features)
+    if observed and not ballot:
         yield "VK_SUBGROUP_FEATURE_BALLOT_BIT (to observe the active mask)"
-    long = ["longVector"] if is_long(type_) else []
-    yield from _lacking([*type_.scalar.subgroup_features, *long], capabilities)
-    control = f"shaderSignedZeroInfNanPreserveFloat{case.preserved_width}"
-    if case.preserved_width and not capabilities.float_controls.get(control, False):
-        yield control
+    yield from lacking([*type_.scalar.subgroup_features, *(["longVector"] if is_long(type_) else [])])
+    if case.preserved_width and not capabilities.float_controls.get(preserving, False):
+        yield preserving
 
 
 def _of_operand(case: Case, capabilities: Capabilities) -> Iterator[str]:
-    size = subgroup_size(case, capabilities)
-    operand = choices(case.operation).get(case.operand)
+    size, operand = subgroup_size(case, capabilities), choices(case.operation).get(case.operand)
     if case.operation in BARRIERS:
         lanes = -(-_invocations(case) // size) * size
         if lanes > GROUP_CELLS and case.stage in WORKGROUP_STAGES:
@@ -126,11 +100,12 @@ def _of_operand(case: Case, capabilities: Capabilities) -> Iterator[str]:
     elif operand is not None and operand.cluster > size:
         yield f"a subgroup size of at least {operand.cluster} (it is {size}; larger clusters are undefined)"
     elif operand is not None:
-        if operand.observes and not has_ballot(capabilities):
+        if (operand.leader or operand.labels) and not has_ballot(capabilities):
             yield "VK_SUBGROUP_FEATURE_BALLOT_BIT (to make the operand)"
-        operands = SUBGROUP_OPERATIONS[case.operation].operands
-        if operand.dynamic and any(row.kind is OperandKind.ID and row.constant for row in operands):
-            yield from _lacking(["subgroupBroadcastDynamicId"], capabilities)
+        dynamic, operands = "subgroupBroadcastDynamicId", SUBGROUP_OPERATIONS[case.operation].operands
+        constant = any(row.kind is OperandKind.ID and row.constant for row in operands)
+        if constant and operand.literal is None and dynamic not in capabilities.features:
+            yield dynamic
 
 
 def _of_size(case: Case, capabilities: Capabilities) -> Iterator[str]:
@@ -152,56 +127,51 @@ def _invocations(case: Case) -> int:
     return stage_of(case.stage, case.shape, patterns_of(case.stage)[case.pattern].partial).group_places
 
 
-@dataclass(frozen=True)
-class Language:
-    """How a family writes the operations: the names in its shaders, and their compilation."""
+def program_of(
+    executor: Executor,
+    cases: list[Case],
+    stage: BatchStage | None = None,
+    spelling: Spelling = KHR,
+) -> BatchProgram:
+    """Return the program of a batch for a device; `stage` is a part of the cases' stage."""
+    capabilities = executor.capabilities
+    return build(
+        cases,
+        size=subgroup_size(cases[0], capabilities),
+        seed=executor.seed,
+        ballot=has_ballot(capabilities),
+        denormals=preserved_denormals(capabilities) if spelling is KHR else frozenset(),
+        spelling=spelling,
+        stage=stage,
+    )
 
-    core: Callable[[Case], Case] = lambda case: case  # → the case of KHR_shader_subgroup with the same result
-    spelling: Callable[[list[Case]], Spelling] = lambda cases: Spelling()  # cases of a batch → its spelling
-    translate: Callable[[BatchProgram], str] = lambda program: program.source  # → the source that is compiled
-    #: (executor, case) → options of `Executor.compile`.
-    options: Callable[[Executor, Case], dict[str, Any]] = lambda executor, case: {}
-    special_floats: bool = False  # whether the module can declare DenormPreserve
 
-    def program(self, executor: Executor, cases: list[Case], stage: BatchStage | None = None) -> BatchProgram:
-        """Return the program of a batch for a device; `stage` is a part of the cases' stage."""
-        capabilities = executor.capabilities
-        core = [self.core(case) for case in cases]
-        return build(
-            core,
-            size=subgroup_size(core[0], capabilities),
-            seed=executor.seed,
-            ballot=has_ballot(capabilities),
-            denormals=preserved_denormals(capabilities) if self.special_floats else frozenset(),
-            spelling=self.spelling(cases),
-            stage=stage,
-        )
+def compiled(executor: Executor, program: BatchProgram) -> Module:
+    """Return the module of a program."""
+    return executor.compile(program.source, stage=program.stage.name, **program.spelling.options)
 
-    def compiled(self, executor: Executor, program: BatchProgram, case: Case) -> Module:
-        """Return the module of a program; `case` is one of its cases."""
-        options = self.options(executor, case)
-        return executor.compile(self.translate(program), stage=program.stage.name, **options)
 
-    def verdicts_on(
-        self, executor: Executor, cases: list[Case], stage: BatchStage | None = None
-    ) -> list[Verdict]:
-        """Execute a batch and return its verdicts: program, module, dispatch, instances, comparison.
+def verdicts_on(
+    executor: Executor,
+    cases: list[Case],
+    stage: BatchStage | None = None,
+    program: Callable[..., BatchProgram] = program_of,
+) -> list[Verdict]:
+    """Execute a batch and return its verdicts.
 
-        `stage` is a part of the cases' stage (`vkgroup.conformance.parts`); None for the whole one.
-        """
-        program = self.program(executor, cases, stage)
-        module = self.compiled(executor, program, cases[0])
-        outputs, instances = observed(executor, program, module)
-        return [verdict_on(entry, program, instances, outputs) for entry in program.entries]
+    `stage` is a part of the cases' stage (`vkgroup.conformance.parts`); None for the whole one. `program`
+    makes the program of the batch.
+    """
+    batch = program(executor, cases, stage)
+    outputs, instances = observed(executor, batch, compiled(executor, batch))
+    return [verdict_on(entry, batch, instances, outputs) for entry in batch.entries]
 
 
 def _batch_key(case: Case) -> Hashable:
-    """Return the properties that determine control flow, pipeline and execution modes.
+    """Return the properties that determine control flow, pipeline, execution modes and features.
 
-    Stage, pattern, shape and subgroup size determine control flow and pipeline. Barriers are separate because
-    of their memory, and those that wait are separate from the others. Special data of floats need an
-    execution mode for the whole module. The framebuffer limits the number of words. Long vectors need an
-    additional feature.
+    Barriers are separate because of their memory, and those that wait are separate from the others. The
+    framebuffer limits the number of words.
     """
     barrier = BARRIERS[case.operation].kind if case.operation in BARRIERS else ""
     words = planes(result_type(case)) if case.shape == FRAMEBUFFER else 0
@@ -210,29 +180,22 @@ def _batch_key(case: Case) -> Hashable:
 
 
 def _batch_size(case: Case, capabilities: Capabilities) -> int:
-    """Return the maximum number of cases in one shader."""
+    """Return the maximum number of cases in one shader, which costs far less to compile than one for each."""
     if case.operation in BARRIERS:
         alone = capabilities.is_gpu and (case.stage, case.pattern) in SEEN_TO_HANG
-        return 1 if alone else BARRIER_BATCH // patterns_of(case.stage)[case.pattern].slots
+        # Each has cells in shared memory, of which 16 KiB are required.
+        return 1 if alone else 4 // patterns_of(case.stage)[case.pattern].slots
     if case.shape == FRAMEBUFFER:
-        words = 4 * int(capabilities.limits.get("maxColorAttachments", LEAST_ATTACHMENTS))
-        return max(1, (min(words, MOST_WORDS) - HEADER) // planes(result_type(case)))
-    if capabilities.driver_name == "llvmpipe":
-        return LLVM_BATCH
-    return GPU_BATCH if capabilities.is_gpu and case.stage != "fragment" else BATCH
+        # Every device has 4 color attachments (Vulkan 1.4, Required Limits), and passes 64 components between
+        # stages. Words 0 to 7 are the record: lane, subgroup, size, whether executed, and the mask.
+        words = min(4 * int(capabilities.limits.get("maxColorAttachments", 4)), 32) - 8
+        return max(1, words // planes(result_type(case)))
+    slow = capabilities.driver_name == "llvmpipe" or (capabilities.is_gpu and case.stage != "fragment")
+    return SMALL_BATCH if slow else 32
 
-
-GLSL = Language(special_floats=True)
-"""The names of KHR_shader_subgroup."""
 
 SUBGROUP = Family(
-    "subgroup",
-    subgroup_cases,
-    missing,
-    GLSL.verdicts_on,
-    _batch_key,
-    _batch_size,
-    program=GLSL.program,
+    "subgroup", subgroup_cases, missing, verdicts_on, _batch_key, _batch_size, program=program_of
 )
 """The built-in functions and variables of KHR_shader_subgroup."""
 
@@ -242,25 +205,19 @@ def observed(executor: Executor, program: BatchProgram, module: Module) -> tuple
 
     The outputs are (program.output_words,), with `POISON` in unwritten words.
     """
-    inputs = executor.buffer("inputs", program.inputs.nbytes, host=True)
-    inputs.write(program.inputs)
-    bindings: dict[Any, Any] = {0: inputs}
+    stage, size = program.stage, program.entries[0].case.subgroup_size or None
+    bindings: dict[Any, Any] = {0: executor.filled("inputs", program.inputs)}
     for binding, memory in program.memories.items():
         cells = np.zeros(memory.words, np.uint32)
         bindings[binding] = cells.reshape(-1, ROW) if memory.kind == "image" else cells
-    stage = program.stage
     if isinstance(stage, TicketStage):
-        bindings[TICKETS] = executor.buffer("tickets", 4, host=True)
-        bindings[TICKETS].write(np.zeros(1, np.uint32))
+        bindings[TICKETS] = executor.filled("tickets", np.zeros(1, np.uint32))
     if not isinstance(stage, FramebufferStage):
         blank = poisoned(program.output_words)
-        slots = SLOT_PLANES * program.pattern.slots * program.invocations
-        blank[program.slots_at : program.slots_at + slots] = 0
-        bindings[1] = executor.buffer("outputs", program.output_words * 4, host=True)
-        bindings[1].write(blank)
-    size = program.entries[0].case.subgroup_size or None
-    around, control = stage.around(program.planes), {"specialization": program.specialization}
-    results = run_around(executor, stage.name, module, around, bindings, **control, subgroup_size=size)
+        blank[program.slots_at :][: SLOT_PLANES * program.pattern.slots * program.invocations] = 0
+        bindings[1] = executor.filled("outputs", blank)
+    control = {"specialization": program.specialization, "subgroup_size": size}
+    results = run_around(executor, stage.name, module, stage.around(program.planes), bindings, **control)
     if isinstance(stage, FramebufferStage):
         outputs = stage.words(results, program.planes)
     else:

@@ -8,7 +8,7 @@ rotations, which wrap around), and the case only tests that the device does not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.arrays import Flags, Indices
+from vkgroup.conformance.instances import pack
 from vkgroup.spec.categories import Category
 from vkgroup.spec.limits import SUBGROUP_SIZES
-from vkgroup.spec.operations import SUBGROUP_OPERATIONS, OperandKind, Operation
+from vkgroup.spec.operations import SUBGROUP_OPERATIONS, Operation
 
 Lanes = NDArray[np.uint32]
 Size = Callable[[int], int]
@@ -52,34 +53,27 @@ class OperandChoice:
     labels: Callable[[Lanes, Lanes], NDArray[Any]] | None = None
     narrow: bool = False  # combined with few patterns only; see `vkgroup.conformance.subgroup.cases`
 
-    @property
-    def dynamic(self) -> bool:
-        """Whether the operand is not a constant expression."""
-        return self.literal is None
 
-    @property
-    def observes(self) -> bool:
-        """Whether the operand is computed with ballots or broadcasts."""
-        return self.leader or self.labels is not None
-
-
-def _specialized(what: str, value: Size) -> OperandChoice:
+def _specialized(what: str, literal: Size) -> OperandChoice:
     sentence = f"{what}, a specialization constant"
-    return OperandChoice("specialized", sentence, value, specialized=True, narrow=True)
+    return OperandChoice("specialized", sentence, literal, specialized=True, narrow=True)
+
+
+def _table(name: str, sentence: str, limit: Size, **options: Any) -> OperandChoice:
+    """Return a choice of random numbers below a limit."""
+
+    def table(generator: np.random.Generator, size: int, count: int) -> Lanes:
+        return generator.integers(0, limit(size), count, dtype=np.uint32)
+
+    return OperandChoice(name, sentence, table=table, **options)
 
 
 def _uniform(what: str, limit: Size) -> OperandChoice:
-    return OperandChoice("dynamic", f"a dynamically uniform {what}", table=_below(limit), uniform=True)
+    return _table("dynamic", f"a dynamically uniform {what}", limit, uniform=True)
 
 
 def _leader(what: str, limit: Size) -> OperandChoice:
-    sentence = f"{what} that the first active lane chose"
-    return OperandChoice("leader", sentence, table=_below(limit), leader=True, narrow=True)
-
-
-def _below(limit: Size) -> Callable[[np.random.Generator, int, int], Lanes]:
-    """Return a table of random numbers below a limit."""
-    return lambda generator, size, count: generator.integers(0, limit(size), count, dtype=np.uint32)
+    return _table("leader", f"{what} that the first active lane chose", limit, leader=True, narrow=True)
 
 
 def _powers_below_size(generator: np.random.Generator, size: int, count: int) -> Lanes:
@@ -89,24 +83,16 @@ def _powers_below_size(generator: np.random.Generator, size: int, count: int) ->
 
 def _labels(generator: np.random.Generator, size: int, count: int) -> Lanes:
     """Return numbers below 64, 8, 3 and 2, one limit per workgroup."""
-    limits = np.array([64, 8, 3, 2], np.uint32)
-    return np.asarray(generator.integers(0, np.repeat(limits, count // len(limits)), dtype=np.uint32))
+    limits = np.repeat(np.array([64, 8, 3, 2], np.uint32), count // 4)
+    return np.asarray(generator.integers(0, limits, dtype=np.uint32))
 
 
 def _always(value: int) -> Size:
     return lambda size: value
 
 
-def _within(size: int) -> int:
-    return size
-
-
-def _twice(size: int) -> int:
-    return 2 * size
-
-
-def _half(size: int) -> int:
-    return size // 2
+def _times(factor: int) -> Size:
+    return lambda size: factor * size
 
 
 def _greatest(size: int) -> int:
@@ -115,16 +101,14 @@ def _greatest(size: int) -> int:
 
 _FIRST = OperandChoice("first", "lane 0", _always(0))
 _LAST = OperandChoice("last", "the subgroup's last lane", _greatest)
-_BEYOND = OperandChoice("beyond", "a number no smaller than the subgroup's size", _within)
+_BEYOND = OperandChoice("beyond", "a number no smaller than the subgroup's size", _times(1))
 _BY1 = OperandChoice("by1", "a distance of 1", _always(1))
 _BY2 = OperandChoice("by2", "a distance of 2", _always(2))
-_HALF = OperandChoice("half", "a distance of half the subgroup", _half)
-_UNIFORM = _uniform("value from memory", _within)
-_PER_LANE = OperandChoice("data", "a value from memory that differs between lanes", table=_below(_within))
-_STRADDLING = OperandChoice(
-    "straddling", "values from memory, half of them beyond the subgroup", table=_below(_twice)
-)
-_ID_FROM_LEADER = _leader("a lane", _within)
+_HALF = OperandChoice("half", "a distance of half the subgroup", lambda size: size // 2)
+_UNIFORM = _uniform("value from memory", _times(1))
+_PER_LANE = _table("data", "a value from memory that differs between lanes", _times(1))
+_STRADDLING = _table("straddling", "values from memory, half of them beyond the subgroup", _times(2))
+_ID_FROM_LEADER = _leader("a lane", _times(1))
 _ID_SPECIALIZED = _specialized("the last lane", _greatest)
 _ONE_SPECIALIZED = _specialized("1", _always(1))
 _FOUR = _always(4)
@@ -139,9 +123,9 @@ _ROTATIONS = (
     OperandChoice("furthest", "a distance of all but one lanes", _greatest, narrow=True),
     OperandChoice("beyond", "a distance of the whole subgroup and 3", lambda size: size + 3, narrow=True),
     OperandChoice("largest", "a distance of 2^32 - 1", _always(2**32 - 1), narrow=True),
-    _uniform("distance from memory", _twice),
+    _uniform("distance from memory", _times(2)),
     _ONE_SPECIALIZED,
-    _leader("a distance", _twice),
+    _leader("a distance", _times(2)),
 )
 
 
@@ -196,88 +180,68 @@ uvec4 ballot_of_block(uint lane) {
 }"""
 """GLSL functions that the expressions of partitions call."""
 
-_BY_KIND: dict[str, tuple[str, tuple[OperandChoice, ...]]] = {
+_BY_KIND: dict[str, Iterable[OperandChoice]] = {
     "uniform id": (
-        "last dynamic",
-        (
-            _FIRST, OperandChoice("middle", "the lane in the middle", _half), _LAST, _BEYOND, _UNIFORM,
-            _ID_SPECIALIZED, _ID_FROM_LEADER,
-        ),
+        _FIRST, replace(_HALF, name="middle", sentence="the lane in the middle"), _LAST, _BEYOND, _UNIFORM,
+        _ID_SPECIALIZED, _ID_FROM_LEADER,
     ),
     "id": (
-        "data",
-        (
-            _LAST,
-            OperandChoice(
-                "reverse", "the lanes in reverse", expression="size - 1u - lane",
-                lanes=lambda lane, size: (size - 1 - lane).astype(np.uint32),
-            ),
-            OperandChoice(
-                "rotate", "the next lane, the last wrapping around", expression="(lane + 1u) % size",
-                lanes=lambda lane, size: ((lane + 1) % size).astype(np.uint32),
-            ),
-            _UNIFORM, _PER_LANE, _STRADDLING, _ID_SPECIALIZED, _ID_FROM_LEADER,
+        _LAST,
+        OperandChoice(
+            "reverse", "the lanes in reverse", expression="size - 1u - lane",
+            lanes=lambda lane, size: (size - 1 - lane).astype(np.uint32),
         ),
+        OperandChoice(
+            "rotate", "the next lane, the last wrapping around", expression="(lane + 1u) % size",
+            lanes=lambda lane, size: ((lane + 1) % size).astype(np.uint32),
+        ),
+        _UNIFORM, _PER_LANE, _STRADDLING, _ID_SPECIALIZED, _ID_FROM_LEADER,
     ),
     "mask": (
-        "by1 dynamic data",
-        (
-            replace(_BY1, sentence="mask 1"), replace(_BY2, sentence="mask 2"),
-            OperandChoice("half", "mask half the subgroup's size", lambda size: max(size // 2, 1)), _BEYOND,
-            replace(_uniform("mask from memory", _within), table=_powers_below_size), _PER_LANE,
-            _ONE_SPECIALIZED, _leader("a mask", _within),
-        ),
+        replace(_BY1, sentence="mask 1"), replace(_BY2, sentence="mask 2"),
+        OperandChoice("half", "mask half the subgroup's size", lambda size: max(size // 2, 1)), _BEYOND,
+        replace(_uniform("mask from memory", _times(1)), table=_powers_below_size), _PER_LANE,
+        _ONE_SPECIALIZED, _leader("a mask", _times(1)),
     ),
     "delta": (
-        "by1 dynamic data",
-        (
-            _BY1, _BY2, _HALF,
-            OperandChoice("furthest", "the greatest distance inside the subgroup", _greatest), _BEYOND,
-            _UNIFORM, _PER_LANE, _ONE_SPECIALIZED, _leader("a distance", _within),
-        ),
+        _BY1, _BY2, _HALF,
+        OperandChoice("furthest", "the greatest distance inside the subgroup", _greatest), _BEYOND,
+        _UNIFORM, _PER_LANE, _ONE_SPECIALIZED, _leader("a distance", _times(1)),
     ),
     "index": (
-        "data",
-        (
-            _FIRST, _LAST,
-            OperandChoice("lane", "the lane's own index", expression="lane", lanes=lambda lane, size: lane),
-            _PER_LANE, _STRADDLING,
-        ),
+        _FIRST, _LAST,
+        OperandChoice("lane", "the lane's own index", expression="lane", lanes=lambda lane, size: lane),
+        _PER_LANE, _STRADDLING,
     ),
     "quad id": (
-        "q2 dynamic",
-        (
-            *(OperandChoice(f"q{i}", f"the quad's invocation {i}", _always(i)) for i in range(4)),
-            OperandChoice("beyond", "an index beyond the quad", _FOUR), _uniform("index", _FOUR),
-            _specialized("the quad's invocation 2", _always(2)), _leader("an index", _FOUR),
-        ),
+        *(OperandChoice(f"q{i}", f"the quad's invocation {i}", _always(i)) for i in range(4)),
+        OperandChoice("beyond", "an index beyond the quad", _FOUR), _uniform("index", _FOUR),
+        _specialized("the quad's invocation 2", _always(2)), _leader("an index", _FOUR),
     ),
-    "uniform delta": ("by2 dynamic", _ROTATIONS),
-    "uniform delta, cluster_size": ("by2_c4 dynamic_c4", tuple(_clustered_rotations())),
+    "uniform delta": _ROTATIONS,
+    "uniform delta, cluster_size": _clustered_rotations(),
     "cluster_size": (
-        "c4",
-        tuple(OperandChoice(f"c{n}", f"clusters of {n}", _always(n), cluster=n) for n in SUBGROUP_SIZES),
+        OperandChoice(f"c{n}", f"clusters of {n}", _always(n), cluster=n) for n in SUBGROUP_SIZES
     ),
-    "ballot": ("equal", _PARTITIONS),
+    "ballot": _PARTITIONS,
 }  # fmt: skip
-"""By kind of the operands (see `_kind_of`): the names of the representatives, one choice of each sort, for
-axes that are not combined with all choices; and all choices."""
 
-CHOICES: dict[str, dict[str, OperandChoice]] = {
-    kind: {choice.name: choice for choice in found} for kind, (_, found) in _BY_KIND.items()
-}
-"""Choices by name, by kind."""
+CHOICES = {kind: {choice.name: choice for choice in row} for kind, row in _BY_KIND.items()}
+"""Choices by name, by kind of the operands (see `_kind_of`)."""
+
+_REPRESENTATIVES = {
+    "uniform id": "last dynamic", "id": "data", "mask": "by1 dynamic data", "delta": "by1 dynamic data",
+    "index": "data", "quad id": "q2 dynamic", "uniform delta": "by2 dynamic",
+    "uniform delta, cluster_size": "by2_c4 dynamic_c4", "cluster_size": "c4", "ballot": "equal",
+}  # fmt: skip
+"""By kind: one choice of each sort, for axes that are not combined with all choices."""
 
 
 def _kind_of(operation: Operation) -> str:
     """Return the kind of an operation's operands after the first, ``"uniform id"``; "" without any."""
-    words = []
-    for operand in operation.operands[1:]:
-        if operand.kind is OperandKind.ID and operation.category is Category.QUAD:
-            words.append("quad id")
-        else:
-            words.append(f"uniform {operand.kind.value}" if operand.uniform else operand.kind.value)
-    return ", ".join(words)
+    quad = operation.category is Category.QUAD
+    kinds = ((operand.uniform, operand.kind.value) for operand in operation.operands[1:])
+    return ", ".join(f"quad {kind}" if quad else "uniform " * uniform + kind for uniform, kind in kinds)
 
 
 @cache
@@ -291,7 +255,7 @@ def choices(operation: str) -> dict[str, OperandChoice]:
 def represents(operation: str, operand: str) -> bool:
     """Return whether a choice is a representative of an operation's choices; true if there is no operand."""
     row = SUBGROUP_OPERATIONS.get(operation)
-    return not operand or row is None or operand in _BY_KIND[_kind_of(row)][0].split()
+    return not operand or row is None or operand in _REPRESENTATIVES[_kind_of(row)].split()
 
 
 @dataclass(frozen=True)
@@ -308,9 +272,8 @@ class CaseArgument:
         lane = np.broadcast_to(np.arange(size, dtype=np.uint32), active.shape)
         word: Lanes = lane if self.table is None else self.table[place]
         if operand.labels is not None:
-            labels, bits = operand.labels(lane, word), np.zeros((rows, size, 128), np.bool_)
-            bits[:, :, :size] = labels[:, :, None] == labels[:, None, :]
-            return np.packbits(bits, axis=2, bitorder="little").view(np.uint32)
+            labels = operand.labels(lane, word)
+            return pack((labels[:, :, None] == labels[:, None, :]).reshape(-1, size)).reshape(rows, size, 4)
         if operand.literal is not None:
             return np.full(active.shape, operand.literal(size), np.uint32)
         if operand.lanes is not None:

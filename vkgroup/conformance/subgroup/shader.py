@@ -3,20 +3,18 @@
 All cases of a batch share stage, pattern, shape and subgroup size. Each reads separate data and writes
 separate results, so one dispatch executes them all.
 
-Buffers
--------
-binding 0, inputs : words. The mask of the pattern ``data_mask``, then the operand tables, then the data
-    sets: planes of 2 × PLACES words, first the values, then the decoys.
-binding 1, outputs : planes of INVOCATIONS words. Lane, subgroup, subgroup size and the other records of
-    the stage; for each slot, whether it was executed and the four words of the active mask; the results of
-    each case.
-binding 2 … : memory of the barrier cases.
+The inputs (binding 0) are words: the mask of the pattern ``data_mask``, then the operand tables and the data
+sets, in planes of 2 × PLACES words, first the values, then the decoys. The outputs (binding 1) are planes of
+INVOCATIONS words: lane, subgroup, subgroup size and the other records of the stage; for each slot, whether it
+was executed and the four words of the active mask; the results of each case. The next bindings have the
+memory of the barrier cases.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
@@ -24,15 +22,14 @@ from zlib import crc32
 import numpy as np
 
 from vkgroup.conformance import barriers
-from vkgroup.conformance.arrays import Array, Words
+from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS, BarrierMemory
 from vkgroup.conformance.instances import SLOT_PLANES
 from vkgroup.conformance.intrinsics import (
     EXTENSION,
-    SpirvIntrinsic,
+    call_of,
+    declaration_of,
     float_modes,
-    function_of,
-    intrinsic_of,
     long_vector_declarations,
 )
 from vkgroup.conformance.patterns import WORKGROUPS, Pattern, patterns_of
@@ -56,12 +53,29 @@ def result_type(case: Case) -> GlslType:
     return SUBGROUP_OPERATIONS[case.operation].result_type(case.glsl_type) or case.glsl_type
 
 
-@dataclass(frozen=True)
-class Feed:
-    """The data that a case reads: (places, components) in the type's dtype."""
+def _call(case: Case, arguments: Sequence[str]) -> str:
+    """Return the expression of a case in the words of the extensions."""
+    if case.operation in BUILTIN_VARIABLES:
+        return case.operation
+    return call_of(SUBGROUP_OPERATIONS[case.operation], case.glsl_type, arguments)
 
-    values: Array
-    decoys: Array
+
+@dataclass(frozen=True)
+class Spelling:
+    """The spelling of a program's operations: that of KHR_shader_subgroup or a different one."""
+
+    #: Case and arguments in GLSL → an expression of the operation's result.
+    call: Callable[[Case, Sequence[str]], str] = _call
+    extensions: tuple[str, ...] = ()  # GLSL extensions that it needs
+    declarations: str = ""  # GLSL outside of `main` that it needs
+    ballot: str = "subgroupBallot(true)"  # an expression of the active mask, a uvec4
+    #: The program in GLSL, and its stage → the source that is compiled.
+    translate: Callable[[str, BatchStage], str] = lambda source, stage: source
+    options: Mapping[str, Any] = field(default_factory=dict)  # of `Executor.compile`
+
+
+KHR = Spelling()
+"""The spelling of KHR_shader_subgroup."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +85,7 @@ class BatchEntry:
     case: Case
     at: int  # first word of its results in the outputs
     planes: int  # planes of one slot of its results
-    feed: Feed | None = None  # its data; None if it reads none
+    feed: data.Feed | None = None  # its data; None if it reads none
     argument: CaseArgument | None = None  # its other operands; None if it has none
 
 
@@ -82,12 +96,22 @@ class BatchProgram:
     stage: BatchStage
     pattern: Pattern
     subgroup_size: int
+    seed: int
+    denormals: frozenset[int]
+    spelling: Spelling
     output_words: int
     source: str = ""
     inputs: Words = field(default_factory=lambda: np.zeros(0, np.uint32))
     entries: list[BatchEntry] = field(default_factory=list)
     memories: dict[int, BarrierMemory] = field(default_factory=dict)
     specialization: dict[int | str, int] = field(default_factory=dict)
+    #: Variables and their data, by recipe and type.
+    feeds: dict[tuple[str, str], tuple[str, data.Feed]] = field(default_factory=dict)
+    tables: dict[str, tuple[int, Words]] = field(default_factory=dict)  # with their first input word
+    types: dict[str, GlslType] = field(default_factory=dict)  # the types that are read or written
+    #: Lines of GLSL, each once: "constants", "intrinsics" and "cells" outside of `main`, "resets" and "loads"
+    #: at its beginning; "partitions" and "observations" at each mark ``@OBSERVE``.
+    glsl: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
     @property
     def invocations(self) -> int:
@@ -104,72 +128,23 @@ class BatchProgram:
         """All planes of the outputs."""
         return self.output_words // self.invocations
 
-
-def _intrinsic(case: Case) -> SpirvIntrinsic | None:
-    """Return the declared instruction that a case calls; None if it calls a function."""
-    return None if is_long(case.glsl_type) else intrinsic_of(case.operation)
-
-
-def _call(case: Case, arguments: Sequence[str]) -> str:
-    """Return the expression of a case in the words of the extensions."""
-    if case.operation in BUILTIN_VARIABLES:
-        return case.operation
-    if (intrinsic := _intrinsic(case)) is not None:
-        return intrinsic.call(case.operation, arguments)
-    return f"{function_of(SUBGROUP_OPERATIONS[case.operation], case.glsl_type)}({', '.join(arguments)})"
-
-
-@dataclass(frozen=True)
-class Spelling:
-    """The GLSL spelling of a program's operations: that of KHR_shader_subgroup or a different one."""
-
-    #: Case and arguments in GLSL → an expression of the operation's result.
-    call: Callable[[Case, Sequence[str]], str] = _call
-    extensions: tuple[str, ...] = ()  # GLSL extensions that it needs
-    declarations: str = ""  # GLSL outside of `main` that it needs
-    ballot: str = "subgroupBallot(true)"  # an expression of the active mask, a uvec4
-
-
-@dataclass
-class _Builder:
-    """Collects the parts of a batch's program."""
-
-    program: BatchProgram  # its source and inputs are set last
-    seed: int
-    denormals: frozenset[int]
-    spelling: Spelling
-    inputs: list[Words] = field(default_factory=list)
-    feeds: dict[tuple[str, str], tuple[str, Feed]] = field(
-        default_factory=dict
-    )  # variables, by recipe and type
-    tables: dict[str, tuple[int, Words]] = field(default_factory=dict)  # with their first input word
-    types: dict[str, GlslType] = field(default_factory=dict)  # the types that are read or written
-    # GLSL outside of `main`, at its beginning, and at each mark ``@OBSERVE``.
-    constants: list[str] = field(default_factory=list)
-    intrinsics: dict[str, None] = field(default_factory=dict)
-    cells: list[str] = field(default_factory=list)
-    resets: list[str] = field(default_factory=list)
-    loads: list[str] = field(default_factory=list)
-    partitions: dict[str, str] = field(default_factory=dict)
-    observations: list[str] = field(default_factory=list)
-
     def generator(self, key: str) -> np.random.Generator:
         """Return the generator of a table."""
-        stage, size = self.program.stage, self.program.subgroup_size
-        return np.random.default_rng([self.seed, crc32(key.encode()), size, stage.table_seed])
+        numbers = [self.seed, crc32(key.encode()), self.subgroup_size, self.stage.table_seed]
+        return np.random.default_rng(numbers)
 
     def append(self, words: Words) -> int:
         """Add words to the inputs; return the index of the first one."""
-        at = sum(part.size for part in self.inputs)
-        self.inputs.append(self.program.stage.used_inputs(words.ravel()))
+        at = self.inputs.size
+        self.inputs = np.concatenate([self.inputs, self.stage.used_inputs(words.ravel())])
         return at
 
     def _entry(self, case: Case, planes_: int, *inputs: Any) -> str:
         """Add the entry of a case; return the GLSL of the index of its first word in the outputs."""
-        program, plane = self.program, self.program.planes
-        program.entries.append(BatchEntry(case, program.output_words, planes_, *inputs))
-        program.output_words += planes_ * program.pattern.slots * program.invocations
-        return f"({plane}u + slot * {planes_}u) * INVOCATIONS + index"
+        at = f"({self.planes}u + slot * {planes_}u) * INVOCATIONS + index"
+        self.entries.append(BatchEntry(case, self.output_words, planes_, *inputs))
+        self.output_words += planes_ * self.pattern.slots * self.invocations
+        return at
 
     def add(self, case: Case) -> None:
         """Add a case to the batch."""
@@ -178,30 +153,24 @@ class _Builder:
             return
         type_ = self.types[result_type(case).name] = result_type(case)
         operation = SUBGROUP_OPERATIONS.get(case.operation)  # None for variables
-        feed, glsl = None, list[str]()
-        if operation is not None and operation.operands:
-            variable, feed = self._feed(case, operation)
-            glsl.append(variable)
+        variable, feed = self._feed(case, operation) if operation and operation.operands else ("", None)
         argument = self._argument(case)
-        glsl += argument.glsl if argument is not None else ()
-        if (intrinsic := _intrinsic(case)) is not None:
-            operands = [case.type, *["uint"] * (len(glsl) - 1)]
-            self.intrinsics[intrinsic.declaration(case.operation, type_.name, operands)] = None
+        glsl = [*filter(None, [variable]), *(argument.glsl if argument is not None else ())]
+        if operation is not None and (line := declaration_of(operation, case.glsl_type, len(glsl))):
+            self.glsl["intrinsics"][line] = None
         at = self._entry(case, planes(type_), feed, argument)
-        self.observations.append(f"{putter(type_)}({at}, {self.spelling.call(case, glsl)});")
+        self.glsl["observations"][f"{putter(type_)}({at}, {self.spelling.call(case, glsl)});"] = None
 
-    def _feed(self, case: Case, operation: Operation) -> tuple[str, Feed]:
+    def _feed(self, case: Case, operation: Operation) -> tuple[str, data.Feed]:
         """Return the GLSL variable that holds a case's value, and its data."""
-        type_, kind = case.glsl_type, operation.operands[0].kind.value
-        key = data.recipe_name(case.operation, operation.operator, kind, case.data), type_.name
+        type_ = self.types[case.type] = case.glsl_type
+        key = data.recipe_name(operation, case.data), case.type
         if key not in self.feeds:
-            places, denormals = self.program.stage.group_places, type_.scalar.bits in self.denormals
-            values, decoys = data.make(key[0], type_, places, self.seed, denormals)
-            at = self.append(to_planes(np.concatenate([values, decoys]), type_))
-            variable = f"value_{len(self.feeds)}"
-            self.types[type_.name] = type_
-            self.loads.append(f"{type_.name} {variable} = get_{type_.name}({at}u + row);")
-            self.feeds[key] = variable, Feed(values, decoys)
+            places, denormals = self.stage.group_places, type_.scalar.bits in self.denormals
+            feed = data.make(key[0], type_, places, self.seed, denormals)
+            at, variable = self.append(to_planes(np.concatenate(feed), type_)), f"value_{len(self.feeds)}"
+            self.glsl["loads"][f"{case.type} {variable} = get_{case.type}({at}u + row);"] = None
+            self.feeds[key] = variable, feed
         return self.feeds[key]
 
     def _argument(self, case: Case) -> CaseArgument | None:
@@ -212,12 +181,11 @@ class _Builder:
         word, table = self._table(operand, case.operation) if operand.table else ("", None)
         if operand.labels is not None:
             # All cases of the program share the variable with a partition.
-            if not self.partitions:
-                self.constants.append(PARTITION_FUNCTIONS)
+            self.glsl["constants"][PARTITION_FUNCTIONS] = None
             glsl = f"partition_{operand.name}"
-            self.partitions[glsl] = f"uvec4 {glsl} = {str(operand.expression).format(word=word)};"
+            self.glsl["partitions"][f"uvec4 {glsl} = {str(operand.expression).format(word=word)};"] = None
         elif operand.literal is not None:
-            glsl = self._literal(operand.literal(self.program.subgroup_size), operand.specialized)
+            glsl = self._literal(operand.literal(self.subgroup_size), operand.specialized)
         else:
             glsl = operand.expression or word
         size = [f"{operand.cluster}u"] if operand.cluster and case.category != "clustered" else []
@@ -225,21 +193,21 @@ class _Builder:
 
     def _literal(self, value: int, specialized: bool) -> str:
         """Return the GLSL of a constant; the default of a specialization constant is wrong."""
-        constants = self.program.specialization
+        constants = self.specialization
         if specialized and value not in constants.values():
             declared = f"const uint SPECIALIZED_{value} = {value ^ 1}u;"
-            self.constants.append(f"layout(constant_id = {len(constants)}) {declared}")
+            self.glsl["constants"][f"layout(constant_id = {len(constants)}) {declared}"] = None
             constants[len(constants)] = value
         return f"SPECIALIZED_{value}" if specialized else f"{value}u"
 
     def _table(self, operand: OperandChoice, operation: str) -> tuple[str, Words]:
         """Return the GLSL that reads an operand from its table, and the table, one word for each place."""
         kind = Category.PARTITIONED.value if operand.labels is not None else operation
-        key, places = f"{kind}:{operand.name}", self.program.stage.group_places
+        key, places = f"{kind}:{operand.name}", self.stage.group_places
         if key not in self.tables:
             count = WORKGROUPS if operand.uniform else WORKGROUPS * places
             assert operand.table is not None
-            words = operand.table(self.generator(key), self.program.subgroup_size, count)
+            words = operand.table(self.generator(key), self.subgroup_size, count)
             self.tables[key] = self.append(words), words
         at, words = self.tables[key]
         if operand.uniform:
@@ -248,54 +216,47 @@ class _Builder:
         return f"subgroupBroadcastFirst({word})" if operand.leader else word, words
 
     def _add_barrier(self, case: Case) -> None:
-        program, barrier = self.program, BARRIERS[case.operation]
-        k, binding = len(program.entries), 2 + len(program.memories)
-        planes = barriers.planes(barrier, program.pattern.slots)
+        barrier, slots = BARRIERS[case.operation], self.pattern.slots
+        k, binding = len(self.entries), 2 + len(self.memories)
         if case.operand != "shared":
-            words = barriers.words(program.stage, program.subgroup_size, planes)
-            program.memories[binding] = BarrierMemory(case.operand, words)
-        self.cells.append(barriers.declarations(case.operand, k, binding, planes))
-        self.resets += filter(None, [barriers.reset(barrier, case.operand, k)])
-        code = barriers.body(barrier, case.operand, k, self._entry(case, 2 * ROUNDS))
-        self.observations.append(f"{{\n        {code}\n        }}")
+            words = barriers.words(barrier, self.stage, self.subgroup_size, slots)
+            self.memories[binding] = BarrierMemory(case.operand, words)
+        at = self._entry(case, 2 * ROUNDS)
+        for part, line in barriers.parts(barrier, case.operand, k, binding, slots, at).items():
+            self.glsl[part][line] = None
 
     def declarations(self) -> list[str]:
         """Return the GLSL outside of `main`, after the constants of every program."""
-        stage, cases = self.program.stage, [entry.case for entry in self.program.entries]
-        long = (
-            (SUBGROUP_OPERATIONS[case.operation], case.glsl_type) for case in cases if is_long(case.glsl_type)
-        )
-        lines = [stage.declarations, self.spelling.declarations, *self.constants, *self.intrinsics]
-        lines += long_vector_declarations(long)
-        lines += [reader(type_named(name)) for name in sorted({name for _, name in self.feeds})]
-        lines += [writer(type_) for _, type_ in sorted(self.types.items())]
-        return lines + (
-            barriers.constants(stage, self.program.subgroup_size) + self.cells if self.cells else []
-        )
+        glsl, long = self.glsl, [entry.case for entry in self.entries if is_long(entry.case.glsl_type)]
+        return [
+            *(self.stage.declarations, self.spelling.declarations, *glsl["constants"], *glsl["intrinsics"]),
+            *long_vector_declarations((SUBGROUP_OPERATIONS[case.operation], case.glsl_type) for case in long),
+            *(reader(type_named(name)) for name in sorted({name for _, name in self.feeds})),
+            *(writer(type_) for _, type_ in sorted(self.types.items())),
+            *(barriers.constants(self.stage, self.subgroup_size) if glsl["cells"] else ()),
+            *glsl["cells"],
+        ]
 
     def observe(self, slot: str, ballot: bool) -> str:
         """Return the code of one mark ``@OBSERVE(slot)``."""
-        first = self.program.stage.record_planes
+        first = self.stage.record_planes
         at = f"{first}u * INVOCATIONS + slot * {SLOT_PLANES}u * INVOCATIONS + index"
         lines = [f"uint slot = {slot};", f"uint at = {at};", "outputs[at] = 1u;"]
         if ballot:
             lines.append(f"uvec4 mask = {self.spelling.ballot};")
             lines += [f"outputs[at + {word + 1}u * INVOCATIONS] = mask.{'xyzw'[word]};" for word in range(4)]
-        lines += [*self.partitions.values(), *self.observations]
+        lines += [*self.glsl["partitions"], *self.glsl["observations"]]
         return "{\n        " + "\n        ".join(lines) + "\n    }"
 
 
-def _extensions(cases: list[Case], pattern: Pattern, ballot: bool) -> set[str]:
-    """Return the GLSL extensions that a batch needs, except those of the spelling."""
-    names = {Category.BASIC.extension, pattern.leave.extension} - {""}
-    if ballot:
-        names.add(Category.BALLOT.extension)
+def _extensions(cases: list[Case]) -> Iterator[str]:
+    """Yield the GLSL extensions that cases need, except those of the spelling."""
     for case in cases:
-        names.add(EXTENSION if intrinsic_of(case.operation) else Category(case.category).extension)
-        names.update([EXTENSION] if is_long(case.glsl_type) else [])
+        row = SUBGROUP_OPERATIONS.get(case.operation)
+        yield EXTENSION if row is not None and row.by_instruction else Category(case.category).extension
+        yield EXTENSION if is_long(case.glsl_type) else ""
         for scalar in {case.glsl_type.scalar, result_type(case).scalar}:
-            names.update(scalar.extensions + scalar.subgroup_extensions)
-    return names
+            yield from scalar.extensions + scalar.subgroup_extensions
 
 
 _TEMPLATE = """#version 460
@@ -338,7 +299,7 @@ def build(
     seed: int,
     ballot: bool = True,
     denormals: frozenset[int] = frozenset(),
-    spelling: Spelling = Spelling(),
+    spelling: Spelling = KHR,
     stage: BatchStage | None = None,
 ) -> BatchProgram:
     """Build the program of a batch of cases of one stage, pattern, shape and subgroup size.
@@ -348,28 +309,28 @@ def build(
     """
     pattern = patterns_of(cases[0].stage)[cases[0].pattern]
     stage = stage or stage_of(cases[0].stage, cases[0].shape, pattern.partial)
-    record = stage.record_planes + SLOT_PLANES * pattern.slots
-    program = BatchProgram(stage, pattern, size, record * stage.invocations)
-    builder = _Builder(program, seed, denormals, spelling)
-    mask_base = builder.append(builder.generator("mask").integers(0, 2, stage.own_numbers, np.uint32))
+    record = (stage.record_planes + SLOT_PLANES * pattern.slots) * stage.invocations
+    program = BatchProgram(stage, pattern, size, seed, denormals, spelling, record)
+    mask_base = program.append(program.generator("mask").integers(0, 2, stage.own_numbers, np.uint32))
     for case in cases:
-        builder.add(case)
-    extensions = sorted({*_extensions(cases, pattern, ballot), *spelling.extensions, *stage.extensions})
-    program.inputs = np.concatenate(builder.inputs)
-    program.source = _TEMPLATE.format(
+        program.add(case)
+    extensions = {Category.BASIC.extension, pattern.leave.extension, *spelling.extensions, *stage.extensions}
+    extensions |= {*_extensions(cases), *([Category.BALLOT.extension] if ballot else [])}
+    source = _TEMPLATE.format(
         title=f"{len(cases)} conformance cases executed {pattern.sentence}.",
-        extensions="\n".join(f"#extension {name} : require" for name in extensions),
+        extensions="\n".join(f"#extension {name} : require" for name in sorted(extensions - {""})),
         modes="\n".join(float_modes({case.preserved_width for case in cases} - {0}, denormals)),
-        declarations="\n".join(builder.declarations()),
+        declarations="\n".join(program.declarations()),
         storage=stage.storage(program.planes),
         finish=stage.finish(program.planes),
         invocations=stage.stride,
         places=WORKGROUPS * stage.group_places,
         start=stage.start,
         mask_base=mask_base,
-        resets="\n    ".join([*builder.resets, "barrier();"] if builder.resets else []),
+        resets="\n    ".join([*resets, "barrier();"] if (resets := program.glsl["resets"]) else []),
         active=pattern.active,
-        loads="\n    ".join(builder.loads),
-        code=re.sub(r"@OBSERVE\((\w+)\)", lambda match: builder.observe(match[1], ballot), pattern.code),
+        loads="\n    ".join(program.glsl["loads"]),
+        code=re.sub(r"@OBSERVE\((\w+)\)", lambda match: program.observe(match[1], ballot), pattern.code),
     )
+    program.source = spelling.translate(source, stage)
     return program
