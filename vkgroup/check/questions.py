@@ -153,7 +153,7 @@ class Questions:
         """Yield the errors of other trials that only the control flow decides: no address was made up."""
         search, where = self._search, RunParameters(32)
         for trial in search.further:
-            for event in trial.events.values():
+            for event in filter(_is_divergent, trial.events.values()):
                 yield trial, _Doubt(event, where, _values(differing(trial, self._chosen)))
         for trial in tuple(search.trials):
             changes = differing(trial, self._chosen)
@@ -216,6 +216,12 @@ class Questions:
             )
             for values, doubts in by_values.items()
         )
+
+
+def _is_divergent(event: Event) -> bool:
+    """Whether an event occurs because invocations are on different paths."""
+    cause = event.cause.kind if event.cause is not None else ""
+    return event.kind == FindingKind.BARRIER or cause in ("inactive_lane", "quad", "not_uniform")
 
 
 def _findings(
