@@ -1,0 +1,217 @@
+"""Releases and acquires through atomics, for one kind of memory.
+
+A release is known to an invocation that has acquired it, directly or through others. Sets of releases are
+Python integers with a bit for each. Atomics, memory barriers and barriers are recorded, and evaluated only
+when an access depends on them.
+
+See Vulkan 1.4, appendix "Memory Model": "Release Sequence", "Synchronizes-With",
+"Inter-Thread-Happens-Before".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.reference.interpreter.operations.memory_semantics import DEVICE, SUBGROUP, WORKGROUP
+
+Numbers = npt.NDArray[np.int64]
+
+MOST = 1 << 18
+"""Most atomic accesses that are recorded. Beyond that, they are taken to order everything."""
+
+_MOST_RELEASES = 1 << 14
+_SCOPES = (SUBGROUP, WORKGROUP, DEVICE)
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicRecord:
+    """Atomic accesses of one instruction."""
+
+    location: Numbers
+    who: Numbers
+    memory: str  # the kind of memory that the atomics access
+    level: int  # of their scope
+    reads: bool
+    writes: bool
+    acquired: int  # the level that acquire semantics reach; 0 for none
+    # By level: the time of the last access that each write releases; 0 for none.
+    released: dict[int, Numbers]
+    at_once: bool  # whether the atomics have release semantics, and no memory barrier stands before them
+    # By level: the time before which accesses are ordered by barriers before the release.
+    met: dict[int, Numbers]
+
+
+@dataclass(frozen=True, slots=True)
+class _Release:
+    who: int
+    subgroup: int
+    time: int
+    met: tuple[int, int]  # by level, as in `AtomicRecord`
+    bit: int
+
+
+class Releases:
+    """The releases of one kind of memory in a dispatch, and who knows them.
+
+    `per_workgroup`, `subgroup_of`: invocations of a workgroup, and the subgroup of every invocation.
+
+    Attributes: `is_overrun`: whether there were too many atomics to compare them.
+    """
+
+    def __init__(self, per_workgroup: int, subgroup_of: Callable[[], Numbers]) -> None:
+        self._per_workgroup, self._subgroup_of = per_workgroup, subgroup_of
+        self._pending: list[Callable[[], None]] = []
+        self._recorded = 0
+        self.is_overrun = False
+        self._count = 0
+        self._by_workgroup: dict[int, list[_Release]] = {}
+        #: With what it brings along: each release by invocation and time.
+        self._closure: dict[tuple[int, int], int] = {}
+        self._known: dict[int, int] = {}
+        #: What each invocation knew at its last release barrier, and what groups shared at barriers.
+        self._fenced: dict[int, int] = {}
+        self._shared: dict[tuple[int, int], int] = {}
+        #: By location: the releases that an atomic read acquires, by level and number of the scope instance.
+        self._heads: dict[int, dict[tuple[int, int], int]] = {}
+        #: By invocation: releases that relaxed atomics have read, by level and kind of the atomic's memory.
+        self._seen: dict[int, dict[tuple[int, str], int]] = {}
+
+    def __bool__(self) -> bool:
+        return self._recorded > 0
+
+    # --- records --------------------------------------------------------------------------------------
+
+    def atomics(self, record: AtomicRecord) -> None:
+        """Record atomic accesses."""
+        self._recorded += len(record.who)
+        if self._recorded > MOST:
+            self.is_overrun = True
+        else:
+            self._pending.append(lambda: self._atomics(record))
+
+    def barrier(self, invocations: Numbers, level: int) -> None:
+        """Record a barrier of some groups of this level."""
+        if self._recorded and not self.is_overrun:
+            self._pending.append(lambda: self._meet(invocations, level))
+
+    def fence(self, invocations: Numbers, level: int, kinds: frozenset[str], *, release: bool) -> None:
+        """Record a release barrier or an acquire barrier, which orders `kinds` of memory."""
+        if self._recorded and not self.is_overrun:
+            run = self._release if release else self._acquire
+            self._pending.append(lambda: run(invocations, level, kinds))
+
+    # --- evaluation -----------------------------------------------------------------------------------
+
+    def _group(self, level: int, who: int) -> tuple[int, int]:
+        """Return the scope instance of an invocation, by level and number."""
+        if level == SUBGROUP:
+            return level, int(self._subgroup_of()[who])
+        return level, who // self._per_workgroup if level == WORKGROUP else 0
+
+    def _atomics(self, record: AtomicRecord) -> None:
+        levels = _SCOPES[: record.level]
+        released = {level: record.released[level].tolist() for level in levels}
+        met = {level: record.met[level].tolist() for level in (SUBGROUP, WORKGROUP)}
+        for number, (location, who) in enumerate(
+            zip(record.location.tolist(), record.who.tolist(), strict=True)
+        ):
+            heads = self._heads.setdefault(location, {})
+            if record.reads and heads:
+                seen = self._seen.setdefault(who, {})
+                for level in levels:
+                    read = heads.get(self._group(level, who), 0)
+                    seen[level, record.memory] = seen.get((level, record.memory), 0) | read
+                    if level <= record.acquired:
+                        self._known[who] = self._known.get(who, 0) | read
+            if record.writes and not record.reads:
+                heads.clear()
+            if not record.writes:
+                continue
+            for level in levels:
+                time = released[level][number]
+                if time:
+                    known = self._known if record.at_once else self._fenced
+                    ordered = met[SUBGROUP][number], met[WORKGROUP][number]
+                    group = self._group(level, who)
+                    heads[group] = heads.get(group, 0) | self._release_of(
+                        who, time, ordered, known.get(who, 0)
+                    )
+
+    def _release_of(self, who: int, time: int, met: tuple[int, int], known: int) -> int:
+        """Return a release with all those that it brings along."""
+        closure = self._closure.get((who, time))
+        if closure is None:
+            bit = 1 << self._count
+            self._count += 1
+            self.is_overrun |= self._count > _MOST_RELEASES
+            subgroup = int(self._subgroup_of()[who])
+            release = _Release(who, subgroup, time, met, bit)
+            self._by_workgroup.setdefault(who // self._per_workgroup, []).append(release)
+            closure = self._closure[who, time] = known | bit
+        return closure
+
+    def _release(self, invocations: Numbers, level: int, kinds: frozenset[str]) -> None:
+        for who in self._known.keys() & set(invocations.tolist()):
+            self._fenced[who] = self._known[who]
+
+    def _acquire(self, invocations: Numbers, level: int, kinds: frozenset[str]) -> None:
+        members = set(invocations.tolist())
+        for who in self._seen.keys() & members:
+            seen = self._seen[who]
+            for key in [key for key in seen if key[0] <= level and key[1] in kinds]:
+                self._known[who] = self._known.get(who, 0) | seen.pop(key)
+        if self._shared:
+            for who in members:
+                for wide in (SUBGROUP, WORKGROUP)[:level]:
+                    shared = self._shared.get(self._group(wide, who), 0)
+                    if shared:
+                        self._known[who] = self._known.get(who, 0) | shared
+
+    def _meet(self, invocations: Numbers, level: int) -> None:
+        for who in self._fenced.keys() & set(invocations.tolist()):
+            for wide in (SUBGROUP, WORKGROUP)[:level]:
+                group = self._group(wide, who)
+                self._shared[group] = self._shared.get(group, 0) | self._fenced[who]
+
+    # --- queries --------------------------------------------------------------------------------------
+
+    def ordered(
+        self, earlier: Numbers, when: Numbers, later: Numbers, offered: Callable[[int, int], int]
+    ) -> npt.NDArray[np.bool_]:
+        """Return whether `later` know a release after the accesses of `earlier` at these times.
+
+        `offered` returns by level and invocation before which time it has passed barriers with a release.
+        """
+        for run in self._pending:
+            if not self.is_overrun:
+                run()
+        self._pending.clear()
+        if self.is_overrun:
+            return np.ones(len(later), np.bool_)
+        covering: dict[tuple[int, int], int] = {}
+        result = np.zeros(len(later), np.bool_)
+        for number, who in enumerate(later.tolist()):
+            known = self._known.get(who, 0)
+            if known:
+                access = int(earlier[number]), int(when[number])
+                if access not in covering:
+                    covering[access] = self._after(*access, offered)
+                result[number] = bool(known & covering[access])
+        return result
+
+    def _after(self, who: int, when: int, offered: Callable[[int, int], int]) -> int:
+        """Return the releases that an access happens before."""
+        releases = 0
+        subgroup = int(self._subgroup_of()[who])
+        for release in self._by_workgroup.get(who // self._per_workgroup, ()):
+            own = release.who == who and release.time >= when
+            if own or (
+                (when < release.met[1] and when < offered(WORKGROUP, who))
+                or (when < release.met[0] and when < offered(SUBGROUP, who) and release.subgroup == subgroup)
+            ):
+                releases |= release.bit
+        return releases
