@@ -50,6 +50,7 @@ class _KindOrder:
     `pending`: the time of the last release barrier that later atomics release.
     `met`: `acquired` at the last release barrier.
     `available`, `visible`: the time of the last MakeAvailable, and of the last MakeVisible.
+    `last_release`, `last_acquire`, by invocation only: of this kind, as in `Order`.
     """
 
     def __init__(self, total: int, releases: Releases) -> None:
@@ -60,6 +61,7 @@ class _KindOrder:
         self.met = _zeros(total, SUBGROUP, WORKGROUP)
         self.available = _zeros(total, SUBGROUP, WORKGROUP, DEVICE)
         self.visible = _zeros(total, SUBGROUP, WORKGROUP, DEVICE)
+        self.last_release, self.last_acquire = np.zeros(total, np.int64), np.zeros(total, np.int64)
         self.releases = releases
         self.is_used = False
 
@@ -71,7 +73,8 @@ class Order:
     say otherwise, and have to be made available and visible.
 
     Attributes: `time`: of the last access or barrier.
-    `last_release`, `last_acquire`: by invocation: the last operation of each kind (see `operation`).
+    `last_release`, `last_acquire`: by invocation, for messages: the last memory barrier or atomic with this
+    semantics, as `_operation` numbers them.
     """
 
     def __init__(self, arrangement: Arrangement, *, is_explicit: bool = False) -> None:
@@ -82,6 +85,7 @@ class Order:
         self.last_release, self.last_acquire = np.zeros(total, np.int64), np.zeros(total, np.int64)
         #: By level and invocation: when it passed its last barrier.
         self._passed = _zeros(total, SUBGROUP, WORKGROUP)
+        self._has_subgroup_barriers = False
         self._kinds = {
             kind: _KindOrder(total, Releases(self.per_workgroup, lambda: arrangement.subgroup_numbers))
             for kind in KINDS
@@ -113,6 +117,7 @@ class Order:
             if len(workgroups) * size != len(invocations):
                 invocations = (workgroups[:, None] * size + np.arange(size)).reshape(-1)
         at = _where(invocations)
+        self._has_subgroup_barriers |= level == SUBGROUP
         if semantics.releases:
             self._release(at, invocations, semantics, now)
         for wide in range(SUBGROUP, level + 1):
@@ -123,6 +128,8 @@ class Order:
             kind.releases.barrier(invocations, level)
             for wide in range(SUBGROUP, level + 1):
                 kind.offered[wide][at] = kind.fenced[wide][at]
+            if level == WORKGROUP and self._has_subgroup_barriers:
+                self._offer_of_subgroups(kind, invocations)
             ordered = semantics.level if name in semantics.kinds and semantics.acquires else 0
             if level == WORKGROUP <= ordered and semantics.releases:
                 # All that atomics of the workgroup could order is ordered now.
@@ -134,20 +141,30 @@ class Order:
             # Later atomics also release what the barrier has acquired.
             self._keep(at, invocations, semantics)
 
+    def _offer_of_subgroups(self, kind: _KindOrder, invocations: Numbers) -> None:
+        """Let each invocation also offer what others of its subgroup acquired from it, and then released."""
+        subgroup = self._arrangement.subgroup_numbers[invocations]
+        most = np.zeros(int(subgroup.max()) + 1, np.int64)
+        np.maximum.at(most, subgroup, kind.met[SUBGROUP][invocations])
+        through = np.minimum(kind.offered[SUBGROUP][invocations], most[subgroup])
+        offered = kind.offered[WORKGROUP]
+        offered[invocations] = np.maximum(offered[invocations], through)
+
     def fence(self, frame: Accessor, semantics: Semantics) -> None:
         """Record a memory barrier, which also releases what it acquires."""
         now, invocations = self.tick(), frame.invocations
         at = _where(invocations)
+        self._note(at, semantics)
         if semantics.acquires:
             self._acquire(at, invocations, semantics, now)
         if semantics.releases:
             self._release(at, invocations, semantics, now)
 
     def _release(self, at: Where, invocations: Numbers, semantics: Semantics, now: int) -> None:
-        self.last_release[at] = operation(now, semantics)
         for name in semantics.kinds:
             kind = self._kinds[name]
             kind.is_used = True
+            kind.last_release[at] = _operation(now, semantics)
             for level in range(SUBGROUP, semantics.level + 1):
                 kind.fenced[level][at] = kind.pending[level][at] = now
                 if semantics.available:
@@ -163,15 +180,22 @@ class Order:
             kind.releases.fence(invocations, semantics.level, semantics.kinds, release=True)
 
     def _acquire(self, at: Where, invocations: Numbers, semantics: Semantics, now: int) -> None:
-        self.last_acquire[at] = operation(now, semantics)
         for name in semantics.kinds:
             kind = self._kinds[name]
+            kind.last_acquire[at] = _operation(now, semantics)
             for level in range(SUBGROUP, min(semantics.level, WORKGROUP) + 1):
                 kind.acquired[level][at] = self._passed[level][at]
             if semantics.visible:
                 for level in range(SUBGROUP, semantics.level + 1):
                     kind.visible[level][at] = now
             kind.releases.fence(invocations, semantics.level, semantics.kinds, release=False)
+
+    def _note(self, at: Where, semantics: Semantics) -> None:
+        """Record a memory barrier or an atomic for messages."""
+        if semantics.releases:
+            self.last_release[at] = _operation(self.time, semantics)
+        if semantics.acquires:
+            self.last_acquire[at] = _operation(self.time, semantics)
 
     # --- atomics --------------------------------------------------------------------------------------
 
@@ -192,10 +216,12 @@ class Order:
         `touched`: which of the locations have held a release.
         """
         now = self.time
-        if semantics.releases and writes:
-            self.last_release[who] = operation(now, semantics)
-        if semantics.acquires and reads:
-            self.last_acquire[who] = operation(now, semantics)
+        self._note(who, semantics)
+        for name in semantics.kinds:
+            if semantics.releases:
+                self._kinds[name].last_release[who] = _operation(now, semantics)
+            if semantics.acquires:
+                self._kinds[name].last_acquire[who] = _operation(now, semantics)
         result = np.zeros(len(who), np.bool_)
         levels = range(SUBGROUP, semantics.level + 1)
         for name, kind in self._kinds.items():
@@ -314,8 +340,13 @@ class Order:
         order = self._kinds[kind]
         return bool(order.offered[WORKGROUP][earlier] > when), bool(order.acquired[WORKGROUP][later] > when)
 
+    def last(self, kind: str, earlier: int, later: int) -> tuple[int, int]:
+        """Return the last release of one invocation and the last acquire of another, of a kind of memory."""
+        order = self._kinds[kind]
+        return int(order.last_release[earlier]), int(order.last_acquire[later])
 
-def operation(now: int, semantics: Semantics) -> int:
+
+def _operation(now: int, semantics: Semantics) -> int:
     """Return a number for a release or an acquire: its time, then its kinds of memory, then its level."""
     kinds = sum(1 << number for number, kind in enumerate(KINDS) if kind in semantics.kinds)
     return now << 5 | kinds << 2 | semantics.level

@@ -39,18 +39,21 @@ def missing_release(order: Order, kind: str, earlier: int, when: int, later: int
 
     `level`: of the narrowest scope that contains both invocations.
     """
-    release, acquire = int(order.last_release[earlier]), int(order.last_acquire[later])
-    operations = {"release": release} if release >> 5 >= when else {}
-    operations |= {"acquire": acquire} if acquire >> 5 > when else {}
-    for name, operation in operations.items():
-        kinds = [_MEMORIES[other] for number, other in enumerate(KINDS) if operation >> 2 >> number & 1]
-        if _MEMORIES[kind] not in kinds:
+    others = int(order.last_release[earlier]), int(order.last_acquire[later])
+    operations = {}
+    for name, own, other in zip(
+        ("release", "acquire"), order.last(kind, earlier, later), others, strict=True
+    ):
+        if own >> 5 >= when:
+            operations[name] = own & 3
+        elif other >> 5 >= when:
+            kinds = [_MEMORIES[named] for number, named in enumerate(KINDS) if other >> 2 >> number & 1]
             return (
                 f"; the {name} names {' and '.join(kinds) or 'no memory'}, the access is to {_MEMORIES[kind]}"
             )
-    for name, operation in operations.items():
-        scope = SCOPE_NAMES[operation & 3]
-        if operation & 3 < level:
+    for name, reached in operations.items():
+        scope = SCOPE_NAMES[reached]
+        if reached < level:
             return f"; the {name} has {scope} scope, but the other invocation is in another {scope}"
     if len(operations) == 2:
         return "; the acquire does not read an atomic that the release writes"
