@@ -20,10 +20,10 @@ from vkgroup.reference.interpreter.operations.memory_semantics import DEVICE, SU
 
 Numbers = npt.NDArray[np.int64]
 
-MOST = 1 << 18
+MOST = 1 << 16
 """Most atomic accesses that are recorded. Beyond that, they are taken to order everything."""
 
-_MOST_RELEASES = 1 << 14
+_MOST_RELEASES = 1 << 13
 _SCOPES = (SUBGROUP, WORKGROUP, DEVICE)
 
 
@@ -74,9 +74,9 @@ class Releases:
         self._known: dict[int, int] = {}
         #: What each invocation knew at its last release barrier, and what groups shared at barriers.
         self._fenced: dict[int, int] = {}
-        self._shared: dict[tuple[int, int], int] = {}
-        #: By location: the releases that an atomic read acquires, by level and number of the scope instance.
-        self._heads: dict[int, dict[tuple[int, int], int]] = {}
+        self._shared: dict[int, int] = {}
+        #: By location: the releases that an atomic read acquires, by number of the scope instance.
+        self._heads: dict[int, dict[int, int]] = {}
         #: By invocation: releases that relaxed atomics have read, by level and kind of the atomic's memory.
         self._seen: dict[int, dict[tuple[int, str], int]] = {}
 
@@ -106,40 +106,42 @@ class Releases:
 
     # --- evaluation -----------------------------------------------------------------------------------
 
-    def _group(self, level: int, who: int) -> tuple[int, int]:
-        """Return the scope instance of an invocation, by level and number."""
-        if level == SUBGROUP:
-            return level, int(self._subgroup_of()[who])
-        return level, who // self._per_workgroup if level == WORKGROUP else 0
+    def _groups(self, who: Numbers, level: int) -> dict[int, list[int]]:
+        """Return by level the numbers of the scope instances of some invocations; all numbers differ."""
+        instances = {
+            SUBGROUP: -2 - self._subgroup_of()[who],
+            WORKGROUP: who // self._per_workgroup,
+            DEVICE: np.full(len(who), -1),
+        }
+        return {wide: instances[wide].tolist() for wide in _SCOPES[:level]}
 
     def _atomics(self, record: AtomicRecord) -> None:
-        levels = _SCOPES[: record.level]
-        released = {level: record.released[level].tolist() for level in levels}
-        met = {level: record.met[level].tolist() for level in (SUBGROUP, WORKGROUP)}
+        levels = [*self._groups(record.who, record.level).items()]
+        released = {level: record.released[level].tolist() for level, _ in levels}
+        met = [record.met[level].tolist() for level in (SUBGROUP, WORKGROUP)]
+        known = self._known if record.at_once else self._fenced
         for number, (location, who) in enumerate(
             zip(record.location.tolist(), record.who.tolist(), strict=True)
         ):
             heads = self._heads.setdefault(location, {})
             if record.reads and heads:
-                seen = self._seen.setdefault(who, {})
-                for level in levels:
-                    read = heads.get(self._group(level, who), 0)
-                    seen[level, record.memory] = seen.get((level, record.memory), 0) | read
+                for level, groups in levels:
+                    read = heads.get(groups[number], 0)
                     if level <= record.acquired:
                         self._known[who] = self._known.get(who, 0) | read
+                    elif read:
+                        seen = self._seen.setdefault(who, {})
+                        seen[level, record.memory] = seen.get((level, record.memory), 0) | read
             if record.writes and not record.reads:
                 heads.clear()
-            if not record.writes:
-                continue
-            for level in levels:
+            for level, groups in levels if record.writes else ():
                 time = released[level][number]
                 if time:
-                    known = self._known if record.at_once else self._fenced
-                    ordered = met[SUBGROUP][number], met[WORKGROUP][number]
-                    group = self._group(level, who)
-                    heads[group] = heads.get(group, 0) | self._release_of(
-                        who, time, ordered, known.get(who, 0)
-                    )
+                    ordered = met[0][number], met[1][number]
+                    release = self._release_of(who, time, ordered, known.get(who, 0))
+                    heads[groups[number]] = heads.get(groups[number], 0) | release
+            if self.is_overrun:
+                return
 
     def _release_of(self, who: int, time: int, met: tuple[int, int], known: int) -> int:
         """Return a release with all those that it brings along."""
@@ -165,17 +167,17 @@ class Releases:
             for key in [key for key in seen if key[0] <= level and key[1] in kinds]:
                 self._known[who] = self._known.get(who, 0) | seen.pop(key)
         if self._shared:
-            for who in members:
-                for wide in (SUBGROUP, WORKGROUP)[:level]:
-                    shared = self._shared.get(self._group(wide, who), 0)
+            for groups in self._groups(invocations, min(level, WORKGROUP)).values():
+                for who, group in zip(invocations.tolist(), groups, strict=True):
+                    shared = self._shared.get(group, 0)
                     if shared:
                         self._known[who] = self._known.get(who, 0) | shared
 
     def _meet(self, invocations: Numbers, level: int) -> None:
-        for who in self._fenced.keys() & set(invocations.tolist()):
-            for wide in (SUBGROUP, WORKGROUP)[:level]:
-                group = self._group(wide, who)
-                self._shared[group] = self._shared.get(group, 0) | self._fenced[who]
+        for groups in self._groups(invocations, level).values():
+            for who, group in zip(invocations.tolist(), groups, strict=True):
+                if who in self._fenced:
+                    self._shared[group] = self._shared.get(group, 0) | self._fenced[who]
 
     # --- queries --------------------------------------------------------------------------------------
 
@@ -191,6 +193,8 @@ class Releases:
                 run()
         self._pending.clear()
         if self.is_overrun:
+            for table in (self._closure, self._known, self._fenced, self._shared, self._heads, self._seen):
+                table.clear()
             return np.ones(len(later), np.bool_)
         covering: dict[tuple[int, int], int] = {}
         result = np.zeros(len(later), np.bool_)
