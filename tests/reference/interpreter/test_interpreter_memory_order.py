@@ -160,12 +160,8 @@ CASES: dict[str, Case] = {
     ),
     # Releases and acquires of atomics.
     "message": _message(_raise(), _wait(_read())),
-    "message without release": _message(
-        _raise(**RELAXED), _wait(_read()), "nothing that the other invocation releases"
-    ),
-    "message without acquire": _message(
-        _raise(), _wait(_read(**RELAXED)), "nothing that the other invocation acquires"
-    ),
+    "message without release": _message(_raise(**RELAXED), _wait(_read()), "the other one releases nothing"),
+    "message without acquire": _message(_raise(), _wait(_read(**RELAXED)), "does not acquire it"),
     "message through another flag": _message(
         _raise() + _raise(flag="other", **RELAXED), _wait(_read(flag="other")), "does not read an atomic"
     ),

@@ -33,6 +33,7 @@ from vkgroup.reference.interpreter.values.arrangement import Arrangement
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+_TIME = 2
 Where = Any
 """The index of some invocations on an axis of all: a slice, or their numbers."""
 
@@ -41,7 +42,7 @@ def _zeros(total: int, *levels: int) -> dict[int, Numbers]:
     return {level: np.zeros(total, np.int64) for level in levels}
 
 
-class _KindOrder:
+class KindOrder:
     """The order of the accesses to one kind of memory.
 
     Attributes, all by level and invocation: `fenced`: the time of the last release barrier.
@@ -50,10 +51,12 @@ class _KindOrder:
     `pending`: the time of the last release barrier that later atomics release.
     `met`: `acquired` at the last release barrier.
     `available`, `visible`: the time of the last MakeAvailable, and of the last MakeVisible.
-    `last_release`, `last_acquire`, by invocation only: of this kind, as in `Order`.
+    `last_release`, `last_acquire`, by invocation only: the time of the last operation with this semantics,
+    shifted by two bits, plus its level.
     """
 
-    def __init__(self, total: int, releases: Releases) -> None:
+    def __init__(self, total: int, per_workgroup: int, releases: Releases) -> None:
+        self._per_workgroup = per_workgroup
         self.fenced = _zeros(total, SUBGROUP, WORKGROUP, DEVICE)
         self.offered = _zeros(total, SUBGROUP, WORKGROUP)
         self.acquired = _zeros(total, SUBGROUP, WORKGROUP)
@@ -65,6 +68,24 @@ class _KindOrder:
         self.releases = releases
         self.is_used = False
 
+    def have_reached(
+        self, times: dict[int, Numbers], who: Numbers, when: Numbers, own: Numbers, level: Numbers
+    ) -> Flags:
+        """Return whether `available` or `visible` of some invocations is enough for scopes of these levels.
+
+        `own`: the level that each access itself makes its value available to, or visible from.
+
+        Vulkan 1.4, "Availability and Visibility": a chain consists of an operation in the workgroup, and one
+        of any of its invocations in the device.
+        """
+        latest = np.choose(level - SUBGROUP, [times[wide][who] for wide in (SUBGROUP, WORKGROUP, DEVICE)])
+        reached: Flags = (own >= level) | (latest > when)
+        inside = (level == DEVICE) & ((own >= WORKGROUP) | (times[WORKGROUP][who] > when))
+        if inside.any():
+            of_workgroup = times[DEVICE].reshape(-1, self._per_workgroup).max(axis=1)
+            reached |= inside & (of_workgroup[who // self._per_workgroup] > when)
+        return reached
+
 
 class Order:
     """The order that barriers, memory barriers and atomics of a dispatch have established so far.
@@ -73,21 +94,20 @@ class Order:
     say otherwise, and have to be made available and visible.
 
     Attributes: `time`: of the last access or barrier.
-    `last_release`, `last_acquire`: by invocation, for messages: the last memory barrier or atomic with this
-    semantics, as `_operation` numbers them.
     """
 
     def __init__(self, arrangement: Arrangement, *, is_explicit: bool = False) -> None:
-        total = arrangement.workgroups * arrangement.per_workgroup
-        self.per_workgroup, self.is_explicit = arrangement.per_workgroup, is_explicit
+        total, per_workgroup = arrangement.invocations, arrangement.per_workgroup
+        self.per_workgroup, self.is_explicit = per_workgroup, is_explicit
         self._arrangement = arrangement
         self.time = self._locations = 0
-        self.last_release, self.last_acquire = np.zeros(total, np.int64), np.zeros(total, np.int64)
         #: By level and invocation: when it passed its last barrier.
         self._passed = _zeros(total, SUBGROUP, WORKGROUP)
         self._has_subgroup_barriers = False
-        self._kinds = {
-            kind: _KindOrder(total, Releases(self.per_workgroup, lambda: arrangement.subgroup_numbers))
+        self.kinds = {
+            kind: KindOrder(
+                total, per_workgroup, Releases(per_workgroup, lambda: arrangement.subgroup_numbers)
+            )
             for kind in KINDS
         }
 
@@ -122,7 +142,7 @@ class Order:
             self._release(at, invocations, semantics, now)
         for wide in range(SUBGROUP, level + 1):
             self._passed[wide][at] = now
-        for name, kind in self._kinds.items():
+        for name, kind in self.kinds.items():
             if not kind.is_used:
                 continue
             kind.releases.barrier(invocations, level)
@@ -130,8 +150,8 @@ class Order:
                 kind.offered[wide][at] = kind.fenced[wide][at]
             if level == WORKGROUP and self._has_subgroup_barriers:
                 self._offer_of_subgroups(kind, invocations)
-            ordered = semantics.level if name in semantics.kinds and semantics.acquires else 0
-            if level == WORKGROUP <= ordered and semantics.releases:
+            is_complete = semantics.acquires and semantics.releases and name in semantics.kinds
+            if is_complete and level == WORKGROUP <= semantics.level:
                 # All that atomics of the workgroup could order is ordered now.
                 for wide in range(SUBGROUP, (DEVICE if name == "workgroup" else WORKGROUP) + 1):
                     kind.pending[wide][at] = 0
@@ -141,7 +161,7 @@ class Order:
             # Later atomics also release what the barrier has acquired.
             self._keep(at, invocations, semantics)
 
-    def _offer_of_subgroups(self, kind: _KindOrder, invocations: Numbers) -> None:
+    def _offer_of_subgroups(self, kind: KindOrder, invocations: Numbers) -> None:
         """Let each invocation also offer what others of its subgroup acquired from it, and then released."""
         subgroup = self._arrangement.subgroup_numbers[invocations]
         most = np.zeros(int(subgroup.max()) + 1, np.int64)
@@ -154,7 +174,6 @@ class Order:
         """Record a memory barrier, which also releases what it acquires."""
         now, invocations = self.tick(), frame.invocations
         at = _where(invocations)
-        self._note(at, semantics)
         if semantics.acquires:
             self._acquire(at, invocations, semantics, now)
         if semantics.releases:
@@ -162,9 +181,9 @@ class Order:
 
     def _release(self, at: Where, invocations: Numbers, semantics: Semantics, now: int) -> None:
         for name in semantics.kinds:
-            kind = self._kinds[name]
+            kind = self.kinds[name]
             kind.is_used = True
-            kind.last_release[at] = _operation(now, semantics)
+            kind.last_release[at] = now << _TIME | semantics.level
             for level in range(SUBGROUP, semantics.level + 1):
                 kind.fenced[level][at] = kind.pending[level][at] = now
                 if semantics.available:
@@ -174,28 +193,21 @@ class Order:
     def _keep(self, at: Where, invocations: Numbers, semantics: Semantics) -> None:
         """Record what a release barrier releases of the accesses of others."""
         for name in semantics.kinds:
-            kind = self._kinds[name]
+            kind = self.kinds[name]
             for level in (SUBGROUP, WORKGROUP):
                 kind.met[level][at] = kind.acquired[level][at]
             kind.releases.fence(invocations, semantics.level, semantics.kinds, release=True)
 
     def _acquire(self, at: Where, invocations: Numbers, semantics: Semantics, now: int) -> None:
         for name in semantics.kinds:
-            kind = self._kinds[name]
-            kind.last_acquire[at] = _operation(now, semantics)
+            kind = self.kinds[name]
+            kind.last_acquire[at] = now << _TIME | semantics.level
             for level in range(SUBGROUP, min(semantics.level, WORKGROUP) + 1):
                 kind.acquired[level][at] = self._passed[level][at]
             if semantics.visible:
                 for level in range(SUBGROUP, semantics.level + 1):
                     kind.visible[level][at] = now
             kind.releases.fence(invocations, semantics.level, semantics.kinds, release=False)
-
-    def _note(self, at: Where, semantics: Semantics) -> None:
-        """Record a memory barrier or an atomic for messages."""
-        if semantics.releases:
-            self.last_release[at] = _operation(self.time, semantics)
-        if semantics.acquires:
-            self.last_acquire[at] = _operation(self.time, semantics)
 
     # --- atomics --------------------------------------------------------------------------------------
 
@@ -216,20 +228,19 @@ class Order:
         `touched`: which of the locations have held a release.
         """
         now = self.time
-        self._note(who, semantics)
         for name in semantics.kinds:
             if semantics.releases:
-                self._kinds[name].last_release[who] = _operation(now, semantics)
+                self.kinds[name].last_release[who] = now << _TIME | semantics.level
             if semantics.acquires:
-                self._kinds[name].last_acquire[who] = _operation(now, semantics)
+                self.kinds[name].last_acquire[who] = now << _TIME | semantics.level
         result = np.zeros(len(who), np.bool_)
         levels = range(SUBGROUP, semantics.level + 1)
-        for name, kind in self._kinds.items():
+        for name, kind in self.kinds.items():
             at_once = semantics.releases and name in semantics.kinds
             if at_once:
                 released = {level: np.full(len(who), now) for level in levels}
             elif kind.is_used:
-                fenced = self._kinds[memory].fenced
+                fenced = self.kinds[memory].fenced
                 released = {
                     level: np.minimum(kind.pending[level][who], fenced[level][who]) for level in levels
                 }
@@ -250,10 +261,7 @@ class Order:
                     AtomicRecord(
                         location[chosen], who[chosen], memory, semantics.level, reads, writes,
                         semantics.level if acquires else 0,
-                        {
-                            level: released[level][chosen] if released else nothing
-                            for level in levels
-                        },
+                        {level: released[level][chosen] if released else nothing for level in levels},
                         at_once, {level: met[level][who[chosen]] for level in (SUBGROUP, WORKGROUP)},
                     )
                 )  # fmt: skip
@@ -282,7 +290,7 @@ class Order:
 
     def ordered(self, kind: str, earlier: Numbers, when: Numbers, later: Numbers) -> Flags:
         """Return whether accesses of `earlier` at `when` happen before accesses of `later` now."""
-        order = self._kinds[kind]
+        order = self.kinds[kind]
         ordered: Flags = earlier == later
         if not order.is_used:
             return ordered
@@ -300,56 +308,15 @@ class Order:
             & (when < order.offered[SUBGROUP][earlier])
         )
         if order.releases:
-            rest = np.flatnonzero(~ordered)
+            # Without an own release, or an own acquire, nothing is ordered.
+            least = when << _TIME
+            possible = (
+                (order.last_release[earlier] >= least) & (order.last_acquire[later] >= least) & ~ordered
+            )
+            rest = np.flatnonzero(possible)
             if rest.size:
-                ordered[rest] = order.releases.ordered(
-                    earlier[rest], when[rest], later[rest], lambda level, who: int(order.offered[level][who])
-                )
+                ordered[rest] = order.releases.ordered(earlier[rest], when[rest], later[rest], order.offered)
         return ordered
-
-    def made_available(self, kind: str, who: Numbers, when: Numbers, own: Numbers, level: Numbers) -> Flags:
-        """Return whether writes at `when` are available to the scopes of these levels.
-
-        `own`: the level that each write made itself available to.
-        """
-        return self._reached(self._kinds[kind].available, who, when, own, level)
-
-    def made_visible(self, kind: str, who: Numbers, when: Numbers, own: Numbers, level: Numbers) -> Flags:
-        """Return whether reads now see writes that were made at `when` and are available to these scopes."""
-        return self._reached(self._kinds[kind].visible, who, when, own, level)
-
-    def _reached(
-        self, times: dict[int, Numbers], who: Numbers, when: Numbers, own: Numbers, level: Numbers
-    ) -> Flags:
-        """Return whether the own level is enough, or an operation after `when`, or a chain of two.
-
-        Vulkan 1.4, "Availability and Visibility": a chain consists of an operation in the workgroup, and one
-        of any of its invocations in the device.
-        """
-        inside = (own >= WORKGROUP) | (times[WORKGROUP][who] > when)
-        latest = times[DEVICE].reshape(-1, self.per_workgroup).max(axis=1)
-        reached: Flags = (own >= level) | (
-            (level == DEVICE) & inside & (latest[who // self.per_workgroup] > when)
-        )
-        for number in (SUBGROUP, WORKGROUP, DEVICE):
-            reached |= (level == number) & (times[number][who] > when)
-        return reached
-
-    def gap(self, kind: str, earlier: int, when: int, later: int) -> tuple[bool, bool]:
-        """Return whether a release stands before the last barrier, and an acquire after it."""
-        order = self._kinds[kind]
-        return bool(order.offered[WORKGROUP][earlier] > when), bool(order.acquired[WORKGROUP][later] > when)
-
-    def last(self, kind: str, earlier: int, later: int) -> tuple[int, int]:
-        """Return the last release of one invocation and the last acquire of another, of a kind of memory."""
-        order = self._kinds[kind]
-        return int(order.last_release[earlier]), int(order.last_acquire[later])
-
-
-def _operation(now: int, semantics: Semantics) -> int:
-    """Return a number for a release or an acquire: its time, then its kinds of memory, then its level."""
-    kinds = sum(1 << number for number, kind in enumerate(KINDS) if kind in semantics.kinds)
-    return now << 5 | kinds << 2 | semantics.level
 
 
 def _where(invocations: Numbers) -> Where:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vkgroup.reference.interpreter.operations.memory_order import Order
-from vkgroup.reference.interpreter.operations.memory_semantics import KINDS, SCOPE_NAMES
+from vkgroup.reference.interpreter.operations.memory_semantics import SCOPE_NAMES, WORKGROUP
 
 _MEMORIES = {"buffer": "buffers", "image": "images", "workgroup": "shared memory"}
 _FENCES = {
@@ -28,7 +28,8 @@ def narrow_atomic(level: int) -> str:
 
 def missing_barrier(order: Order, kind: str, earlier: int, when: int, later: int) -> str:
     """Return the reason of a race between accesses with a barrier() between them."""
-    released, acquired = order.gap(kind, earlier, when, later)
+    of_kind = order.kinds[kind]
+    released, acquired = of_kind.offered[WORKGROUP][earlier] > when, of_kind.acquired[WORKGROUP][later] > when
     place = "after it" if released else "before it" if acquired else "before and after it"
     memory = _MEMORIES[kind]
     return f"; the barrier() between them does not order accesses to {memory}: add {_FENCES[kind]} {place}"
@@ -39,26 +40,24 @@ def missing_release(order: Order, kind: str, earlier: int, when: int, later: int
 
     `level`: of the narrowest scope that contains both invocations.
     """
-    others = int(order.last_release[earlier]), int(order.last_acquire[later])
+    last = {
+        "release": {named: int(of_kind.last_release[earlier]) for named, of_kind in order.kinds.items()},
+        "acquire": {named: int(of_kind.last_acquire[later]) for named, of_kind in order.kinds.items()},
+    }
     operations = {}
-    for name, own, other in zip(
-        ("release", "acquire"), order.last(kind, earlier, later), others, strict=True
-    ):
-        if own >> 5 >= when:
-            operations[name] = own & 3
-        elif other >> 5 >= when:
-            kinds = [_MEMORIES[named] for number, named in enumerate(KINDS) if other >> 2 >> number & 1]
-            return (
-                f"; the {name} names {' and '.join(kinds) or 'no memory'}, the access is to {_MEMORIES[kind]}"
-            )
+    for name, of_kinds in last.items():
+        named = [other for other, operation in of_kinds.items() if operation >> 2 >= when]
+        if kind in named:
+            operations[name] = of_kinds[kind] & 3
+        elif named:
+            kinds = " and ".join(_MEMORIES[other] for other in named)
+            return f"; the {name} names {kinds}, the access is to {_MEMORIES[kind]}"
     for name, reached in operations.items():
         scope = SCOPE_NAMES[reached]
         if reached < level:
             return f"; the {name} has {scope} scope, but the other invocation is in another {scope}"
     if len(operations) == 2:
         return "; the acquire does not read an atomic that the release writes"
-    if operations:
-        (name,) = operations
-        lacking = "the other invocation acquires" if name == "release" else "the other invocation releases"
-        return f"; there is {'a' if name == 'release' else 'an'} {name}, but nothing that {lacking}"
-    return ""
+    if "release" in operations:
+        return "; the other invocation releases it, but this one does not acquire it"
+    return "; this invocation acquires, but the other one releases nothing" if operations else ""

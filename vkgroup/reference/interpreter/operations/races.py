@@ -215,25 +215,23 @@ class Accesses:
         self, frame: Accessor, site: Site, granule: Numbers, who: Numbers, level: int, writes: bool
     ) -> None:
         """Report atomics that are not mutually ordered with others (Vulkan 1.4, "Atomic Operation")."""
-        other = self._who["atomic"][granule]
-        present = np.flatnonzero((other >= 0) & (other != who))
-        at, them, us = granule[present], other[present], who[present]
+        order = np.argsort(granule, kind="stable")
+        first, second = order[:-1], order[1:]
+        same = (granule[first] == granule[second]) & writes
+        # Each with the last one before this instruction, and neighbours within the instruction.
+        at, us = (np.concatenate([array, array[second][same]]) for array in (granule, who))
+        them = np.concatenate([self._who["atomic"][granule], who[first][same]])
         least = np.minimum(level, self._how["atomic"][at])
-        alone = least < self._order.common_level(them, us)
-        alone &= ~self._order.ordered(self._kind, them, self._when["atomic"][at], us)
+        least[len(who) :] = level
+        when, positions = self._when["atomic"][at], self._position["atomic"][at]
+        when[len(who) :], positions[len(who) :] = self._order.time, site.position
+        alone = (them >= 0) & (least < self._order.common_level(them, us))
+        alone &= ~self._order.ordered(self._kind, them, when, us)
         if alone.any():
-            positions = self._position["atomic"][at]
             reason = narrow_atomic(int(least[alone][0]))
             self._report(
                 frame, site, at[alone], us[alone], them[alone], positions[alone], "accesses", None, reason
             )
-        order = np.argsort(granule, kind="stable")
-        us, them = who[order][1:], who[order][:-1]
-        alone = (granule[order][1:] == granule[order][:-1]) & (self._order.common_level(them, us) > level)
-        if writes and alone.any():
-            at, positions = granule[order][1:][alone], np.full(int(alone.sum()), site.position)
-            reason = narrow_atomic(level)
-            self._report(frame, site, at, us[alone], them[alone], positions, "accesses", None, reason)
 
     def _flatten(
         self, frame: Accessor, offset: Numbers, itemsize: int, skipped: Flags | None
@@ -325,13 +323,13 @@ class Accesses:
             return ordered & ~private, PRIVATE_ACCESS
         if name not in ("write", "atomic"):
             return ordered, ""
-        level = self._order.common_level(them, us)
-        available = self._order.made_available(self._kind, them, when, was, level)
+        level, order = self._order.common_level(them, us), self._order.kinds[self._kind]
+        available = order.have_reached(order.available, them, when, was, level)
         if (ordered & ~available).any():
             return ordered & available, NOT_AVAILABLE
         if verb == "writes":
             return ordered, ""
-        visible = self._order.made_visible(self._kind, us, when, np.full(len(us), how), level)
+        visible = order.have_reached(order.visible, us, when, np.full(len(us), how), level)
         return ordered & visible, NOT_VISIBLE if (ordered & ~visible).any() else ""
 
     def _reason(self, them: Numbers, when: Numbers | None, us: Numbers) -> str:

@@ -20,10 +20,9 @@ from vkgroup.reference.interpreter.operations.memory_semantics import DEVICE, SU
 
 Numbers = npt.NDArray[np.int64]
 
-MOST = 1 << 16
-"""Most atomic accesses that are recorded. Beyond that, they are taken to order everything."""
+MOST_ATOMICS, MOST_RELEASES = 1 << 16, 1 << 13
+"""Beyond these numbers, all accesses count as ordered that end with a release and begin with an acquire."""
 
-_MOST_RELEASES = 1 << 13
 _SCOPES = (SUBGROUP, WORKGROUP, DEVICE)
 
 
@@ -88,7 +87,7 @@ class Releases:
     def atomics(self, record: AtomicRecord) -> None:
         """Record atomic accesses."""
         self._recorded += len(record.who)
-        if self._recorded > MOST:
+        if self._recorded > MOST_ATOMICS:
             self.is_overrun = True
         else:
             self._pending.append(lambda: self._atomics(record))
@@ -149,7 +148,7 @@ class Releases:
         if closure is None:
             bit = 1 << self._count
             self._count += 1
-            self.is_overrun |= self._count > _MOST_RELEASES
+            self.is_overrun |= self._count > MOST_RELEASES
             subgroup = int(self._subgroup_of()[who])
             release = _Release(who, subgroup, time, met, bit)
             self._by_workgroup.setdefault(who // self._per_workgroup, []).append(release)
@@ -182,11 +181,11 @@ class Releases:
     # --- queries --------------------------------------------------------------------------------------
 
     def ordered(
-        self, earlier: Numbers, when: Numbers, later: Numbers, offered: Callable[[int, int], int]
+        self, earlier: Numbers, when: Numbers, later: Numbers, offered: dict[int, Numbers]
     ) -> npt.NDArray[np.bool_]:
         """Return whether `later` know a release after the accesses of `earlier` at these times.
 
-        `offered` returns by level and invocation before which time it has passed barriers with a release.
+        `offered`: by level and invocation the time before which barriers order its accesses.
         """
         for run in self._pending:
             if not self.is_overrun:
@@ -207,15 +206,14 @@ class Releases:
                 result[number] = bool(known & covering[access])
         return result
 
-    def _after(self, who: int, when: int, offered: Callable[[int, int], int]) -> int:
+    def _after(self, who: int, when: int, offered: dict[int, Numbers]) -> int:
         """Return the releases that an access happens before."""
-        releases = 0
-        subgroup = int(self._subgroup_of()[who])
+        releases, subgroup = 0, int(self._subgroup_of()[who])
+        # A barrier with others of the workgroup, or of the subgroup, that the access happens before.
+        shared, narrow = when < offered[WORKGROUP][who], when < offered[SUBGROUP][who]
         for release in self._by_workgroup.get(who // self._per_workgroup, ()):
             own = release.who == who and release.time >= when
-            if own or (
-                (when < release.met[1] and when < offered(WORKGROUP, who))
-                or (when < release.met[0] and when < offered(SUBGROUP, who) and release.subgroup == subgroup)
-            ):
+            through_subgroup = narrow and when < release.met[0] and release.subgroup == subgroup
+            if own or through_subgroup or (shared and when < release.met[1]):
                 releases |= release.bit
         return releases
