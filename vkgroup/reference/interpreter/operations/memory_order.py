@@ -138,6 +138,9 @@ class Order:
                 invocations = (workgroups[:, None] * size + np.arange(size)).reshape(-1)
         at = _where(invocations)
         self._has_subgroup_barriers |= level == SUBGROUP
+        for name in semantics.kinds if semantics.acquires else ():
+            # As one operation, it passes on what atomics before it have read.
+            self.kinds[name].releases.fence(invocations, semantics.level, semantics.kinds, release=False)
         if semantics.releases:
             self._release(at, invocations, semantics, now)
         for wide in range(SUBGROUP, level + 1):
