@@ -84,6 +84,14 @@ def _wait(read: str) -> str:
     return f"while ({read} == 0u) {{ }}"
 
 
+def _chain(available: str, visible: str, race: str = "") -> Case:
+    """Return a case in which the leaders of two workgroups pass on what others write and read."""
+    release, acquire = _raise(semantics=f"{RELEASE} | {available}"), _read(semantics=f"{ACQUIRE} | {visible}")
+    body = f"""if (w == 0u) {{ data[i] = i; {_barrier()} if (i == 0u) {release} }}
+        else {{ if (i == 0u) {_wait(acquire)} {_barrier()} result[i] = data[j]; }}"""
+    return Case(body, race, groups=2, qualifier="workgroupcoherent", vulkan=True)
+
+
 RELAXED = {"kinds": "0", "semantics": "0"}
 VISIBLE = "gl_SemanticsMakeVisible"
 AVAILABLE = "gl_SemanticsMakeAvailable"
@@ -219,6 +227,13 @@ CASES: dict[str, Case] = {
         "while (atomicOr(flag, 0u) == 0u) { } memoryBarrierShared();",
         "does not read an atomic",
     ),
+    "flag of a kind that the release fence omits": _passed(
+        "memoryBarrierShared();" + _raise(**RELAXED), _wait(_read(kinds=SHARED)), "does not read an atomic"
+    ),
+    "flag of a kind that the acquire fence omits": _passed(
+        _raise(kinds=SHARED), _wait(_read(**RELAXED)) + "memoryBarrierShared();", "does not read an atomic"
+    ),
+    "flag of another kind without fences": _passed(_raise(kinds=SHARED), _wait(_read(kinds=SHARED))),
     "release sequence of a counter": _message(
         _raise() + f"atomicAdd(flag, 1u, {DEVICE}, 0, 0);", f"while ({_read()} < 2u) {{ }}"
     ),
@@ -365,6 +380,9 @@ CASES: dict[str, Case] = {
         qualifier="nonprivate",
         vulkan=True,
     ),
+    "chain of availability": _chain(AVAILABLE, VISIBLE),
+    "chain of availability that ends in the workgroup": _chain("0", VISIBLE, "not made available"),
+    "chain of visibility that begins in the workgroup": _chain(AVAILABLE, "0", "not made visible"),
     "coherent image": Case(
         f"imageStore(cells, int(i), uvec4(i)); {_barrier(kinds=IMAGE)} "
         "result[i] = imageLoad(cells, int(j)).x;",
