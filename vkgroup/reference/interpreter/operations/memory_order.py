@@ -140,7 +140,7 @@ class Order:
         self._has_subgroup_barriers |= level == SUBGROUP
         for name in semantics.kinds if semantics.acquires else ():
             # As one operation, it passes on what atomics before it have read.
-            self.kinds[name].releases.fence(invocations, semantics.level, semantics.kinds, release=False)
+            self.kinds[name].releases.acquire(invocations, semantics.level, semantics.kinds)
         if semantics.releases:
             self._release(at, invocations, semantics, now)
         for wide in range(SUBGROUP, level + 1):
@@ -199,7 +199,7 @@ class Order:
             kind = self.kinds[name]
             for level in (SUBGROUP, WORKGROUP):
                 kind.met[level][at] = kind.acquired[level][at]
-            kind.releases.fence(invocations, semantics.level, semantics.kinds, release=True)
+            kind.releases.keep(invocations)
 
     def _acquire(self, at: Where, invocations: Numbers, semantics: Semantics, now: int) -> None:
         for name in semantics.kinds:
@@ -210,7 +210,7 @@ class Order:
             if semantics.visible:
                 for level in range(SUBGROUP, semantics.level + 1):
                     kind.visible[level][at] = now
-            kind.releases.fence(invocations, semantics.level, semantics.kinds, release=False)
+            kind.releases.acquire(invocations, semantics.level, semantics.kinds)
 
     # --- atomics --------------------------------------------------------------------------------------
 

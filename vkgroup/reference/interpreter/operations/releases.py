@@ -22,6 +22,8 @@ Numbers = npt.NDArray[np.int64]
 
 MOST_ATOMICS, MOST_RELEASES = 1 << 16, 1 << 13
 """Beyond these numbers, all accesses count as ordered that end with a release and begin with an acquire."""
+_BARRIERS = 64
+"""Invocations at a barrier that count as one atomic."""
 
 _SCOPES = (SUBGROUP, WORKGROUP, DEVICE)
 
@@ -86,22 +88,30 @@ class Releases:
 
     def atomics(self, record: AtomicRecord) -> None:
         """Record atomic accesses."""
-        self._recorded += len(record.who)
-        if self._recorded > MOST_ATOMICS:
-            self.is_overrun = True
-        else:
-            self._pending.append(lambda: self._atomics(record))
+        self._record(lambda: self._atomics(record), len(record.who))
+
+    def keep(self, invocations: Numbers) -> None:
+        """Record a release barrier."""
+        if self:
+            self._record(lambda: self._keep(set(invocations.tolist())), len(invocations) // _BARRIERS)
 
     def barrier(self, invocations: Numbers, level: int) -> None:
-        """Record a barrier of some groups of this level."""
-        if self._recorded and not self.is_overrun:
-            self._pending.append(lambda: self._meet(invocations, level))
+        """Record a control barrier of some groups of this level."""
+        if self:
+            self._record(lambda: self._meet(invocations, level), len(invocations) // _BARRIERS)
 
-    def fence(self, invocations: Numbers, level: int, kinds: frozenset[str], *, release: bool) -> None:
-        """Record a release barrier or an acquire barrier, which orders `kinds` of memory."""
-        if self._recorded and not self.is_overrun:
-            run = self._release if release else self._acquire
-            self._pending.append(lambda: run(invocations, level, kinds))
+    def acquire(self, invocations: Numbers, level: int, kinds: frozenset[str]) -> None:
+        """Record an acquire barrier, which orders `kinds` of memory."""
+        if self:
+            self._record(lambda: self._acquire(invocations, level, kinds), len(invocations) // _BARRIERS)
+
+    def _record(self, run: Callable[[], None], size: int) -> None:
+        self._recorded += size
+        self.is_overrun |= self._recorded > MOST_ATOMICS
+        if self.is_overrun:
+            self._pending.clear()
+        else:
+            self._pending.append(run)
 
     # --- evaluation -----------------------------------------------------------------------------------
 
@@ -155,8 +165,8 @@ class Releases:
             closure = self._closure[who, time] = known | bit
         return closure
 
-    def _release(self, invocations: Numbers, level: int, kinds: frozenset[str]) -> None:
-        for who in self._known.keys() & set(invocations.tolist()):
+    def _keep(self, members: set[int]) -> None:
+        for who in self._known.keys() & members:
             self._fenced[who] = self._known[who]
 
     def _acquire(self, invocations: Numbers, level: int, kinds: frozenset[str]) -> None:
