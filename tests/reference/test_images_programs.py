@@ -64,7 +64,7 @@ def test_atomics_count_on_texels() -> None:
         ("imageStore(picture, at / 2, uvec4(i));", True),
         ("imageStore(picture, at, uvec4(i)); found[i] = imageLoad(picture, ivec2(7, 3) - at).x;", True),
         (
-            "imageStore(picture, at, uvec4(i)); memoryBarrierImage(); barrier();"
+            "imageStore(picture, at, uvec4(i)); memoryBarrierImage(); barrier(); memoryBarrierImage();"
             " found[i] = imageLoad(picture, ivec2(7, 3) - at).x;",
             False,
         ),

@@ -137,8 +137,8 @@ RIGHT: dict[str, str] = {
     "undefined but unused": """uint v = subgroupShuffleDown(i, 1u);
         data[i] = i != 63u && gl_SubgroupInvocationID + 1u < gl_SubgroupSize ? v : 0u;""",
     "undefined in one component": "uvec2 v; v.y = i; data[i] = v.y;",
-    "buffer ordered by the barrier": """data[i] = i; memoryBarrierBuffer(); barrier();
-        uint v = data[63u - i]; memoryBarrierBuffer(); barrier(); data[i] = v;""",
+    "buffer ordered by the barrier": """data[i] = i; memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();
+        uint v = data[63u - i]; memoryBarrierBuffer(); barrier(); memoryBarrierBuffer(); data[i] = v;""",
     "loop with a uniform barrier": "for (uint k = 0u; k < 5u; k++) { part[i] = k; barrier(); }",
     "early return of whole workgroups": """if (gl_WorkGroupID.x > 0u) return;
         part[i] = i; barrier(); data[i] = part[63u - i];""",

@@ -193,7 +193,9 @@ def execute(
         push,
         events=EventLog(program.causes, arrangement.invocation),
         addressable=addressable,
-        order=Order(arrangement) if races else None,
+        order=Order(arrangement, is_explicit=program.module.reflection.memory_model[1] == "Vulkan")
+        if races
+        else None,
         step_limit=step_limit,
         until=None if deadline is None else time.monotonic() + deadline,
         trace=trace,

@@ -304,11 +304,6 @@ class Accessor:
         """The numbers of the invocations in the dispatch, (n,)."""
         return self.machine.first + self.lanes.indices
 
-    @property
-    def subgroup_numbers(self) -> Indices:
-        """Subgroup of every invocation of the dispatch, by number there."""
-        return self.machine.arrangement.subgroup_numbers
-
     def subset(self, where: Flags) -> Self:
         """Return an accessor for the invocations whose flag, (n,), is true."""
         return type(self)(self.machine, self.lanes.where(where))

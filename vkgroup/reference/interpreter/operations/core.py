@@ -11,7 +11,7 @@ from vkgroup.reference.interpreter.operations.accessor import LaneSet
 from vkgroup.reference.interpreter.operations.images import texel_offset
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
 from vkgroup.reference.interpreter.operations.load_store import loader, storer
-from vkgroup.reference.interpreter.operations.memory_order import ordered_kinds, released_and_acquired
+from vkgroup.reference.interpreter.operations.memory_semantics import WORKGROUP, level_of, semantics_of
 from vkgroup.reference.interpreter.operations.references import resolver
 from vkgroup.reference.interpreter.operations.state import Cell, Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
@@ -28,8 +28,7 @@ _VOLATILE = 1
 """The bit of the memory operands (SPIR-V 3.26)."""
 
 _SUBGROUP = 3
-_BEYOND_THE_WORKGROUP = (0, 1, 5)
-"""Scopes CrossDevice, Device and QueueFamily (SPIR-V 3.27)."""
+"""The scope Subgroup (SPIR-V 3.27)."""
 
 
 # --- memory -------------------------------------------------------------------------------------------
@@ -135,22 +134,13 @@ def _without_effect(program: ProgramForm, op: Op, site: Site) -> Function:
 
 def _control_barrier(program: ProgramForm, op: Op, site: Site) -> Function:
     execution, memory, semantics = site.scopes
-    kinds = ordered_kinds(semantics)
-    fence = _memory_barrier(program, op, site)
+    level, ordering = min(level_of(execution), WORKGROUP), semantics_of(memory, semantics)
 
     def barrier(frame: Frame) -> None:
-        order = frame.machine.order
         if execution != _SUBGROUP:
             _check_barrier(frame, site)
-        if order is None:
-            return
-        if execution == _SUBGROUP:
-            order.subgroup_barrier(frame, kinds)
-        else:
-            order.workgroup_barrier(frame, kinds)
-        if memory in _BEYOND_THE_WORKGROUP and kinds:
-            # It is also a memory barrier (Vulkan Memory Model, "Synchronizes-With").
-            fence(frame)
+        if frame.machine.order is not None:
+            frame.machine.order.barrier(frame, level, ordering)
 
     return barrier
 
@@ -168,14 +158,11 @@ def _check_barrier(frame: Frame, site: Site) -> None:
 
 
 def _memory_barrier(program: ProgramForm, op: Op, site: Site) -> Function:
-    semantics = site.scopes[-1]
-    kinds = ordered_kinds(semantics)
-    release, acquire = released_and_acquired(semantics)
+    ordering = semantics_of(*site.scopes)
 
     def barrier(frame: Frame) -> None:
-        order = frame.machine.order
-        if order is not None:
-            order.fence(frame, kinds, acquire=acquire, release=release)
+        if frame.machine.order is not None:
+            frame.machine.order.fence(frame, ordering)
 
     return barrier
 

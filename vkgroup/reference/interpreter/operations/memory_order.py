@@ -1,189 +1,328 @@
 """Memory order: the order of accesses that barriers, memory barriers and atomics establish in a dispatch.
 
-Time counts accesses and barriers of the dispatch. An access is ordered before a later access of another
-invocation by
+Time counts accesses and barriers of the dispatch. An access happens before a later access of another
+invocation if there is, for this kind of memory,
 
-* a barrier of the workgroup or the subgroup that both have passed and that orders this kind of memory (in a
-  subgroup: each has passed some barrier after the earlier access);
-* a barrier of the workgroup together with a memory barrier, either of the whole workgroup before it or of the
-  later invocation after it (code often has one of them; Vulkan's memory model requires both);
-* a release after the access (a memory barrier or release semantics, then an atomic write) that the later
-  invocation has acquired (an atomic read of that write or a later one, then a memory barrier or acquire
-  semantics).
+* a barrier of the workgroup or the subgroup, with a release before it by the earlier invocation and an
+  acquire after it by the later one; both may be part of the barrier;
+* a release after the access and an acquire before the later one, connected by an atomic (`releases`), also
+  through other invocations.
 
-A release includes the accesses of the invocation's workgroup and subgroup before their last barrier. See
-Vulkan 1.4, appendix "Memory Model", "Synchronizes-With" and "Inter-Thread-Happens-Before". Releases are
-compared only by time (Lamport clocks). So ordered accesses are never reported as a race, but a race with an
-unrelated release between the accesses is missed.
+The scopes of both must contain both invocations. See Vulkan 1.4, appendix "Memory Model",
+"Synchronizes-With" and "Inter-Thread-Happens-Before". Release barriers are compared with the last barrier
+only: a release barrier that an invocation executes too late may hide a race.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.reference.interpreter.operations.accessor import Accessor
+from vkgroup.reference.interpreter.operations.memory_semantics import (
+    DEVICE,
+    KINDS,
+    SUBGROUP,
+    WORKGROUP,
+    Semantics,
+)
+from vkgroup.reference.interpreter.operations.releases import AtomicRecord, Releases
 from vkgroup.reference.interpreter.values.arrangement import Arrangement
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-
-_ACQUIRE, _RELEASE = 0x2 | 0x8 | 0x10, 0x4 | 0x8 | 0x10
-KINDS = {"buffer": 0x40, "workgroup": 0x100, "image": 0x800}
-"""Kinds of memory, as `Memory.kind` names them, with their bits in memory semantics."""
-
-
-def released_and_acquired(semantics: int) -> tuple[bool, bool]:
-    """Return whether memory semantics release, and whether they acquire."""
-    return bool(semantics & _RELEASE), bool(semantics & _ACQUIRE)
+_TIME = 2
+Where = Any
+"""The index of some invocations on an axis of all: a slice, or their numbers."""
 
 
-def ordered_kinds(semantics: int) -> frozenset[str]:
-    """Return the kinds of memory that memory semantics order; none without acquire or release."""
-    if not semantics & (_ACQUIRE | _RELEASE):
-        return frozenset()
-    return frozenset(kind for kind, bit in KINDS.items() if semantics & bit)
+def _zeros(total: int, *levels: int) -> dict[int, Numbers]:
+    return {level: np.zeros(total, np.int64) for level in levels}
+
+
+class KindOrder:
+    """The order of the accesses to one kind of memory.
+
+    Attributes, all by level and invocation: `fenced`: the time of the last release barrier.
+    `offered`: the same before the last barrier of the group of this level.
+    `acquired`: the time of the last barrier before the last acquire barrier.
+    `pending`: the time of the last release barrier that later atomics release.
+    `met`: `acquired` at the last release barrier.
+    `available`, `visible`: the time of the last MakeAvailable, and of the last MakeVisible.
+    `last_release`, `last_acquire`, by invocation only: the time of the last operation with this semantics,
+    shifted by two bits, plus its level.
+    """
+
+    def __init__(self, total: int, per_workgroup: int, releases: Releases) -> None:
+        self._per_workgroup = per_workgroup
+        self.fenced = _zeros(total, SUBGROUP, WORKGROUP, DEVICE)
+        self.offered = _zeros(total, SUBGROUP, WORKGROUP)
+        self.acquired = _zeros(total, SUBGROUP, WORKGROUP)
+        self.pending = _zeros(total, SUBGROUP, WORKGROUP, DEVICE)
+        self.met = _zeros(total, SUBGROUP, WORKGROUP)
+        self.available = _zeros(total, SUBGROUP, WORKGROUP, DEVICE)
+        self.visible = _zeros(total, SUBGROUP, WORKGROUP, DEVICE)
+        self.last_release, self.last_acquire = np.zeros(total, np.int64), np.zeros(total, np.int64)
+        self.releases = releases
+        self.is_used = False
+
+    def have_reached(
+        self, times: dict[int, Numbers], who: Numbers, when: Numbers, own: Numbers, level: Numbers
+    ) -> Flags:
+        """Return whether `available` or `visible` of some invocations is enough for scopes of these levels.
+
+        `own`: the level that each access itself makes its value available to, or visible from.
+
+        Vulkan 1.4, "Availability and Visibility": a chain consists of an operation in the workgroup, and one
+        of any of its invocations in the device.
+        """
+        latest = np.choose(level - SUBGROUP, [times[wide][who] for wide in (SUBGROUP, WORKGROUP, DEVICE)])
+        reached: Flags = (own >= level) | (latest > when)
+        inside = (level == DEVICE) & ((own >= WORKGROUP) | (times[WORKGROUP][who] > when))
+        if inside.any():
+            of_workgroup = times[DEVICE].reshape(-1, self._per_workgroup).max(axis=1)
+            reached |= inside & (of_workgroup[who // self._per_workgroup] > when)
+        return reached
 
 
 class Order:
-    """The order that barriers, fences and atomics of a dispatch have established so far.
+    """The order that barriers, memory barriers and atomics of a dispatch have established so far.
 
-    `time`: of the last access or barrier.
+    `is_explicit`: whether the module uses the Vulkan memory model, in which accesses are private unless they
+    say otherwise, and have to be made available and visible.
+
+    Attributes: `time`: of the last access or barrier.
     """
 
-    def __init__(self, arrangement: Arrangement) -> None:
-        total = arrangement.workgroups * arrangement.per_workgroup
-        self.per_workgroup = arrangement.per_workgroup
-        self.time = 0
-        #: By kind: accesses of the workgroup before this time are ordered before all later ones.
-        self._workgroup = {kind: np.zeros(arrangement.workgroups, np.int64) for kind in KINDS}
-        #: The same by invocation, for memory barriers after the barrier.
-        self._own = {kind: np.zeros(total, np.int64) for kind in KINDS}
-        #: By kind: when each invocation passed its last barrier of the subgroup.
-        self._subgroup = {kind: np.zeros(total, np.int64) for kind in KINDS}
-        self._fenced = {kind: np.zeros(total, np.int64) for kind in KINDS}
-        self._met = np.zeros(arrangement.workgroups, np.int64)
-        #: By invocation: the latest times that it has released, has seen released, and has acquired.
-        self._release_fence = np.zeros(total, np.int64)
-        self.released = np.zeros(total, np.int64)
-        self._released_of_workgroup = np.zeros(arrangement.workgroups, np.int64)
-        self._released_of_subgroup = np.zeros(arrangement.workgroups * arrangement.subgroups, np.int64)
-        self._seen = np.zeros(total, np.int64)
-        self._acquired = np.zeros(total, np.int64)
+    def __init__(self, arrangement: Arrangement, *, is_explicit: bool = False) -> None:
+        total, per_workgroup = arrangement.invocations, arrangement.per_workgroup
+        self.per_workgroup, self.is_explicit = per_workgroup, is_explicit
+        self._arrangement = arrangement
+        self.time = self._locations = 0
+        #: By level and invocation: when it passed its last barrier.
+        self._passed = _zeros(total, SUBGROUP, WORKGROUP)
+        self._has_subgroup_barriers = False
+        self.kinds = {
+            kind: KindOrder(
+                total, per_workgroup, Releases(per_workgroup, lambda: arrangement.subgroup_numbers)
+            )
+            for kind in KINDS
+        }
 
     def tick(self) -> int:
         """Advance time by one, and return it."""
         self.time += 1
         return self.time
 
+    def reserve(self, locations: int) -> int:
+        """Return the number of the first of some new memory locations."""
+        self._locations += locations
+        return self._locations - locations
+
     # --- barriers -------------------------------------------------------------------------------------
 
-    def workgroup_barrier(self, frame: Accessor, kinds: frozenset[str]) -> None:
-        """Record a barrier of some workgroups, which orders `kinds` of memory."""
-        now = self.tick()
-        invocations = frame.invocations
-        owners = invocations // self.per_workgroup
-        workgroups = np.unique(owners)
-        for kind in KINDS:
-            if kind in kinds:
-                self._workgroup[kind][workgroups] = now
-            else:
-                # Memory barriers of all invocations before the barrier order the accesses before them.
-                fenced = np.full(len(self._met), now)
-                np.minimum.at(fenced, owners, self._fenced[kind][invocations])
-                before = self._workgroup[kind][workgroups]
-                self._workgroup[kind][workgroups] = np.maximum(before, fenced[workgroups])
-        self._met[workgroups] = now
-        self._share(invocations, owners, len(self._met))
+    def barrier(self, frame: Accessor, level: int, semantics: Semantics) -> None:
+        """Record a control barrier of the groups of a level: a release, the barrier, and an acquire.
 
-    def subgroup_barrier(self, frame: Accessor, kinds: frozenset[str]) -> None:
-        """Record a barrier of the active invocations of some subgroups."""
-        now = self.tick()
-        invocations = frame.invocations
-        for kind in kinds:
-            self._subgroup[kind][invocations] = now
-        if kinds:
-            owners = frame.subgroup_numbers[invocations]
-            self._share(invocations, owners, len(self._released_of_subgroup))
-
-    def _share(self, invocations: Numbers, owners: Numbers, count: int) -> None:
-        """Share seen and acquired times between invocations with equal `owners`, which met at a barrier.
-
-        Owners are numbers below `count`.
+        Vulkan 1.4, "Synchronizes-With": the release barrier "can equal" the control barrier, and so can the
+        acquire barrier.
         """
-        for known in (self._seen, self._acquired):
-            most = np.zeros(count, np.int64)
-            np.maximum.at(most, owners, known[invocations])
-            known[invocations] = most[owners]
+        now, invocations = self.tick(), frame.invocations
+        if level == WORKGROUP:
+            # Invocations that have ended count as well: a barrier that they miss is a finding of its own.
+            size = self.per_workgroup
+            workgroups = np.unique(invocations // size)
+            if len(workgroups) * size != len(invocations):
+                invocations = (workgroups[:, None] * size + np.arange(size)).reshape(-1)
+        at = _where(invocations)
+        self._has_subgroup_barriers |= level == SUBGROUP
+        for name in semantics.kinds if semantics.acquires else ():
+            # As one operation, it passes on what atomics before it have read.
+            self.kinds[name].releases.acquire(invocations, semantics.level, semantics.kinds)
+        if semantics.releases:
+            self._release(at, invocations, semantics, now)
+        for wide in range(SUBGROUP, level + 1):
+            self._passed[wide][at] = now
+        for name, kind in self.kinds.items():
+            if not kind.is_used:
+                continue
+            kind.releases.barrier(invocations, level)
+            for wide in range(SUBGROUP, level + 1):
+                kind.offered[wide][at] = kind.fenced[wide][at]
+            if level == WORKGROUP and self._has_subgroup_barriers:
+                self._offer_of_subgroups(kind, invocations)
+            is_complete = semantics.acquires and semantics.releases and name in semantics.kinds
+            if is_complete and level == WORKGROUP <= semantics.level:
+                # All that atomics of the workgroup could order is ordered now.
+                for wide in range(SUBGROUP, (DEVICE if name == "workgroup" else WORKGROUP) + 1):
+                    kind.pending[wide][at] = 0
+        if semantics.acquires:
+            self._acquire(at, invocations, semantics, now)
+        if semantics.releases:
+            # Later atomics also release what the barrier has acquired.
+            self._keep(at, invocations, semantics)
 
-    def fence(self, frame: Accessor, kinds: frozenset[str], *, acquire: bool, release: bool) -> None:
-        """Record a memory barrier."""
-        now = self.tick()
-        invocations = frame.invocations
-        workgroups = invocations // self.per_workgroup
-        for kind in kinds:
-            self._fenced[kind][invocations] = now
-            own = self._own[kind]
-            own[invocations] = np.maximum(own[invocations], self._met[workgroups])
-        if release:
-            self._release_fence[invocations] = now
-        if acquire:
-            self._acquired[invocations] = np.maximum(self._acquired[invocations], self._seen[invocations])
+    def _offer_of_subgroups(self, kind: KindOrder, invocations: Numbers) -> None:
+        """Let each invocation also offer what others of its subgroup acquired from it, and then released."""
+        subgroup = self._arrangement.subgroup_numbers[invocations]
+        most = np.zeros(int(subgroup.max()) + 1, np.int64)
+        np.maximum.at(most, subgroup, kind.met[SUBGROUP][invocations])
+        through = np.minimum(kind.offered[SUBGROUP][invocations], most[subgroup])
+        offered = kind.offered[WORKGROUP]
+        offered[invocations] = np.maximum(offered[invocations], through)
 
-    def atomic(self, invocations: Numbers, semantics: int, subgroup_of: Numbers) -> Numbers:
-        """Return the time up to which each atomic write releases; 0 if it releases nothing."""
-        releases, _ = released_and_acquired(semantics)
-        upto = self._release_fence[invocations]
-        if releases:
-            upto = np.full(len(invocations), self.time)
-        workgroups = invocations // self.per_workgroup
-        self.released[invocations] = np.maximum(self.released[invocations], upto)
-        # Accesses of the workgroup before its last barrier are released with it.
-        shared = np.minimum(upto, np.maximum.reduce([self._workgroup[kind][workgroups] for kind in KINDS]))
-        np.maximum.at(self._released_of_workgroup, workgroups, shared)
-        # The same holds for accesses of the subgroup before its last barrier.
-        shared = np.minimum(upto, np.maximum.reduce([self._subgroup[kind][invocations] for kind in KINDS]))
-        np.maximum.at(self._released_of_subgroup, subgroup_of[invocations], shared)
-        return np.where(upto > 0, self.time, 0)
+    def fence(self, frame: Accessor, semantics: Semantics) -> None:
+        """Record a memory barrier, which also releases what it acquires."""
+        now, invocations = self.tick(), frame.invocations
+        at = _where(invocations)
+        if semantics.acquires:
+            self._acquire(at, invocations, semantics, now)
+        if semantics.releases:
+            self._release(at, invocations, semantics, now)
 
-    def see(self, invocations: Numbers, released: Numbers, semantics: int) -> None:
-        """Record that some atomic reads saw releases of these times."""
-        self._seen[invocations] = np.maximum(self._seen[invocations], released)
-        if released_and_acquired(semantics)[1]:
-            self._acquired[invocations] = np.maximum(self._acquired[invocations], self._seen[invocations])
+    def _release(self, at: Where, invocations: Numbers, semantics: Semantics, now: int) -> None:
+        for name in semantics.kinds:
+            kind = self.kinds[name]
+            kind.is_used = True
+            kind.last_release[at] = now << _TIME | semantics.level
+            for level in range(SUBGROUP, semantics.level + 1):
+                kind.fenced[level][at] = kind.pending[level][at] = now
+                if semantics.available:
+                    kind.available[level][at] = now
+        self._keep(at, invocations, semantics)
 
-    def have_met(self, earlier: Numbers, when: Numbers, later: Numbers) -> Flags:
-        """Return whether a barrier of the workgroup, of any kind, lies between two accesses."""
-        theirs, ours = earlier // self.per_workgroup, later // self.per_workgroup
-        met: Flags = (theirs == ours) & (when < self._met[ours])
-        return met
+    def _keep(self, at: Where, invocations: Numbers, semantics: Semantics) -> None:
+        """Record what a release barrier releases of the accesses of others."""
+        for name in semantics.kinds:
+            kind = self.kinds[name]
+            for level in (SUBGROUP, WORKGROUP):
+                kind.met[level][at] = kind.acquired[level][at]
+            kind.releases.keep(invocations)
+
+    def _acquire(self, at: Where, invocations: Numbers, semantics: Semantics, now: int) -> None:
+        for name in semantics.kinds:
+            kind = self.kinds[name]
+            kind.last_acquire[at] = now << _TIME | semantics.level
+            for level in range(SUBGROUP, min(semantics.level, WORKGROUP) + 1):
+                kind.acquired[level][at] = self._passed[level][at]
+            if semantics.visible:
+                for level in range(SUBGROUP, semantics.level + 1):
+                    kind.visible[level][at] = now
+            kind.releases.acquire(invocations, semantics.level, semantics.kinds)
+
+    # --- atomics --------------------------------------------------------------------------------------
+
+    def atomic(
+        self,
+        who: Numbers,
+        location: Numbers,
+        memory: str,
+        semantics: Semantics,
+        touched: Flags,
+        *,
+        reads: bool,
+        writes: bool,
+    ) -> Flags:
+        """Record the releases and acquires of atomics; return which of them write a release.
+
+        `location`, `memory`: what each accesses, and its kind.
+        `touched`: which of the locations have held a release.
+        """
+        now = self.time
+        for name in semantics.kinds:
+            if semantics.releases:
+                self.kinds[name].last_release[who] = now << _TIME | semantics.level
+            if semantics.acquires:
+                self.kinds[name].last_acquire[who] = now << _TIME | semantics.level
+        result = np.zeros(len(who), np.bool_)
+        levels = range(SUBGROUP, semantics.level + 1)
+        for name, kind in self.kinds.items():
+            at_once = semantics.releases and name in semantics.kinds
+            if at_once:
+                released = {level: np.full(len(who), now) for level in levels}
+            elif kind.is_used:
+                fenced = self.kinds[memory].fenced
+                released = {
+                    level: np.minimum(kind.pending[level][who], fenced[level][who]) for level in levels
+                }
+            else:
+                released = {}
+            releasing = np.zeros(len(who), np.bool_)
+            if writes:
+                for times in released.values():
+                    releasing |= times > 0
+                result |= releasing
+            chosen = releasing | touched
+            if chosen.any():
+                kind.is_used = True
+                met = kind.acquired if at_once else kind.met
+                acquires = semantics.acquires and name in semantics.kinds
+                nothing = np.zeros(int(chosen.sum()), np.int64)
+                kind.releases.atomics(
+                    AtomicRecord(
+                        location[chosen], who[chosen], memory, semantics.level, reads, writes,
+                        semantics.level if acquires else 0,
+                        {level: released[level][chosen] if released else nothing for level in levels},
+                        at_once, {level: met[level][who[chosen]] for level in (SUBGROUP, WORKGROUP)},
+                    )
+                )  # fmt: skip
+            if self.is_explicit and name in semantics.kinds:
+                for level in levels:
+                    if semantics.available:
+                        kind.available[level][who] = now
+                    if semantics.visible:
+                        kind.visible[level][who] = now
+        return result
 
     # --- queries --------------------------------------------------------------------------------------
 
-    def ordered(
-        self, kind: str, earlier: Numbers, when: Numbers, later: Numbers, subgroup_of: Numbers
-    ) -> Flags:
-        """Return whether accesses of `earlier` at `when` are ordered before accesses of `later` now.
+    def have_met(self, earlier: Numbers, when: Numbers, later: Numbers) -> Flags:
+        """Return whether a barrier of the workgroup, of any kind, lies between two accesses."""
+        met: Flags = (earlier // self.per_workgroup == later // self.per_workgroup) & (
+            when < self._passed[WORKGROUP][later]
+        )
+        return met
 
-        `subgroup_of` has the number of each invocation's subgroup in the dispatch.
-        """
-        theirs, ours = earlier // self.per_workgroup, later // self.per_workgroup
-        same_workgroup = theirs == ours
-        by_workgroup = same_workgroup & (
-            (when < self._workgroup[kind][ours]) | (when < self._own[kind][later])
+    def common_level(self, first: Numbers, second: Numbers) -> Numbers:
+        """Return the level of the narrowest scope whose instance contains both invocations."""
+        subgroup_of = self._arrangement.subgroup_numbers
+        level = np.where(first // self.per_workgroup == second // self.per_workgroup, WORKGROUP, DEVICE)
+        return np.where(subgroup_of[first] == subgroup_of[second], SUBGROUP, level)
+
+    def ordered(self, kind: str, earlier: Numbers, when: Numbers, later: Numbers) -> Flags:
+        """Return whether accesses of `earlier` at `when` happen before accesses of `later` now."""
+        order = self.kinds[kind]
+        ordered: Flags = earlier == later
+        if not order.is_used:
+            return ordered
+        ordered |= (
+            (earlier // self.per_workgroup == later // self.per_workgroup)
+            & (when < order.acquired[WORKGROUP][later])
+            & (when < order.offered[WORKGROUP][earlier])
         )
-        met = self._subgroup[kind]
-        by_subgroup = (
-            same_workgroup
-            & (subgroup_of[earlier] == subgroup_of[later])
-            & (when < met[later])
-            & (when < met[earlier])
+        if ordered.all():
+            return ordered
+        subgroup_of = self._arrangement.subgroup_numbers
+        ordered |= (
+            (subgroup_of[earlier] == subgroup_of[later])
+            & (when < order.acquired[SUBGROUP][later])
+            & (when < order.offered[SUBGROUP][earlier])
         )
-        released = (
-            (self.released[earlier] >= when)
-            | (self._released_of_workgroup[theirs] > when)
-            | ((self._released_of_subgroup[subgroup_of[earlier]] > when) & (when < met[earlier]))
-        )
-        acquired: Flags = released & (when < self._acquired[later])
-        ordered: Flags = (earlier == later) | by_workgroup | by_subgroup | acquired
+        if order.releases:
+            # Without an own release, or an own acquire, nothing is ordered.
+            least = when << _TIME
+            possible = (
+                (order.last_release[earlier] >= least) & (order.last_acquire[later] >= least) & ~ordered
+            )
+            rest = np.flatnonzero(possible)
+            if rest.size:
+                ordered[rest] = order.releases.ordered(earlier[rest], when[rest], later[rest], order.offered)
         return ordered
+
+
+def _where(invocations: Numbers) -> Where:
+    """Return the index of invocations, which are ascending."""
+    is_range = int(invocations[-1]) - int(invocations[0]) == len(invocations) - 1
+    return slice(int(invocations[0]), int(invocations[-1]) + 1) if is_range else invocations

@@ -2,7 +2,9 @@
 
 For each granule of memory these accesses are recorded, with invocation and time: the last plain write, the
 last plain read, the last plain read by another invocation before that, and the last atomic access. A later
-access races with a recorded one if `memory_order` does not order them.
+access races with a recorded one if `memory_order` does not order them. In the Vulkan memory model both must
+also be non-private, and a write must be made available, and visible to a read. Atomics race if the scope of
+one does not contain the invocation of the other.
 
 Two racing plain writes of the same bytes are an event of the kind ``"same_value"`` instead of ``"race"``.
 They leave the memory defined. A race of a read or of an atomic is always a ``"race"``.
@@ -17,6 +19,23 @@ import numpy.typing as npt
 
 from vkgroup.reference.interpreter.operations.accessor import Accessor
 from vkgroup.reference.interpreter.operations.memory_order import Order
+from vkgroup.reference.interpreter.operations.memory_semantics import (
+    DEVICE,
+    PRIVATE,
+    SUBGROUP,
+    WORKGROUP,
+    read_as,
+    semantics_of,
+    written_as,
+)
+from vkgroup.reference.interpreter.operations.race_reasons import (
+    NOT_AVAILABLE,
+    NOT_VISIBLE,
+    PRIVATE_ACCESS,
+    missing_barrier,
+    missing_release,
+    narrow_atomic,
+)
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.event_log import LOCKSTEP
 from vkgroup.reference.interpreter.values.value import Causes, Data
@@ -25,11 +44,6 @@ Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 _RECORDS = ("write", "read", "read_before", "atomic")
-_MEMORIES = {
-    "buffer": "accesses to buffers: add memoryBarrierBuffer()",
-    "image": "accesses to images: add memoryBarrierImage()",
-    "workgroup": "accesses to shared memory: add memoryBarrierShared()",
-}
 
 
 @dataclass(frozen=True)
@@ -83,7 +97,12 @@ class Accesses:
         self._who = {name: np.full(granules, -1, np.int64) for name in _RECORDS}
         self._when = {name: np.zeros(granules, np.int64) for name in _RECORDS}
         self._position = {name: np.full(granules, -1, np.int64) for name in _RECORDS}
-        self._released = np.zeros(granules, np.int64)
+        #: `PRIVATE`, or the level that a write made itself available to, or the level of an atomic's scope.
+        self._how = {name: np.zeros(granules, np.int8) for name in _RECORDS}
+        self._location = order.reserve(granules)
+        #: Which granules have held a release; whether an atomic had a scope that may be too narrow.
+        self._touched = np.zeros(granules, np.bool_)
+        self._is_narrow = False
 
     @property
     def untouched(self) -> Flags:
@@ -95,19 +114,19 @@ class Accesses:
     ) -> Flags | None:
         """Check plain reads and record them; return which of them race, in the shape of `offset`, or None."""
         granule, who = self._flatten(frame, offset, itemsize, skipped)
-        now = self._order.tick()
-        racing = self._check(frame, site, granule, who, ("write", "atomic"), "reads")
+        now, how = self._order.tick(), read_as(site.memory)
+        racing = self._check(frame, site, granule, who, ("write", "atomic"), "reads", how)
         changed = self._who["read"][granule] != who
         at = granule[changed]
-        for record in (self._who, self._when, self._position):
+        for record in (self._who, self._when, self._position, self._how):
             record["read_before"][at] = record["read"][at]
         # If several invocations read at once, one of them is recorded.
         order = np.argsort(granule, kind="stable")
         repeated = order[1:][granule[order][1:] == granule[order][:-1]]
-        self._set("read_before", granule[repeated], who[repeated], now, site.position)
+        self._set("read_before", granule[repeated], who[repeated], now, site.position, how)
         first = np.ones(len(granule), np.bool_)
         first[repeated] = False
-        self._set("read", granule[first], who[first], now, site.position)
+        self._set("read", granule[first], who[first], now, site.position, how)
         if racing is None:
             return None
         start, racing_granules = offset // self._granule, granule[racing]
@@ -121,11 +140,11 @@ class Accesses:
     ) -> Numbers:
         """Check plain writes and record them; return the granules of racing writes of different values."""
         granule, who = self._flatten(frame, offset, itemsize, skipped)
-        now = self._order.tick()
+        now, how = self._order.tick(), written_as(site.memory)
         equal = self._equal_to_memory(frame, granule, who, offset, skipped, store)
-        racing = self._check(frame, site, granule, who, ("write",), "writes", equal)
+        racing = self._check(frame, site, granule, who, ("write",), "writes", how, equal)
         races = [] if racing is None else [granule[racing]]
-        racing = self._check(frame, site, granule, who, ("read", "read_before", "atomic"), "writes")
+        racing = self._check(frame, site, granule, who, ("read", "read_before", "atomic"), "writes", how)
         races += [] if racing is None else [granule[racing]]
         order = np.argsort(granule, kind="stable")
         same = granule[order][1:] == granule[order][:-1]
@@ -138,10 +157,10 @@ class Accesses:
                 if chosen.any():
                     self._report(
                         frame, site, granule[second][chosen], who[second][chosen], who[first][chosen],
-                        np.full(int(chosen.sum()), site.position), "writes", kind=kind,
+                        np.full(int(chosen.sum()), site.position), "writes", None, kind=kind,
                     )  # fmt: skip
             races.append(granule[second][other & ~alike])
-        self._set("write", granule, who, now, site.position)
+        self._set("write", granule, who, now, site.position, how)
         return np.concatenate([granule[:0], *races])
 
     def _equal_to_memory(
@@ -175,21 +194,44 @@ class Accesses:
         writes: bool,
         reads: bool,
     ) -> None:
-        """Check and record atomic accesses, and record the releases that they make or see."""
+        """Check and record atomic accesses, and record the releases that they write and read."""
         granule, who = self._flatten(frame, offset, itemsize, skipped)
         now = self._order.tick()
         against = ("write", "read", "read_before") if writes else ("write",)
-        self._check(frame, site, granule, who, against, "accesses")
-        semantics = site.scopes[1] if len(site.scopes) > 1 else 0
-        if reads:
-            self._order.see(who, self._released[granule], semantics)
+        semantics = semantics_of(site.scopes[0], site.scopes[1])
+        self._check(frame, site, granule, who, against, "accesses", semantics.level)
+        self._is_narrow |= semantics.level < (WORKGROUP if self._kind == "workgroup" else DEVICE)
+        if self._is_narrow:
+            self._check_scopes(frame, site, granule, who, semantics.level, writes)
+        releasing = self._order.atomic(
+            who, granule + self._location, self._kind, semantics, self._touched[granule],
+            reads=reads, writes=writes,
+        )  # fmt: skip
+        self._touched[granule[releasing]] = True
         if writes:
-            released = self._order.atomic(who, semantics, frame.subgroup_numbers)
-            np.maximum.at(self._released, granule, released)
-            if reads:
-                # Within one instruction, later invocations see the writes of earlier ones.
-                self._order.see(who, self._released[granule], semantics)
-            self._set("atomic", granule, who, now, site.position)
+            self._set("atomic", granule, who, now, site.position, semantics.level)
+
+    def _check_scopes(
+        self, frame: Accessor, site: Site, granule: Numbers, who: Numbers, level: int, writes: bool
+    ) -> None:
+        """Report atomics that are not mutually ordered with others (Vulkan 1.4, "Atomic Operation")."""
+        order = np.argsort(granule, kind="stable")
+        first, second = order[:-1], order[1:]
+        same = (granule[first] == granule[second]) & writes
+        # Each with the last one before this instruction, and neighbours within the instruction.
+        at, us = (np.concatenate([array, array[second][same]]) for array in (granule, who))
+        them = np.concatenate([self._who["atomic"][granule], who[first][same]])
+        least = np.minimum(level, self._how["atomic"][at])
+        least[len(who) :] = level
+        when, positions = self._when["atomic"][at], self._position["atomic"][at]
+        when[len(who) :], positions[len(who) :] = self._order.time, site.position
+        alone = (them >= 0) & (least < self._order.common_level(them, us))
+        alone &= ~self._order.ordered(self._kind, them, when, us)
+        if alone.any():
+            reason = narrow_atomic(int(least[alone][0]))
+            self._report(
+                frame, site, at[alone], us[alone], them[alone], positions[alone], "accesses", None, reason
+            )
 
     def _flatten(
         self, frame: Accessor, offset: Numbers, itemsize: int, skipped: Flags | None
@@ -209,10 +251,12 @@ class Accesses:
             who = np.repeat(who, steps)
         return granule, who
 
-    def _set(self, name: str, granule: Numbers, who: Numbers, now: int, position: int) -> None:
+    def _set(self, name: str, granule: Numbers, who: Numbers, now: int, position: int, how: int) -> None:
         self._who[name][granule] = who
         self._when[name][granule] = now
         self._position[name][granule] = position
+        if self._order.is_explicit or name == "atomic":
+            self._how[name][granule] = how
 
     def _check(
         self,
@@ -222,10 +266,12 @@ class Accesses:
         who: Numbers,
         against: tuple[str, ...],
         verb: str,
+        how: int,
         equal: Flags | None = None,
     ) -> Flags | None:
         """Report accesses that race with earlier ones; return which of them race, or None.
 
+        `how`: `PRIVATE`, or the level of the access.
         `equal`: which accesses store the value that is there; they are reported, but not returned.
         """
         racing: Flags | None = None
@@ -236,10 +282,12 @@ class Accesses:
                 continue
             at, them, us = granule[present], other[present], who[present]
             when = self._when[name][at]
-            ordered = self._order.ordered(self._kind, them, when, us, frame.subgroup_numbers)
+            ordered = self._order.ordered(self._kind, them, when, us)
+            reason = ""
+            if self._order.is_explicit:
+                ordered, reason = self._explicit(ordered, name, at, us, verb, how)
             if not ordered.all():
                 alike = np.zeros(len(at), np.bool_) if equal is None else equal[present]
-                met = self._order.have_met(them, when, us)
                 for bad, kind in ((~ordered & ~alike, "race"), (~ordered & alike, "same_value")):
                     if not bad.any():
                         continue
@@ -248,9 +296,51 @@ class Accesses:
                         racing[present[bad]] = True
                     positions = self._position[name][at][bad]
                     self._report(
-                        frame, site, at[bad], us[bad], them[bad], positions, verb, met[bad], kind=kind
+                        frame,
+                        site,
+                        at[bad],
+                        us[bad],
+                        them[bad],
+                        positions,
+                        verb,
+                        when[bad],
+                        reason,
+                        kind=kind,
                     )
         return racing
+
+    def _explicit(
+        self, ordered: Flags, name: str, at: Numbers, us: Numbers, verb: str, how: int
+    ) -> tuple[Flags, str]:
+        """Return which accesses are ordered in the Vulkan memory model, and the reason if one is not.
+
+        `ordered`: which accesses the earlier ones of record `name` happen before.
+        Vulkan 1.4, "Location-Ordered".
+        """
+        them, when, was = self._who[name][at], self._when[name][at], self._how[name][at].astype(np.int64)
+        private = ((was | how) & PRIVATE) != 0
+        if private.any():
+            return ordered & ~private, PRIVATE_ACCESS
+        if name not in ("write", "atomic"):
+            return ordered, ""
+        level, order = self._order.common_level(them, us), self._order.kinds[self._kind]
+        available = order.have_reached(order.available, them, when, was, level)
+        if (ordered & ~available).any():
+            return ordered & available, NOT_AVAILABLE
+        if verb == "writes":
+            return ordered, ""
+        visible = order.have_reached(order.visible, us, when, np.full(len(us), how), level)
+        return ordered & visible, NOT_VISIBLE if (ordered & ~visible).any() else ""
+
+    def _reason(self, them: Numbers, when: Numbers | None, us: Numbers) -> str:
+        """Return what is missing between accesses that race: the same for all, or for the first."""
+        levels = self._order.common_level(them, us)
+        if when is not None and self._order.have_met(them, when, us).all():
+            return missing_barrier(self._order, self._kind, int(them[0]), int(when[0]), int(us[0]))
+        if when is None or (levels == SUBGROUP).all():
+            return LOCKSTEP if (levels == SUBGROUP).all() else ""
+        example = self._kind, int(them[0]), int(when[0]), int(us[0])
+        return missing_release(self._order, *example, int(levels[0]))
 
     def _report(
         self,
@@ -261,12 +351,16 @@ class Accesses:
         other: Numbers,
         position: Numbers,
         verb: str,
-        met: Flags | None = None,
+        when: Numbers | None,
+        reason: str = "",
         *,
         kind: str = "race",
     ) -> None:
-        """Report races, one for each pair of instructions; `met` marks those with a barrier() in between."""
-        subgroup_of = frame.subgroup_numbers
+        """Report races, one for each pair of instructions.
+
+        `when`: times of the earlier accesses; None if both are of one instruction.
+        `reason`: the end of the message, if it is known.
+        """
         for there in np.unique(position).tolist():
             chosen = position == there
             us, them = who[chosen], other[chosen]
@@ -275,10 +369,8 @@ class Accesses:
             )
             if kind == "same_value":
                 message = f"invocations write the same value to memory of {self._memory} unsynchronized"
-            elif met is not None and met[chosen].all():
-                message += f"; the barrier() between them does not order {_MEMORIES[self._kind]}"
-            elif (subgroup_of[us] == subgroup_of[them]).all():
-                message += LOCKSTEP
+            else:
+                message += reason or self._reason(them, None if when is None else when[chosen], us)
             frame.machine.events.add(
                 kind,
                 site.position,

@@ -7,6 +7,7 @@ Functions of lane-wise instructions take only values, functions of group instruc
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from vkgroup.base.errors import Unsupported
@@ -20,7 +21,7 @@ from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
 from vkgroup.reference.interpreter.operations.state import Frame, Step
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.segments import Op
-from vkgroup.reference.interpreter.program.site import Site, extended_name, sort_operands
+from vkgroup.reference.interpreter.program.site import Site, extended_name, memory_operands, sort_operands
 from vkgroup.reference.interpreter.values.value import Value, tainted
 
 Instrument = Callable[[Site, Callable[..., Any]], Callable[..., Any]]
@@ -91,6 +92,7 @@ def site_of(program: ProgramForm, op: Op) -> Site:
         scopes,
         entry.position,
         program.causes,
+        memory_operands(entry, partial(_scope, program)),
     )
 
 

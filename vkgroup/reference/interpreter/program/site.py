@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
@@ -10,6 +11,18 @@ from vkgroup.base.wheels import prefixes
 from vkgroup.reference.events import EventCause
 from vkgroup.reference.interpreter.values.value import CauseTable, Value
 from vkgroup.spirv import Instruction, Type, grammar
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOperands:
+    """How an instruction accesses memory in the Vulkan memory model.
+
+    `mask` has the bits of SPIR-V's "Memory Operands", also for image accesses.
+    """
+
+    mask: int = 0
+    available: int = 4  # the scope of MakePointerAvailable, or MakeTexelAvailable
+    visible: int = 4  # the scope of MakePointerVisible, or MakeTexelVisible
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +39,7 @@ class Site:
     scopes: tuple[int, ...]  # values of the operands that are scopes and memory semantics, in order
     position: int  # index of the instruction's first word in `Module.words`
     causes: CauseTable = field(repr=False, default_factory=CauseTable)  # the table of causes
+    memory: MemoryOperands = field(default_factory=MemoryOperands)
 
     def cause(self, kind: str, detail: str) -> int:
         """Return a number for values that this instruction leaves undefined; `kind` is as in `EventCause`."""
@@ -54,8 +68,8 @@ class Operands:
 def sort_operands(entry: Instruction) -> Operands:
     """Classify an instruction's operand words by the grammar.
 
-    The ids that follow a mask of image operands are values. Memory operands are left out: the reference
-    device does not need them.
+    The ids that follow a mask of image operands are values. Memory operands are left out: `memory_operands`
+    returns them.
     """
     return _sort(entry.opcode, _NAMES.get(entry.name, 0), entry.operands)
 
@@ -87,6 +101,41 @@ def _sort(opcode: int, skipped: int, operands: tuple[int, ...]) -> Operands:
         else:
             literals.append(word)
     return Operands(tuple(values), tuple(literals), tuple(scopes))
+
+
+def memory_operands(entry: Instruction, number_of: Callable[[int], int]) -> MemoryOperands:
+    """Return how an instruction accesses memory; `number_of` returns the value of a scope's id."""
+    spec = grammar().instruction(entry.opcode)
+    first = next(
+        (number for number, kind in enumerate(spec.operands if spec else ()) if kind.kind in _ACCESS), -1
+    )
+    words = entry.operands[first:] if 0 <= first < len(entry.operands) else ()
+    if not words:
+        return MemoryOperands()
+    if spec and spec.operands[first].kind == "ImageOperands":
+        # The bits of texels lie five places above those of pointers; their scope is the last operand.
+        mask = words[0] >> 5 & (_AVAILABLE | _VISIBLE | 0x20)
+        scope = number_of(words[-1]) if mask & (_AVAILABLE | _VISIBLE) else 4
+        return MemoryOperands(mask, scope, scope)
+    mask, available, visible, rest = 0, 4, 4, list(words)
+    while rest:
+        # OpCopyMemory may have operands for the target, then for the source.
+        own = rest.pop(0)
+        mask |= own
+        if own & _ALIGNED:
+            rest.pop(0)
+        if own & _AVAILABLE:
+            available = number_of(rest.pop(0))
+        if own & _VISIBLE:
+            visible = number_of(rest.pop(0))
+        if own & ~0x3F:
+            break
+    return MemoryOperands(mask, available, visible)
+
+
+_ACCESS = ("MemoryAccess", "ImageOperands")
+_ALIGNED, _AVAILABLE, _VISIBLE = 0x2, 0x8, 0x10
+"""Bits of memory operands that have an operand of their own (SPIR-V 3.26, "Memory Operands")."""
 
 
 def value_operands(entry: Instruction) -> tuple[int, ...]:

@@ -61,7 +61,7 @@ class EventLog:
         count = int(np.count_nonzero(where))
         key = (kind, position, other_position, memory, cause)
         known = self._events.get(key)
-        restricted = known is not None and known.message == message + LOCKSTEP
+        restricted = known is not None and known.message.endswith(LOCKSTEP) and not message.endswith(LOCKSTEP)
         if known is not None and not restricted:
             self._counts[key] += count
         elif restricted or len(self._events) < _MOST_EVENTS:
