@@ -32,7 +32,7 @@ LAYERS = {
     "workers": 3_010,
     "programs": 3_070,
     "conformance": 21_130,
-    "check": 7_900,
+    "check": 8_100,
     "probe": 2_150,
     "cost": 730,
     "kernels": 6_830,

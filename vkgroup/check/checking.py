@@ -275,7 +275,8 @@ def perform(request: CheckRequest) -> Report:
     findings, interrupted = run_and_compare(state, request.run_sizes, request.devices, job)
     questions = Questions(prepared.search, prepared.trial)
     try:
-        runs = state.runs if state.late else questions.errors_of(state.runs)
+        runs = [*state.runs, *state.truncated]
+        runs = runs if state.late else questions.errors_of(runs)
     except DeadlineReached:
         runs = state.runs
         state.note_deadline()

@@ -11,6 +11,7 @@ from vkgroup.base.errors import DispatchTimeout, NoDevice, Unsupported
 from vkgroup.base.phases import CodeOwner, DeadlineReached, phase
 from vkgroup.check.assumptions import Assumption, ConstantExperiment, find_assumption
 from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers
+from vkgroup.check.counted_loops import CountedLoops
 from vkgroup.check.device_jobs import DispatchJob, JobAnswer, bindings_of, outputs_of_answer, run_job
 from vkgroup.check.diagnosis import (
     Differing,
@@ -19,8 +20,10 @@ from vkgroup.check.diagnosis import (
     failure_finding,
 )
 from vkgroup.check.findings import (
+    RACES,
     Coverage,
     Finding,
+    FindingKind,
     RunParameters,
     SourceLocations,
 )
@@ -41,6 +44,9 @@ from vkgroup.spirv import Module
 _DANGEROUS = ("hang", "barrier")
 """Kinds of findings after which a shader is not run on real devices, since it could hang them."""
 
+_OF_ACCESSES = (*RACES, FindingKind.BOUNDS)
+"""Kinds of findings that the end of a run before its last instruction does not cause."""
+
 
 @dataclass
 class CheckState:
@@ -56,6 +62,7 @@ class CheckState:
     further: list[CheckedRun] = field(default_factory=list)
     tolerances: dict[RunParameters, Tolerance] = field(default_factory=dict)
     unfinished: list[RunParameters] = field(default_factory=list)  # runs of the reference device
+    truncated: list[CheckedRun] = field(default_factory=list)  # their accesses before the step limit
     no_verdict: list[str] = field(default_factory=list)  # what is not compared because a run did not end
     internal_errors: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -66,6 +73,7 @@ class CheckState:
         module = self.dispatch.program.module
         self.places = SourceLocations(module, self.request.title, self.request.sources)
         self.flow = DataFlow(module)
+        self._counted = CountedLoops(module)
         self.host = self.request.host
 
     def note_deadline(self) -> None:
@@ -93,6 +101,9 @@ class CheckState:
                 continue
             for shuffled in (False,) if self.host.linear_lanes else (False, True):
                 configuration = RunParameters(size, shuffled)
+                if len(self.truncated) > 1:
+                    self._leave_out(configuration)
+                    continue
                 if hanging > 1:
                     self.not_covered.append((str(configuration), "it hangs at other sizes"))
                     continue
@@ -104,11 +115,33 @@ class CheckState:
                     self.not_covered.append((str(configuration), reason))
                     self.unfinished.append(configuration)
                     continue
+                if self._has_more_rounds(run):
+                    self._leave_out(configuration)
+                    self.truncated.append(
+                        replace(run, events=tuple(e for e in run.events if e.kind in _OF_ACCESSES))
+                    )
+                    continue
                 self.runs.append(run)
                 hanging += any(event.kind == "hang" for event in run.events)
-        if self.unfinished and not self.runs:
+        if self.truncated and not self.runs:
+            self.no_verdict.append(self._more_rounds)
+        elif self.unfinished and not self.runs:
             limit = f"no end within {self.dispatch.timeout:g} s"
             self.no_verdict.append(f"{limit} on the reference device at any size")
+
+    @property
+    def _more_rounds(self) -> str:
+        return f"a loop has more than {self.dispatch.step_limit} rounds, but it ends: raise --step-limit"
+
+    def _leave_out(self, configuration: RunParameters) -> None:
+        """Note that a run did not reach the end of a loop."""
+        self.not_covered.append((str(configuration), self._more_rounds))
+        self.unfinished.append(configuration)
+
+    def _has_more_rounds(self, run: CheckedRun) -> bool:
+        """Whether loops of a run exceed the step limit, and all of them provably end."""
+        hangs = [event.position for event in run.events if event.kind == "hang"]
+        return bool(hangs) and all(self._counted.ends(position) for position in hangs)
 
     def _uses_quads(self) -> bool:
         return "GroupNonUniformQuad" in self.dispatch.program.module.reflection.capabilities
