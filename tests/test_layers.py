@@ -32,7 +32,7 @@ LAYERS = {
     "workers": 3_010,
     "programs": 3_070,
     "conformance": 21_130,
-    "check": 8_100,
+    "check": 8_120,
     "probe": 2_150,
     "cost": 730,
     "kernels": 6_830,
@@ -41,7 +41,7 @@ LAYERS = {
     "outputs": 8_300,
     "__init__": 180,
     "testing": 490,
-    "cli": 6_370,
+    "cli": 6_400,
     "__main__": 30,
 }
 

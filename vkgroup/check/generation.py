@@ -24,6 +24,7 @@ from vkgroup.check.inputs import (
     Input,
     NumberKey,
     image_type,
+    is_globals,
 )
 from vkgroup.check.members import (
     by_place,
@@ -82,7 +83,11 @@ class _InputBuilder:
         self.generated_push: set[int] = set()
         self.origins: list[str] = []
         self._bytes = 0
-        self._names = {(b.set, b.binding): b.name or b.block_name for b in module.reflection.bindings}
+        self._names = {
+            (entry.set, entry.binding): entry.name or entry.block_name
+            for entry in module.reflection.bindings
+            if not is_globals(entry)
+        }
         self._bindings = module.reflection.bindings
 
     def make(self, binding: Binding, given: Sequence[Given] | None, fresh: bool) -> Input:
@@ -234,7 +239,8 @@ class _InputBuilder:
         key = (place, field.label(flat))
         value = self.chosen.get(key, value)
         member = field.name.split("[", 1)[0].split(".", 1)[0]
-        option = f"--push {member}=V" if place is None else f"--in {self._names[place]}.{field.name}=V"
+        name = f"{self._names[place]}.{field.name}" if place in self._names else field.name
+        option = f"--push {member}=V" if place is None else f"--in {name}=V"
         if all(number.key != key for number in self.numbers):
             self.numbers.append(GeneratedNumber(key, value, field.dtype, field.member, option))
         return value

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from vkgroup.base.errors import InvalidDispatch, InvalidInput
 from vkgroup.check.configured import find_binding, members_of, names_of
 from vkgroup.check.fields import Field, fields_of, put
+from vkgroup.check.inputs import is_globals
 from vkgroup.configuration.fields import Key, key_of, nearest
 from vkgroup.spirv import Binding, Module, StructType
 
@@ -45,6 +46,10 @@ def split_member(module: Module, key: Key) -> tuple[Key, str]:
     for end in (len(key), *reversed(ends)):
         if key_of(key[:end]) in known:
             return key[:end], key[end + 1 :]
+    for binding in filter(is_globals, module.reflection.bindings):
+        block = binding.type
+        if isinstance(block, StructType) and key.split(".")[0] in members_of(block, binding):
+            return binding.name, key
     return key, ""
 
 
