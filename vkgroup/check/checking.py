@@ -22,6 +22,7 @@ from vkgroup.check.fragments import check_fragments
 from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.inputs import Key
+from vkgroup.check.quad_rule import with_quad_rule
 from vkgroup.check.questions import Questions
 from vkgroup.check.report import Report
 from vkgroup.check.request import (
@@ -285,6 +286,7 @@ def perform(request: CheckRequest) -> Report:
     influence = GeneratedInfluence(dispatch.program.module, dispatch.inputs)
     findings = findings_of(runs, state.places, dispatch.inputs, influence) + findings
     findings = by_lane_order(by_cause(findings, state.assumption))
+    findings = with_quad_rule(findings, state.places, entry.execution_modes)
     findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
     asked = questions.collect(state.places, influence, dispatch.inputs)
     return state.report(findings, coverage_of(state), dispatch.inputs, interrupted, asked)
