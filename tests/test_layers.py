@@ -32,7 +32,7 @@ LAYERS = {
     "workers": 3_010,
     "programs": 3_070,
     "conformance": 21_130,
-    "check": 8_120,
+    "check": 8_160,
     "probe": 2_150,
     "cost": 730,
     "kernels": 6_830,

@@ -13,7 +13,7 @@ from typing import Any
 from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached, phase
-from vkgroup.check.causes import by_cause, by_lane_order
+from vkgroup.check.causes import by_cause, by_instruction, by_lane_order
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.findings import RunParameters
@@ -285,7 +285,7 @@ def perform(request: CheckRequest) -> Report:
         runs, interrupted = state.runs, end
     influence = GeneratedInfluence(dispatch.program.module, dispatch.inputs)
     findings = findings_of(runs, state.places, dispatch.inputs, influence) + findings
-    findings = by_lane_order(by_cause(findings, state.assumption))
+    findings = by_lane_order(by_instruction(by_cause(findings, state.assumption)))
     findings = with_quad_rule(findings, state.places, entry.execution_modes)
     findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
     asked = questions.collect(state.places, influence, dispatch.inputs)
