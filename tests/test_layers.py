@@ -32,7 +32,7 @@ LAYERS = {
     "workers": 3_010,
     "programs": 3_070,
     "conformance": 20_920,
-    "check": 9_220,
+    "check": 9_620,
     "probe": 2_150,
     "cost": 730,
     "kernels": 6_830,
@@ -41,7 +41,7 @@ LAYERS = {
     "outputs": 8_320,
     "__init__": 180,
     "testing": 500,
-    "cli": 6_370,
+    "cli": 6_380,
     "__main__": 30,
 }
 

@@ -87,3 +87,47 @@ def test_an_error_at_every_size_is_not_attributed_to_the_assumed_size(checked, w
     report = checked(written(text), "--subgroup-size", "8,16,32")
     kinds = [finding["kind"] for finding in report["findings"]]
     assert "undefined" in kinds
+
+
+def test_a_difference_that_begins_at_an_undefined_value_is_part_of_it(checked, written) -> None:
+    report = checked(
+        written("""#version 460
+#extension GL_KHR_shader_subgroup_ballot : require
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer A { uint a[]; };
+layout(binding = 1) buffer B { uint b[]; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    uint last = subgroupBroadcast(a[i], 15);
+    b[i] = last;
+}
+"""),
+        *("--lanes", "linear", "--subgroup-size", "8,16,32"),
+    )
+    (finding,) = report["findings"]
+    assert (finding["kind"], finding["place"]["line"]) == ("undefined", 8)
+    assert [place["line"] for place in finding["further"]] == [9]
+    assert finding["sizes"][:2] == [8, 16]
+
+
+def test_barriers_that_the_same_invocations_miss_are_one_finding(checked, written) -> None:
+    report = checked(
+        written("""#version 460
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer A { uint a[]; };
+shared uint s[64];
+void main() {
+    uint l = gl_LocalInvocationIndex;
+    if (l > 40u) return;
+    s[l] = l;
+    barrier();
+    uint x = s[40u - l];
+    barrier();
+    a[gl_GlobalInvocationID.x] = x;
+}
+"""),
+        *("--subgroup-size", "8,32"),
+    )
+    (finding,) = report["findings"]
+    assert (finding["kind"], finding["place"]["line"]) == ("barrier", 9)
+    assert [place["line"] for place in finding["further"]] == [11]

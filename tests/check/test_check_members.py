@@ -149,3 +149,56 @@ def test_a_question_names_the_option_of_the_member(checked, written) -> None:
     questions = checked(written(text), "--subgroup-size", "32")["questions"]
     options = {value["option"] for question in questions for value in question["values"]}
     assert all(option.startswith("--in u.") and option.endswith("=V") for option in options)
+
+
+_HLSL = """struct Item { uint a; };
+struct S { uint width; uint height; };
+RWStructuredBuffer<uint> sums : register(u0);
+StructuredBuffer<Item> items : register(t1);
+ByteAddressBuffer raw : register(t2);
+cbuffer Params : register(b4) { uint count; uint table[4]; };
+ConstantBuffer<S> settings : register(b5);
+uint loose;
+[numthreads(64, 1, 1)]
+void main(uint3 id : SV_DispatchThreadID) {
+    sums[id.x] = items[id.x].a + raw.Load(0) + count + settings.width + loose + table[1];
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["glslang", "dxc", "slang"])
+def test_buffers_have_the_names_of_the_source(compiler: str, checked, written, tmp_path: Path) -> None:
+    words = ("--compiler", compiler, "--subgroup-size", "32", "--in", "Params.table=1,2,3,4")
+    config = tmp_path / "c.json"
+    config.write_text(json.dumps({"inputs": {"settings": {"width": 9}, "Params": {"count": 5}}}))
+    file = written(_HLSL, "a.comp.hlsl")
+    report = checked(
+        file, *words, "--in", "loose=3", "--in", f"raw={','.join('12345678')}", "--with", str(config)
+    )
+    assert (report["code"], report["error"]) == (0, "")
+    listed = " ".join(report["covered"]["inputs"])
+    for part in (
+        "sums[] random",
+        "items[].a random",
+        "raw: given",
+        "settings: width = 9",
+        "global variables",
+    ):
+        assert part in listed
+    for word in ("@data", "__member0", "$Global", "globalParams", "type."):
+        assert word not in listed
+    error = checked(file, *words, "--in", "lose=3")["error"]
+    assert "loose" in error
+    assert "$Global" not in error
+    assert "globalParams" not in error
+
+
+@pytest.mark.parametrize("compiler", ["glslang", "dxc", "slang"])
+def test_findings_name_buffers_as_the_source(compiler: str, checked, written) -> None:
+    text = _HLSL.replace("sums[id.x] =", "sums[id.x] = WaveGetLaneIndex() +")
+    report = checked(written(text, "a.comp.hlsl"), "--compiler", compiler, "--subgroup-size", "8,32")
+    assert {finding["element"].split("[")[0] for finding in report["findings"]} == {"sums"}
+    text = _HLSL.replace("sums[id.x] =", "sums[id.x + 1] =")
+    report = checked(written(text, "a.comp.hlsl"), "--compiler", compiler, "--subgroup-size", "32")
+    (question,) = report["questions"]
+    assert [value["name"] for value in question["values"]] == ["sums.length()"]

@@ -42,6 +42,21 @@ def by_cause(findings: Sequence[Finding], assumption: Assumption | None) -> list
     return [_merged(constants[0], [*constants[1:], *caused]), *rest] if constants else list(findings)
 
 
+def by_instruction(findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings with one for an undefined value and a difference that begins in the same line."""
+    result = list(findings)
+    for difference in [entry for entry in findings if entry.kind == FindingKind.DIFFERS]:
+        begins = {
+            _line(note.place) for note in difference.notes if note.place and "runs diverge" in note.message
+        }
+        for entry in result:
+            if entry.kind == FindingKind.UNDEFINED and begins == {_line(entry.place)}:
+                result[result.index(entry)] = _merged(entry, [difference])
+                result.remove(difference)
+                break
+    return result
+
+
 def by_lane_order(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings of a compute shader with one for all errors that vanish with lanes in order."""
     shuffled = [entry for entry in findings if _is_of_shuffled(entry)]

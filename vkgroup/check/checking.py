@@ -13,7 +13,8 @@ from typing import Any
 from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached, phase
-from vkgroup.check.causes import by_cause, by_lane_order
+from vkgroup.check.causes import by_cause, by_instruction, by_lane_order
+from vkgroup.check.coverage import coverage_of, lines_of_sites
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.findings import Finding, RunParameters
@@ -23,9 +24,9 @@ from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.inputs import Key
 from vkgroup.check.limits import LimitSearch
+from vkgroup.check.quad_rule import with_quad_rule
 from vkgroup.check.question import Question
 from vkgroup.check.questions import Questions
-from vkgroup.check.reach import lines_of_sites
 from vkgroup.check.report import Report
 from vkgroup.check.request import (
     CheckRequest,
@@ -39,7 +40,7 @@ from vkgroup.check.request import (
 )
 from vkgroup.check.runs import CheckedDispatch
 from vkgroup.check.search import TrialSearch
-from vkgroup.check.state import CheckState, coverage_of, run_and_compare
+from vkgroup.check.state import CheckState, run_and_compare
 from vkgroup.check.trial_set import differing, options_of
 from vkgroup.check.trials import CheckTrial, Trier
 from vkgroup.compiler import TargetEnvironment
@@ -322,7 +323,8 @@ def _examine(
     findings, interrupted = run_and_compare(state, request.run_sizes, devices, job)
     questions = Questions(prepared.search, trial)
     try:
-        runs = state.runs if state.late else questions.errors_of(state.runs)
+        runs = [*state.runs, *state.truncated]
+        runs = runs if state.late else questions.errors_of(runs)
     except DeadlineReached:
         runs = state.runs
         state.note_deadline()
@@ -330,7 +332,8 @@ def _examine(
         runs, interrupted = state.runs, end
     influence = GeneratedInfluence(dispatch.program.module, dispatch.inputs)
     findings = findings_of(runs, state.places, dispatch.inputs, influence) + findings
-    findings = by_lane_order(by_cause(findings, state.assumption))
+    findings = by_lane_order(by_instruction(by_cause(findings, state.assumption)))
+    findings = with_quad_rule(findings, state.places, request.entry.execution_modes)
     asked = questions.collect(state.places, influence, dispatch.inputs)
     return _Examination(trial, state, findings, asked, interrupted)
 

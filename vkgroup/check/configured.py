@@ -12,12 +12,11 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.formats import FORMATS, fitting
-from vkgroup.check.fields import Field, fields_of, put, take
+from vkgroup.check.fields import Field, fields_of, member_names, put, take
+from vkgroup.check.inputs import is_globals
 from vkgroup.configuration.fields import Key, key_of, nearest
 from vkgroup.configuration.rules import Source, elements, is_rule, load, make, numbers, parse
 from vkgroup.spirv import Binding, ImageType, Module, PushConstants, SampledImageType, StructType
-
-_ELEMENTS = "@data"  # the name that glslang gives to the array in an HLSL buffer
 
 
 def names_of(binding: Binding) -> list[str]:
@@ -30,7 +29,7 @@ def names_of(binding: Binding) -> list[str]:
 
 def members_of(block: StructType, binding: Binding) -> list[str]:
     """Return the names of a block's members as they are in the source."""
-    return [binding.name if member.name == _ELEMENTS else member.name for member in block.members]
+    return member_names(block, binding.name)
 
 
 def image_of(binding: Binding) -> ImageType | None:
@@ -52,7 +51,15 @@ def find_binding(module: Module, name: Key, where: str) -> Binding:
         if key in names_of(binding) or key == place or (isinstance(key, int) and place == (0, key)):
             return binding
     known = [name for binding in bindings for name in names_of(binding)]
-    listed = ", ".join(name for binding in bindings for name in names_of(binding)[:1])
+    listed = ", ".join(
+        name
+        for binding in bindings
+        for name in (
+            members_of(binding.type, binding)
+            if is_globals(binding) and isinstance(binding.type, StructType)
+            else names_of(binding)[:1]
+        )
+    )
     raise InvalidInput(
         f"{where}: the shader has no binding {name!r}.{nearest(str(name), known)}"
         f" There are: {listed or 'none'}."

@@ -297,16 +297,18 @@ def findings_of(
 
 
 def _merge_races(groups: Groups) -> list[_EventGroup]:
-    """Return the groups in the order of their lines, with one group for all races on a memory.
+    """Return the groups in the order of their lines, one for all races on a memory, one for barriers.
 
     Races stay apart if different things are missing, for example a barrier and memoryBarrierBuffer().
+    Barriers that invocations miss for one reason belong together.
     """
     merged: Groups = {}
     for group in sorted(groups.values(), key=lambda group: (group.place.line, group.place.position)):
         event = group.event
         missing = event.message.partition(";")[2]
         is_race = event.kind in RACES
-        key = (event.kind, event.memory, missing) if is_race else (event.kind, id(group))
+        key: tuple[object, ...] = (event.kind, event.memory, missing) if is_race else (event.kind, id(group))
+        key = (event.kind, event.message) if event.kind == FindingKind.BARRIER else key
         first = merged.setdefault(key, group)
         if first is not group:
             first.further.setdefault(identity(group.place), group.place)
@@ -371,6 +373,8 @@ def _event_finding(
         who = f" by invocation {other.local} of workgroup {other.workgroup}" if other is not None else ""
         notes.append(Note(f"the other access{who}", places[event.other_position]))
         notes += notes_of_lines("also here", further)
+    if event.kind == FindingKind.BARRIER:
+        notes += notes_of_lines("also this barrier", further)
     kind = cause.kind if cause is not None else event.kind
     if kind in _RULES:
         notes.append(Note(f"rule: {_RULES[kind]}"))

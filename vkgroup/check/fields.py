@@ -34,8 +34,18 @@ class Field:
         return self.name.format(*indices)
 
 
-#: The name that glslang gives to the array in an HLSL buffer.
-_ELEMENTS = "@data"
+_ELEMENTS = ("@data", "", "__member0")
+"""The names that glslang, DXC and Slang give to the only member of an HLSL buffer."""
+
+_WRAPPER = "_Array_std"
+"""Beginning of the name of the structure that Slang makes of an array in a uniform buffer."""
+
+
+def member_names(block: StructType, buffer: str) -> list[str]:
+    """Return the names of a block's members in the source; the elements of an HLSL buffer have its name."""
+    if len(block.members) == 1 and block.members[0].name in _ELEMENTS:
+        return [buffer or block.members[0].name]
+    return [member.name for member in block.members]
 
 
 def fields_of(block: StructType, nbytes: int, buffer: str = "") -> list[Field]:
@@ -44,13 +54,13 @@ def fields_of(block: StructType, nbytes: int, buffer: str = "") -> list[Field]:
     The elements of an HLSL buffer have no name in the source and are named `buffer`.
     """
     fields: list[Field] = []
+    names = member_names(block, buffer)
     for number, member in enumerate(block.members):
         offset, kind = member_of(LaidOutType(block), number)
         length = None
         if isinstance(member.type, ArrayType) and member.type.length is None and member.type.stride:
             length = max(0, (nbytes - offset) // member.type.stride)
-        name = buffer if member.name == _ELEMENTS else member.name
-        fields += _fields(name, kind, np.asarray(offset, np.int64), number, length)
+        fields += _fields(names[number], kind, np.asarray(offset, np.int64), number, length)
     return fields
 
 
@@ -66,6 +76,8 @@ def _fields(
     elif isinstance(kind, StructType):
         for number, inner in enumerate(kind.members):
             path = f"{name}.{inner.name}" if name else inner.name
+            if kind.name.startswith(_WRAPPER) and len(kind.members) == 1:
+                path = name
             offset, part = member_of(laid_out, number)
             yield from _fields(path, part, start + offset, member)
     elif isinstance(kind, ArrayType | MatrixType | VectorType):

@@ -29,6 +29,7 @@ from vkgroup.check.inputs import (
     Input,
     NumberKey,
     image_type,
+    is_globals,
 )
 from vkgroup.check.members import (
     by_place,
@@ -37,10 +38,11 @@ from vkgroup.check.members import (
     given_length,
     given_name,
     put_given,
+    require_fit,
     require_members,
 )
 from vkgroup.check.request import CheckRequest
-from vkgroup.dispatch.blocks import check_array, pack_push, suggestion
+from vkgroup.dispatch.blocks import pack_push, suggestion
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.reference.interpreter.operations.images.memory import AXES
 from vkgroup.spirv import Binding, ImageType, Module, SampledImageType, StructType
@@ -93,8 +95,11 @@ class _InputBuilder:
         self.generated_push: set[int] = set()
         self.origins: list[str] = []
         self._bytes = 0
-        self._names = {(b.set, b.binding): b.name or b.block_name for b in module.reflection.bindings}
-        self._bindings = module.reflection.bindings
+        self._names = {
+            (entry.set, entry.binding): entry.name or entry.block_name
+            for entry in module.reflection.bindings
+            if not is_globals(entry)
+        }
         self._combined = combined_inputs(module)
 
     def make(self, binding: Binding, given: Sequence[Given] | None, fresh: bool) -> Input:
@@ -133,27 +138,11 @@ class _InputBuilder:
             [binding.kind],
         )
 
-    def _require_fit(self, given: npt.NDArray[Any], binding: Binding) -> None:
-        """Raise InvalidDispatch where an array fits none of the blocks of its place: several may view it."""
-        blocks = [
-            one.type for one in self._bindings if (one.set, one.binding) == (binding.set, binding.binding)
-        ]
-        refusals = []
-        for block in blocks:
-            if isinstance(block, StructType):
-                try:
-                    check_array(given, block, f"The binding {binding.name or binding.block_name!r}")
-                except InvalidDispatch as error:
-                    refusals.append(error)
-                else:
-                    return
-        raise refusals[0]
-
     def _buffer(
         self, binding: Binding, block: StructType, given: npt.NDArray[Any] | None, fresh: bool
     ) -> Input:
         if given is not None:
-            self._require_fit(given, binding)
+            require_fit(self.module, binding, given)
             data = np.frombuffer(given.tobytes(), np.uint8).copy()
             fields = fields_of(block, len(data), binding.name)
             return Input(binding, (data,) * (binding.count or 1), True, GIVEN, None, tuple(fields))
@@ -262,7 +251,9 @@ class _InputBuilder:
         key = (place, field.label(flat))
         value = self.chosen.get(key, value)
         member = field.name.split("[", 1)[0].split(".", 1)[0]
-        option = f"--push {member}=V" if place is None else f"--in {self._names[place]}.{field.name}=V"
+        path = field.name.replace("[{}]", "")
+        name = f"{self._names[place]}.{path}" if place in self._names else path
+        option = f"--push {member}=V" if place is None else f"--in {name}=V"
         self._add(GeneratedNumber(key, value, field.dtype, field.member, option))
         return value
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from vkgroup.base.formats import TexelFormat
 from vkgroup.base.sampler import Sampler
 from vkgroup.check.contents import words_of
-from vkgroup.check.fields import Field, fields_of, take
+from vkgroup.check.fields import Field, fields_of, member_names, take
 from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
 from vkgroup.reference.interpreter.operations.images.memory import AXES
 from vkgroup.reference.interpreter.operations.memory import Memory
@@ -52,6 +52,8 @@ class Input:
     @property
     def name(self) -> str:
         """The binding's name in messages."""
+        if is_globals(self.binding):
+            return "global variables"
         block = self.binding.block_name
         return self.binding.name or block or f"set {self.binding.set}, binding {self.binding.binding}"
 
@@ -217,11 +219,15 @@ class DispatchInputs:
                 )
             if isinstance(block, StructType) and block.runtime_array is not None and entry.grows:
                 many = "one element" if entry.elements == 1 else f"{entry.elements} elements"
-                return (
-                    f"{block.runtime_array.name} was generated with {many}; if that is wrong, give the real"
-                    " array with --in"
-                )
+                array = member_names(block, entry.binding.name)[-1]
+                return f"{array} was generated with {many}; if that is wrong, give the real array with --in"
         return ""
+
+
+def is_globals(binding: Binding) -> bool:
+    """Whether a uniform buffer holds the global variables of an HLSL or Slang file."""
+    is_slang = binding.name == "globalParams" and binding.block_name.startswith("GlobalParams_std")
+    return is_slang or binding.name in ("$Global", "$Globals")
 
 
 def image_type(binding: Binding) -> ImageType:

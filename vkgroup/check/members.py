@@ -11,8 +11,24 @@ import numpy.typing as npt
 from vkgroup.base.errors import InvalidDispatch, InvalidInput
 from vkgroup.check.configured import find_binding, members_of, names_of
 from vkgroup.check.fields import Field, fields_of, put
+from vkgroup.check.inputs import is_globals
 from vkgroup.configuration.fields import Key, key_of, nearest
+from vkgroup.dispatch.blocks import check_array
 from vkgroup.spirv import Binding, Module, StructType
+
+
+def require_fit(module: Module, binding: Binding, given: npt.NDArray[Any]) -> None:
+    """Raise InvalidDispatch where an array fits none of the blocks of its place: several may view it."""
+    refusals = []
+    for one in module.reflection.bindings:
+        if (one.set, one.binding) == (binding.set, binding.binding) and isinstance(one.type, StructType):
+            try:
+                check_array(given, one.type, f"The binding {binding.name or binding.block_name!r}")
+            except InvalidDispatch as error:
+                refusals.append(error)
+            else:
+                return
+    raise refusals[0]
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,6 +61,10 @@ def split_member(module: Module, key: Key) -> tuple[Key, str]:
     for end in (len(key), *reversed(ends)):
         if key_of(key[:end]) in known:
             return key[:end], key[end + 1 :]
+    for binding in filter(is_globals, module.reflection.bindings):
+        block = binding.type
+        if isinstance(block, StructType) and key.split(".")[0] in members_of(block, binding):
+            return binding.name, key
     return key, ""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from vkgroup.base.errors import DispatchTimeout, OutOfMemory
 from vkgroup.check.contents import partial_count
 from vkgroup.check.diagnosis import findings_of, identity
+from vkgroup.check.fields import member_names
 from vkgroup.check.findings import Finding, FindingKind, RunParameters, SourceLocations
 from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.inputs import GeneratedNumber, Input
@@ -252,8 +253,9 @@ def _length(entry: Input, length: int, needed: int) -> GeneratedValue:
     """Return the length of a runtime array as a generated value."""
     block = entry.binding.type
     assert isinstance(block, StructType)
-    assert block.runtime_array is not None
-    return GeneratedValue(f"{block.runtime_array.name}{LENGTH}", length, needed, f"--in {entry.name}=FILE")
+    return GeneratedValue(
+        f"{member_names(block, entry.binding.name)[-1]}{LENGTH}", length, needed, f"--in {entry.name}=FILE"
+    )
 
 
 def _values(changes: Iterable[tuple[GeneratedNumber, int]]) -> tuple[GeneratedValue, ...]:

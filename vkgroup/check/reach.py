@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from vkgroup.check.findings import SourceLocations, join
-from vkgroup.check.further_lines import ranges
 from vkgroup.check.influence import Influence, Source
 from vkgroup.spirv import EntryPoint, Instruction, Module
 from vkgroup.spirv.declarations import Declarations
@@ -112,31 +110,3 @@ class Sites:
             if is_branch and not all(self._is_executed(label, covered) for label in following):
                 sources |= self._influence.on_operands(block.end.position)
         return sources
-
-
-def lines_of_sites(missing: Mapping[int, frozenset[int]], places: SourceLocations) -> tuple[str, ...]:
-    """Return the lines of sites that were not executed, in words: at no size, then at some sizes.
-
-    `missing`: the positions of the sites by subgroup size.
-    """
-    never = frozenset.intersection(*missing.values()) if missing else frozenset[int]()
-    texts = [_lines(never, places)] if never else []
-    sizes: dict[str, list[int]] = {}
-    for size, positions in sorted(missing.items()):
-        if positions - never:
-            sizes.setdefault(_lines(positions - never, places), []).append(size)
-    return (*texts, *(f"{text} at size {join(at)}" for text, at in sizes.items()))
-
-
-def _lines(positions: frozenset[int], places: SourceLocations) -> str:
-    """Return the lines of positions in words: ``"lines 3, 7 to 9"``."""
-    found = [places[position] for position in positions]
-    if not all(place.line for place in found):
-        return f"{len(found)} instruction{'s' * (len(found) != 1)}"
-    files = dict.fromkeys(place.file for place in found)
-    texts = []
-    for file in files:
-        lines = sorted({place.line for place in found if place.file == file})
-        text = f"line{'s' * (len(lines) != 1)} {ranges(lines)}"
-        texts.append(text if len(files) == 1 else f"{text} of {file}")
-    return ", ".join(texts)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from vkgroup.base import phases
 from vkgroup.base.errors import DispatchTimeout, NoDevice, Unsupported
 from vkgroup.base.phases import CodeOwner, DeadlineReached, phase
 from vkgroup.check.assumptions import Assumption, ConstantExperiment, find_assumption
-from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers
+from vkgroup.check.compare import Difference, Tolerance, compare
+from vkgroup.check.counted_loops import CountedLoops
 from vkgroup.check.device_jobs import (
     DispatchJob,
     JobAnswer,
@@ -26,8 +27,10 @@ from vkgroup.check.diagnosis import (
     failure_finding,
 )
 from vkgroup.check.findings import (
+    RACES,
     Coverage,
     Finding,
+    FindingKind,
     RunParameters,
     SourceLocations,
 )
@@ -35,7 +38,7 @@ from vkgroup.check.flow import DataFlow
 from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.question import Question
 from vkgroup.check.report import Report
-from vkgroup.check.request import CheckRequest, values_of
+from vkgroup.check.request import CheckRequest
 from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.check.size_constants import find_candidates
@@ -47,6 +50,9 @@ from vkgroup.spirv import Module
 
 _DANGEROUS = ("hang", "barrier")
 """Kinds of findings after which a shader is not run on real devices, since it could hang them."""
+
+_OF_ACCESSES = (*RACES, FindingKind.BOUNDS)
+"""Kinds of findings that the end of a run before its last instruction does not cause."""
 
 
 @dataclass
@@ -63,6 +69,7 @@ class CheckState:
     further: list[CheckedRun] = field(default_factory=list)
     tolerances: dict[RunParameters, Tolerance] = field(default_factory=dict)
     unfinished: list[RunParameters] = field(default_factory=list)  # runs of the reference device
+    truncated: list[CheckedRun] = field(default_factory=list)  # their accesses before the step limit
     no_verdict: list[str] = field(default_factory=list)  # what is not compared because a run did not end
     internal_errors: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -73,6 +80,7 @@ class CheckState:
         module = self.dispatch.program.module
         self.places = SourceLocations(module, self.request.title, self.request.sources)
         self.flow = DataFlow(module)
+        self._counted = CountedLoops(module)
         self.host = self.request.host
 
     def note_deadline(self) -> None:
@@ -100,6 +108,9 @@ class CheckState:
                 continue
             for shuffled in (False,) if self.host.linear_lanes else (False, True):
                 configuration = RunParameters(size, shuffled)
+                if len(self.truncated) > 1:
+                    self._leave_out(configuration)
+                    continue
                 if hanging > 1:
                     self.not_covered.append((str(configuration), "it hangs at other sizes"))
                     continue
@@ -111,11 +122,33 @@ class CheckState:
                     self.not_covered.append((str(configuration), reason))
                     self.unfinished.append(configuration)
                     continue
+                if self._has_more_rounds(run):
+                    self._leave_out(configuration)
+                    self.truncated.append(
+                        replace(run, events=tuple(e for e in run.events if e.kind in _OF_ACCESSES))
+                    )
+                    continue
                 self.runs.append(run)
                 hanging += any(event.kind == "hang" for event in run.events)
-        if self.unfinished and not self.runs:
+        if self.truncated and not self.runs:
+            self.no_verdict.append(self._more_rounds)
+        elif self.unfinished and not self.runs:
             limit = f"no end within {self.dispatch.timeout:g} s"
             self.no_verdict.append(f"{limit} on the reference device at any size")
+
+    @property
+    def _more_rounds(self) -> str:
+        return f"a loop has more than {self.dispatch.step_limit} rounds, but it ends: raise --step-limit"
+
+    def _leave_out(self, configuration: RunParameters) -> None:
+        """Note that a run did not reach the end of a loop."""
+        self.not_covered.append((str(configuration), self._more_rounds))
+        self.unfinished.append(configuration)
+
+    def _has_more_rounds(self, run: CheckedRun) -> bool:
+        """Whether loops of a run exceed the step limit, and all of them provably end."""
+        hangs = [event.position for event in run.events if event.kind == "hang"]
+        return bool(hangs) and all(self._counted.ends(position) for position in hangs)
 
     def _uses_quads(self) -> bool:
         return "GroupNonUniformQuad" in self.dispatch.program.module.reflection.capabilities
@@ -346,24 +379,3 @@ def _compare_all(state: CheckState, assumption: Assumption | None) -> tuple[Diff
         if other.configuration == replace(like.configuration, shuffled=True) and state.compare(like, other)
     )
     return differing, lanes_matter
-
-
-def coverage_of(state: CheckState) -> Coverage:
-    """Return what the runs of a check covered."""
-    runs = state.comparable
-    base = state.base(None)
-    counts = Counts()
-    if base is not None:
-        tolerance = state.tolerances.get(base.configuration, {})
-        counts = count_numbers(state.dispatch.inputs, base, [*runs, *state.device_runs], tolerance)
-    return Coverage(
-        configurations=tuple(run.configuration for run in [*state.runs, *state.device_runs]),
-        not_covered=tuple(state.not_covered),
-        **asdict(counts),
-        groups=state.dispatch.groups,
-        local_size=state.dispatch.program.local_size,
-        inputs=state.dispatch.inputs.origins,
-        specialization=values_of(state.dispatch.program.module),
-        notes=tuple(state.notes),
-        assumed=tuple(state.host.sentences()),
-    )

@@ -14,7 +14,7 @@ from vkgroup.base.files import read_array
 from vkgroup.configuration import key_of as key
 from vkgroup.configuration.fields import Key
 
-__all__ = ["Key", "arrays", "constant", "key", "member", "once", "read", "value", "values"]
+__all__ = ["Key", "are_numbers", "arrays", "constant", "key", "member", "once", "read", "value", "values"]
 
 
 def arrays(inputs: list[tuple[str, str]]) -> dict[Key, npt.NDArray[Any]]:
@@ -58,6 +58,15 @@ def values(text: str) -> Any:
     """Return one value, or a list of values separated by commas."""
     numbers = [value(word) for word in text.split(",")]
     return numbers[0] if len(numbers) == 1 else numbers
+
+
+def are_numbers(text: str) -> bool:
+    """Return whether a text is a list of numbers, and no name of a file."""
+    try:
+        values(text)
+    except InvalidInput:
+        return False
+    return True
 
 
 def member(text: str) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from vkgroup.base.errors import InvalidDispatch, InvalidInput
 from vkgroup.check.checking import groups_of
-from vkgroup.check.configured import ConfiguredInputs, check_push, find_binding
+from vkgroup.check.configured import ConfiguredInputs, check_push, find_binding, members_of
 from vkgroup.check.members import split_member, with_member
 from vkgroup.cli import pairs, shaders
 from vkgroup.cli.options import OPTIONS
@@ -23,7 +23,7 @@ from vkgroup.configuration.reading import FileConfiguration
 from vkgroup.configuration.rules import is_rule
 from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
-from vkgroup.spirv import Module
+from vkgroup.spirv import Module, StructType
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,11 @@ class Settings:
         members: list[tuple[pairs.Key, str, str, str]] = []
         for name, text in self.options.inputs:
             key, path = split_member(module, name)
-            find_binding(module, key, f"--in {name}")
+            binding = find_binding(module, key, f"--in {name}")
+            block = binding.type
+            if isinstance(block, StructType) and len(block.members) == 1 and pairs.are_numbers(text):
+                # Of one member the numbers alone are enough, as in a configuration.
+                path = path or members_of(block, binding)[0]
             if path:
                 members.append((key, path, name, text))
             else:
@@ -86,11 +90,11 @@ class Settings:
             return self._with_members(own, members, module)
         configured = self.configured(module)
         replaced = [configured.binding(name, f"--in {name}").id for name, _ in files]
-        values: dict[pairs.Key, Any] = {
-            name: value
-            for name, value in self.fields.inputs.items()
-            if configured.binding(name, f"{self.given.where}, inputs").id not in replaced
-        }
+        values: dict[pairs.Key, Any] = {}
+        for name, value in self.fields.inputs.items():
+            key, path = split_member(module, name)
+            if configured.binding(key, f"{self.given.where}, inputs").id not in replaced:
+                values[key] = with_member(values.get(key, {}), path, value) if path else value
         # The file of --in, so that rules of other inputs know its length.
         values |= {name: str(Path(file).absolute()) for name, file in files}
         values = self._with_members(values, members, module)

@@ -10,7 +10,7 @@ void main()
     int value = data[index];
     if (value > 20)
     {
-        int base = subgroupBroadcast(value, 0); // expect: diverges, undefined
-        data[index] = value - base; // expect: differs
+        int base = subgroupBroadcast(value, 0); // expect: undefined
+        data[index] = value - base; // expect: undefined
     }
 }

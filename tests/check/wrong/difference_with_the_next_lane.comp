@@ -7,7 +7,7 @@ layout(binding = 1) writeonly buffer Difference { float difference[]; };
 void main() {
     uint i = gl_GlobalInvocationID.x;
     float here = signal[i];
-    float next = subgroupShuffleDown(here, 1u); // expect: diverges, undefined
+    float next = subgroupShuffleDown(here, 1u); // expect: undefined
     bool last = i + 1u == uint(signal.length());
-    difference[i] = last ? here : next - here; // expect: assumes
+    difference[i] = last ? here : next - here; // expect: undefined
 }

@@ -7,5 +7,5 @@ void main() {
     uint i = gl_GlobalInvocationID.x;
     if (gl_LocalInvocationIndex >= 61u)
         return;
-    pixel[i] = subgroupQuadBroadcast(pixel[i], 3u); // expect: assumes, diverges, undefined
+    pixel[i] = subgroupQuadBroadcast(pixel[i], 3u); // expect: undefined
 }

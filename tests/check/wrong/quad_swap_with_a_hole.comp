@@ -12,8 +12,8 @@ void main() {
     float here = height[i];
     float result = 0.0;
     if (here > sea) {
-        float there = subgroupQuadSwapHorizontal(here); // expect: diverges, undefined
+        float there = subgroupQuadSwapHorizontal(here); // expect: undefined
         result = abs(there - here);
     }
-    slope[i] = result; // expect: assumes
+    slope[i] = result; // expect: undefined
 }

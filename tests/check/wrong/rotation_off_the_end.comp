@@ -8,6 +8,6 @@ layout(push_constant) uniform Push { uint steps; };
 void main() {
     uint value = ring[gl_GlobalInvocationID.x];
     for (uint step = 0; step < 3; ++step)
-        value = subgroupShuffle(value, gl_SubgroupInvocationID + 1); // expect: diverges, undefined
-    ring[gl_GlobalInvocationID.x] = value + steps; // expect: assumes
+        value = subgroupShuffle(value, gl_SubgroupInvocationID + 1); // expect: undefined
+    ring[gl_GlobalInvocationID.x] = value + steps; // expect: undefined
 }

@@ -7,6 +7,7 @@ from functools import partial
 
 from vkgroup.base.errors import DispatchTimeout, InvalidInput, OutOfMemory
 from vkgroup.check.causes import by_cause
+from vkgroup.check.coverage import coverage_of, lines_of_sites
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.fragments.devices import DrawJob, FragmentCheck, draw_parameters
@@ -19,10 +20,10 @@ from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.image_extents import extents_for
 from vkgroup.check.influence import UNKNOWN, Influence, Source
-from vkgroup.check.reach import Sites, lines_of_sites
+from vkgroup.check.reach import Sites
 from vkgroup.check.report import Report
 from vkgroup.check.request import CheckRequest, given_members
-from vkgroup.check.state import coverage_of, run_and_compare
+from vkgroup.check.state import run_and_compare
 from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.steps import Instrument

@@ -1,0 +1,61 @@
+"""Coverage of a check in its report: runs, compared numbers, and lines that were not executed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from vkgroup.check.compare import Counts, count_numbers
+from vkgroup.check.findings import Coverage, SourceLocations, join
+from vkgroup.check.further_lines import ranges
+from vkgroup.check.request import values_of
+from vkgroup.check.state import CheckState
+
+
+def coverage_of(state: CheckState) -> Coverage:
+    """Return what the runs of a check covered."""
+    runs = state.comparable
+    base = state.base(None)
+    counts = Counts()
+    if base is not None:
+        tolerance = state.tolerances.get(base.configuration, {})
+        counts = count_numbers(state.dispatch.inputs, base, [*runs, *state.device_runs], tolerance)
+    return Coverage(
+        configurations=tuple(run.configuration for run in [*state.runs, *state.device_runs]),
+        not_covered=tuple(state.not_covered),
+        **asdict(counts),
+        groups=state.dispatch.groups,
+        local_size=state.dispatch.program.local_size,
+        inputs=state.dispatch.inputs.origins,
+        specialization=values_of(state.dispatch.program.module),
+        notes=tuple(state.notes),
+        assumed=tuple(state.host.sentences()),
+    )
+
+
+def lines_of_sites(missing: Mapping[int, frozenset[int]], places: SourceLocations) -> tuple[str, ...]:
+    """Return the lines of sites that were not executed, in words: at no size, then at some sizes.
+
+    `missing`: the positions of the sites by subgroup size.
+    """
+    never = frozenset.intersection(*missing.values()) if missing else frozenset[int]()
+    texts = [_lines(never, places)] if never else []
+    sizes: dict[str, list[int]] = {}
+    for size, positions in sorted(missing.items()):
+        if positions - never:
+            sizes.setdefault(_lines(positions - never, places), []).append(size)
+    return (*texts, *(f"{text} at size {join(at)}" for text, at in sizes.items()))
+
+
+def _lines(positions: frozenset[int], places: SourceLocations) -> str:
+    """Return the lines of positions in words: ``"lines 3, 7 to 9"``."""
+    found = [places[position] for position in positions]
+    if not all(place.line for place in found):
+        return f"{len(found)} instruction{'s' * (len(found) != 1)}"
+    files = dict.fromkeys(place.file for place in found)
+    texts = []
+    for file in files:
+        lines = sorted({place.line for place in found if place.file == file})
+        text = f"line{'s' * (len(lines) != 1)} {ranges(lines)}"
+        texts.append(text if len(files) == 1 else f"{text} of {file}")
+    return ", ".join(texts)
