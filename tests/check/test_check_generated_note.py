@@ -36,6 +36,8 @@ void main() {{
         ("b[i] = quotient(l & 1u);", False),
         ("if (a[i] > 0u) b[i] = quotient(l & 1u);", True),
         ("s[l] = l; barrier(); b[i] = s[l + 1u];", False),
+        ("s[l + 1u] = a[i];", False),
+        ("s[l + 60u + a[i] / 8u] = 1u;", True),
     ],
 )
 def test_the_note_stands_where_generated_inputs_have_influence(body, noted, checked, written) -> None:

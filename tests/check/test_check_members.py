@@ -202,3 +202,11 @@ def test_findings_name_buffers_as_the_source(compiler: str, checked, written) ->
     report = checked(written(text, "a.comp.hlsl"), "--compiler", compiler, "--subgroup-size", "32")
     (question,) = report["questions"]
     assert [value["name"] for value in question["values"]] == ["sums.length()"]
+
+
+@pytest.mark.parametrize(("compiler", "element"), [("glslang", "color 0[0]"), ("dxc", "SV_Target[0]")])
+def test_a_color_output_has_the_name_of_the_source(compiler: str, element: str, checked, written) -> None:
+    text = "float4 main(float4 p : SV_Position) : SV_Target { return (float4)WaveGetLaneIndex(); }"
+    report = checked(written(text, "a.frag.hlsl"), "--compiler", compiler, "--subgroup-size", "8,32")
+    (finding,) = report["findings"]
+    assert finding["element"].startswith(element)

@@ -48,6 +48,15 @@ def member_names(block: StructType, buffer: str) -> list[str]:
     return [member.name for member in block.members]
 
 
+_INTERFACE = re.compile(r"^(out\.var\.|in\.var\.|@entryPointOutput\.?|entryPointParam_\w+?(\.|$))")
+"""What DXC, glslang and Slang write before the name of an input or output of an HLSL entry point."""
+
+
+def interface_name(name: str) -> str:
+    """Return the name of an input or output in the source; empty if it has none there."""
+    return _INTERFACE.sub("", name)
+
+
 def fields_of(block: StructType, nbytes: int, buffer: str = "") -> list[Field]:
     """Return the fields of a buffer of `nbytes` bytes; the runtime array fills the bytes after the others.
 

@@ -45,7 +45,9 @@ class GeneratedInfluence:
         position = event.position
         if event.cause is not None and event.cause.position >= 0:
             position = event.cause.position
-        sources = self._influence.on_address(position) | self._influence.on_operands(position)
+        sources = self._influence.on_address(position)
+        if event.kind != "bounds":
+            sources |= self._influence.on_operands(position)
         return any(self._is_generated(*source) for source in sources) or any(
             start <= position <= end
             for position in self._with_calls({position})

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidInput, Unsupported
+from vkgroup.check.fields import interface_name
 from vkgroup.compiler import compile_source
 from vkgroup.reference.drawing import VertexData
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
@@ -72,7 +73,7 @@ def make_scene(fragment: EntryPoint, size: tuple[int, int], seed: int) -> Checke
         components = [_component(item, scalar, number, ramps, random) for number in range(item.components)]
         values[item.location] = np.stack(components, axis=1).astype(scalar.dtype)
         flat = "random, one value for each triangle" if item.interpolation == "flat" else "0 to 1, linear"
-        origins.append(f"input {item.name or item.location}: {flat}")
+        origins.append(f"input {interface_name(item.name) or item.location}: {flat}")
     positions = np.concatenate([clip, np.zeros((len(clip), 1)), np.ones((len(clip), 1))], axis=1)
     free = 1 + max(values, default=-1)
     attributes = {**values, free: positions.astype(np.float32)}
@@ -104,7 +105,7 @@ def _vertex_shader(fragment: EntryPoint, position: int) -> str:
 
 def _scalar_of(item: StageVariable) -> ScalarType:
     """Return the type of an input's components."""
-    name = item.name or f"location {item.location}"
+    name = interface_name(item.name) or f"location {item.location}"
     if item.auxiliary in ("patch", "primitive") or item.component:
         raise Unsupported(
             f"The input {name} is one of each primitive or begins at a later component;"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.base.formats import TexelFormat
+from vkgroup.check.fields import interface_name
 from vkgroup.check.inputs import GIVEN, DispatchInputs, Input
 from vkgroup.dispatch.attachments import ColorOutput, color_outputs
 from vkgroup.reference.drawing import ColorTarget
@@ -37,7 +38,7 @@ def without_attachments(inputs: DispatchInputs) -> DispatchInputs:
 def _attachment(output: ColorOutput, size: tuple[int, int]) -> Input:
     """Return the input of a color attachment, with as many components as the shader writes."""
     format_ = _format_of(output)
-    name = output.name or f"color {output.location}"
+    name = interface_name(output.name) or f"color {output.location}"
     kind = ImageType(ScalarType(output.kind, 32), "2D", False, False, False, True, format_.name)
     binding = Binding(
         ATTACHMENTS, output.location, name, "storage_image", kind, 1, False, True, False, True, id=-1
