@@ -179,4 +179,4 @@ def entries() -> tuple[bytes, ...]:
     known = Dependencies()
     known.present = {"/nonexistent/a.glsl": bytes(32)}
     known.absent = {"/nonexistent/b.glsl"}
-    return tuple(module_cache._pack(module, dependencies) for dependencies in (Dependencies(), known))
+    return tuple(module_cache._pack("", module, dependencies) for dependencies in (Dependencies(), known))

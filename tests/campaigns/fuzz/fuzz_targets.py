@@ -86,7 +86,7 @@ def _driver(data: bytes, folder: Path) -> object:
 
 
 def _cached(data: bytes, folder: Path) -> object:
-    payload, dependencies = module_cache._unpack(data)
+    payload, dependencies = module_cache._unpack("", data)
     return Module.from_bytes(payload) if dependencies.still_hold() else None
 
 
