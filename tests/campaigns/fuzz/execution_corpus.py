@@ -124,10 +124,10 @@ def base_of(name: str, module: Module) -> Base | None:
     if len(module.words) > _MOST_WORDS:
         return None
     prepared = prepare(CheckRequest(module, sizes=(SIZE,), timeout=_PREPARE_SECONDS))
-    dispatch = prepared.dispatch
+    dispatch = prepared.trial.dispatch
     x, y, z = dispatch.program.local_size
     groups = dispatch.groups
     size = sum(array.nbytes for entry in dispatch.inputs.bindings for array in entry.arrays)
     if x * y * z * groups[0] * groups[1] * groups[2] > _MOST_INVOCATIONS or size > _MOST_BYTES:
         return None
-    return Base(name, module, groups, dispatch.inputs, prepared.values)
+    return Base(name, module, groups, dispatch.inputs, prepared.constants(prepared.trial)[1])
