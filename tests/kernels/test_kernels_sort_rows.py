@@ -83,6 +83,10 @@ def test_every_type_in_both_directions(
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_every_driver(driver: Device, implementation: str, planner: Planner) -> None:
     longest = longest_row(driver, np.dtype(np.float32))
+    if "22.3" in driver.capabilities.driver_info:
+        # lavapipe 22.3.6 leaves the loops of a thread after 65,536 rounds. A thread executes many workgroups:
+        # the rank sort of n keys has up to n² / 128 rounds of vectors of eight invocations.
+        longest = min(longest, 2048)
     for shape in ((1,), (3, 2), (70, 31), (2, 3, 100), (longest,)):
         _check(driver, planner, _keys(shape, np.float32), implementation=implementation)
 
