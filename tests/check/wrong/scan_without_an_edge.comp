@@ -14,5 +14,5 @@ uint scan(uint value) {
 
 void main() {
     uint i = gl_GlobalInvocationID.x;
-    rank[i] = scan(flag[i] & 1u); // expect: differs
+    rank[i] = scan(flag[i] & 1u); // expect: differs, undefined
 }
