@@ -221,8 +221,10 @@ class TrialSet:
         return self.cost(trial)[:2] == (0, 0)
 
     def is_consistent(self, trial: CheckTrial) -> bool:
-        """Whether a trial ends without an error of an address or operand that its values may cause."""
-        return trial.ended and all(self.sources(event) is None for event in self.errors(trial).values())
+        """Whether a trial ends without a race, or an error of an address or operand, that it may cause."""
+        return trial.ended and all(
+            self.sources(event) is None and event.kind not in RACES for event in self.errors(trial).values()
+        )
 
     def without(self, event: Event) -> Iterator[CheckTrial]:
         """Yield trials that execute an event's instructions without the event.
