@@ -68,7 +68,8 @@ class Questions:
             if key_of(doubt.event) in known:
                 continue
             known.add(key_of(doubt.event))
-            if trial in self._search.further or next(self._trials_without(doubt.event), None) is not None:
+            is_certain = _is_divergent(doubt.event) and trial not in self._search.further
+            if not is_certain or next(self._trials_without(doubt.event), None) is not None:
                 self._doubts.append(doubt)
             else:
                 where = replace(doubt.configuration, options=options_of(self._chosen, trial))
