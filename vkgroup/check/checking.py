@@ -23,7 +23,7 @@ from vkgroup.check.fragments import check_fragments
 from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.inputs import Key
-from vkgroup.check.limits import LimitSearch
+from vkgroup.check.limits import split_workgroups
 from vkgroup.check.quad_rule import with_quad_rule
 from vkgroup.check.question import Question
 from vkgroup.check.questions import Questions
@@ -110,15 +110,11 @@ def prepare(request: CheckRequest) -> PreparedShader:
     )
     with phase("trying values of the inputs on the reference device"):
         search = TrialSearch(program.module, trier)
-        limits = LimitSearch(
+        search, further = split_workgroups(
             search, lambda instrument: ExecutableShader(module, request.entry_point, values, instrument)
-        ).find()
-        if limits is not None:
-            trier.limits, trier.numbers, trier.elements = limits.keys, limits.numbers, limits.elements
-            if limits.numbers or limits.elements:
-                search = TrialSearch(program.module, trier)
+        )
         trial = search.run()
-        for numbers in limits.further if limits is not None else ():
+        for numbers in further:
             search.further.append(search.try_({**trial.numbers, **numbers}))
     for size in {min(sizes), max(sizes)} - {32} if sizes else ():
         try:

@@ -23,6 +23,7 @@ from vkgroup.check.guesses import Numbers, limited
 from vkgroup.check.influence import LENGTH, Influence, Source
 from vkgroup.check.inputs import GeneratedNumber, NumberKey
 from vkgroup.check.runs import CheckedDispatch
+from vkgroup.check.search import TrialSearch
 from vkgroup.check.size_constants import COMPARISONS
 from vkgroup.check.trial_set import TrialSet
 from vkgroup.check.trials import WORK_LIMIT, Elements
@@ -191,6 +192,25 @@ class LimitSearch:
         for variable, member in comparison.sources:
             if member == LENGTH and self._set.is_generated(variable, member):
                 yield self._set.place_of(variable)
+
+
+def split_workgroups(
+    search: TrialSearch, make: Callable[[Instrument], ExecutableShader]
+) -> tuple[TrialSearch, tuple[Numbers, ...]]:
+    """Return a search whose trials use values that split a workgroup, and further such values.
+
+    `search`: the search with the default values, which stays if a shader does not allow the others.
+    """
+    trier, limits = search.trier, LimitSearch(search, make).find()
+    if limits is None:
+        return search, ()
+    trier.limits, trier.numbers, trier.elements = limits.keys, limits.numbers, limits.elements
+    if limits.numbers or limits.elements:
+        changed = TrialSearch(search.module, trier)
+        if changed.first.run is not None:
+            return changed, limits.further
+        trier.numbers, trier.elements = {}, {}
+    return search, limits.further
 
 
 def _watched(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from vkgroup.base.errors import InvalidInput, InvalidModule, OutOfMemory
+from vkgroup.base.errors import InvalidInput, InvalidModule, OutOfMemory, Unsupported
 from vkgroup.check.findings import RACES, RunParameters
 from vkgroup.check.guesses import Numbers
 from vkgroup.check.image_extents import Extents, extents_for
@@ -151,7 +151,7 @@ class Trier:
                 elements.update((place, self._rounded(number)) for place, number in longer.items())
         except OutOfMemory:
             pass
-        except (InvalidModule, InvalidInput):  # a value that the shader does not allow
+        except (InvalidModule, InvalidInput, Unsupported):  # a value that the shader does not allow
             if not numbers and not self.numbers:
                 raise
         values = (*dispatch.inputs.numbers, *self._constants({**self.numbers, **numbers}))
