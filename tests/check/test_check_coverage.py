@@ -77,7 +77,6 @@ _REACHED = {
     "literal": ("layout(push_constant) uniform P { uint mode; };", "mode == 7u"),
     "two values": ("layout(push_constant) uniform P { uint a, c; };", "a == 7u && c == 9u"),
     "upper half": ("layout(push_constant) uniform P { uint packed; };", "(packed >> 16) > 2u"),
-    "unset constant": ("layout(constant_id = 0) const uint MODE = 0u;", "MODE == 5u"),
     "member of a uniform buffer": ("layout(binding = 1) uniform U { uint pad; uint mode; };", "mode == 6u"),
     "component": ("layout(push_constant) uniform P { uvec4 v; };", "v.w == 11u"),
 }
@@ -90,6 +89,18 @@ def test_values_are_searched_that_execute_more(name: str, checked: Checked, writ
     report = checked(written(wrong), "--subgroup-size", "4,32")
     assert (report["code"], report["covered"]["not_executed"]) == (1, [])
     assert ("differs", _LINE) in {(each["kind"], each["place"]["line"]) for each in report["findings"]}
+
+
+def test_an_error_with_another_constant_of_the_pipeline_is_a_question(
+    checked: Checked, written: Written
+) -> None:
+    declaration, condition = "layout(constant_id = 0) const uint MODE = 0u;", "MODE == 5u"
+    wrong = _SHADER.format(declaration=declaration, condition=condition).replace("* 0u", "+ 1u")
+    report = checked(written(wrong), "--subgroup-size", "4,32")
+    assert (report["code"], report["findings"], report["covered"]["not_executed"]) == (0, [], [])
+    (question,) = report["questions"]
+    assert [(value["name"], value["value"]) for value in question["values"]] == [("MODE", 5)]
+    assert {each["kind"] for each in question["findings"]} == {"differs"}
 
 
 def test_the_command_of_a_finding_has_the_values_that_show_it(

@@ -26,7 +26,7 @@ from vkgroup.check.inputs import Key
 from vkgroup.check.limits import split_workgroups
 from vkgroup.check.quad_rule import with_quad_rule
 from vkgroup.check.question import Question
-from vkgroup.check.questions import Questions
+from vkgroup.check.questions import Questions, generated_values
 from vkgroup.check.report import Report
 from vkgroup.check.request import (
     CheckRequest,
@@ -287,7 +287,13 @@ def perform(request: CheckRequest) -> Report:
     for trial in prepared.search.supplements():
         first = examined[0]
         if first.interrupted is None and not first.state.late and not first.state.no_verdict:
-            examined.append(_examine(request, prepared, trial, ()))
+            further = _examine(request, prepared, trial, ())
+            kept = [finding for finding in further.findings if not finding.weak]
+            changes, asked = differing(trial, prepared.trial), further.questions
+            if kept and any(number.constant_id is not None for number, _ in changes):
+                # Another constant of the pipeline makes another shader, which may not fit the other inputs.
+                kept, asked = [], (*asked, Question(generated_values(changes), tuple(kept)))
+            examined.append(replace(further, findings=kept, questions=asked))
     return _report(prepared, examined)
 
 
@@ -335,10 +341,7 @@ def _examine(
 
 
 def _report(prepared: PreparedShader, examined: Sequence[_Examination]) -> Report:
-    """Return the report on all inputs, with those of the first examination that has findings.
-
-    A finding is reported with the first inputs that show it.
-    """
+    """Return the report on all inputs, with those of the first examination that has findings."""
     main = next((each for each in examined if each.findings), examined[0])
     findings, questions = list(main.findings), {question.text: question for question in main.questions}
     known = {(finding.kind, finding.place.file, finding.place.line) for finding in findings}

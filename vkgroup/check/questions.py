@@ -90,7 +90,7 @@ class Questions:
                 trial, other = rerun
                 if key_of(event) in map(key_of, other.events):
                     continue
-                values = _values(differing(self._chosen, trial))
+                values = generated_values(differing(self._chosen, trial))
             if values := values or tuple(self._lengths(trial)):
                 return _Doubt(event, where, values)
         return None
@@ -120,7 +120,9 @@ class Questions:
 
     def _values(self, event: Event, trial: CheckTrial) -> tuple[GeneratedValue, ...]:
         """Return the chosen values that cause an event which does not occur in a trial."""
-        return _values(least_change(self._chosen, trial, lambda numbers: self._is_gone(event, numbers)))
+        return generated_values(
+            least_change(self._chosen, trial, lambda numbers: self._is_gone(event, numbers))
+        )
 
     def _lengths(self, trial: CheckTrial) -> Iterator[GeneratedValue]:
         """Yield the chosen lengths of the arrays that are longer in a trial."""
@@ -156,7 +158,7 @@ class Questions:
         search, where = self._search, RunParameters(32)
         for trial in search.further:
             for event in filter(_is_divergent, trial.events.values()):
-                yield trial, _Doubt(event, where, _values(differing(trial, self._chosen)))
+                yield trial, _Doubt(event, where, generated_values(differing(trial, self._chosen)))
         for trial in tuple(search.trials):
             changes = differing(trial, self._chosen)
             # Another local size, or another constant of the pipeline, makes another shader.
@@ -168,7 +170,11 @@ class Questions:
                     is_first = trial is search.first
                     yield (
                         trial,
-                        _Doubt(event, where, self._values_of_first(event) if is_first else _values(changes)),
+                        _Doubt(
+                            event,
+                            where,
+                            self._values_of_first(event) if is_first else generated_values(changes),
+                        ),
                     )
 
     def _of_first(self) -> Iterator[_Doubt]:
@@ -195,8 +201,10 @@ class Questions:
         """Return the default values that cause an event which does not occur with the chosen ones."""
         first = self._search.first
         if not first.ended:
-            return _values(differing(first, self._chosen))
-        return _values(least_change(first, self._chosen, lambda numbers: self._is_gone(event, numbers)))
+            return generated_values(differing(first, self._chosen))
+        return generated_values(
+            least_change(first, self._chosen, lambda numbers: self._is_gone(event, numbers))
+        )
 
     def collect(
         self, places: SourceLocations, influence: GeneratedInfluence, inputs: Any
@@ -259,7 +267,8 @@ def _length(entry: Input, length: int, needed: int) -> GeneratedValue:
     )
 
 
-def _values(changes: Iterable[tuple[GeneratedNumber, int]]) -> tuple[GeneratedValue, ...]:
+def generated_values(changes: Iterable[tuple[GeneratedNumber, int]]) -> tuple[GeneratedValue, ...]:
+    """Return the values of generated integers, each with another one."""
     return tuple(
         GeneratedValue(
             number.name, number.shown(number.value), number.shown(other), number.option, number.is_default

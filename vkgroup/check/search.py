@@ -144,8 +144,6 @@ class TrialSearch(TrialSet):
                 if trial is not None:
                     covered.update(trial.executed)
                     waiting.append(trial)
-                    if self.cost(trial) < self.cost(self.best):
-                        self.best = trial
 
     def _repaired(
         self, numbers: Numbers, number: GeneratedNumber, covered: Mapping[int, int]
