@@ -297,7 +297,7 @@ def perform(request: CheckRequest) -> Report:
     return _report(prepared, examined)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Examination:
     """The runs of one trial's inputs at all sizes, and their results."""
 
@@ -360,19 +360,17 @@ def _report(prepared: PreparedShader, examined: Sequence[_Examination]) -> Repor
     for run in (run for each in examined for run in each.state.runs):
         executed.setdefault(run.configuration.subgroup_size, {}).update(run.executed)
     missing = {size: prepared.search.missing_in(found) for size, found in executed.items()}
-    first = coverage_of(examined[0].state)
+    coverages = [coverage_of(each.state) for each in examined]
     covered = replace(
-        coverage_of(main.state),
-        configurations=first.configurations,
-        not_covered=first.not_covered,
-        compared=sum(coverage_of(each.state).compared for each in examined),
+        coverages[examined.index(main)],
+        configurations=coverages[0].configurations,
+        not_covered=coverages[0].not_covered,
+        compared=sum(coverage.compared for coverage in coverages),
         not_executed=lines_of_sites(missing, main.state.places),
     )
     main.state.no_verdict = examined[0].state.no_verdict
-    inputs, interrupted = (
-        main.state.dispatch.inputs,
-        next(filter(None, (each.interrupted for each in examined)), None),
-    )
+    inputs = main.state.dispatch.inputs
+    interrupted = next(filter(None, (each.interrupted for each in examined)), None)
     return main.state.report(findings, covered, inputs, interrupted, tuple(questions.values()))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from vkgroup.check.influence import Influence
+from vkgroup.check.influence import Influence, influence_of
 from vkgroup.check.inputs import DispatchInputs, Input
 from vkgroup.reference.events import Event
 from vkgroup.spirv import Instruction, Module
@@ -21,7 +21,7 @@ class GeneratedInfluence:
 
     @cached_property
     def _influence(self) -> Influence:
-        return Influence(self._module)
+        return influence_of(self._module)
 
     @cached_property
     def _generated(self) -> dict[int, Input]:

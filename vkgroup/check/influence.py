@@ -25,7 +25,7 @@ LENGTH = -2
 UNKNOWN: Source = (0, WHOLE)
 """The source of what the order of invocations or the clock decides: results of atomics, and times."""
 
-_CHAINS = ("OpAccessChain", "OpInBoundsAccessChain", "OpPtrAccessChain", "OpInBoundsPtrAccessChain")
+CHAINS = ("OpAccessChain", "OpInBoundsAccessChain", "OpPtrAccessChain", "OpInBoundsPtrAccessChain")
 _INPUTS = ("Input", "PushConstant", "Uniform", "StorageBuffer", "UniformConstant")
 _NO_VALUES = ("OpName", "OpMemberName", "OpDecorate", "OpMemberDecorate", "OpLine", "OpNoLine", "OpLabel")
 _SPECIALIZED = ("OpSpecConstant", "OpSpecConstantTrue", "OpSpecConstantFalse")
@@ -122,7 +122,7 @@ class Influence:
         words, name = entry.operands, entry.name
         if name == "OpFunction":
             self._function = entry.result_id
-        elif name in _CHAINS or name == "OpImageTexelPointer":
+        elif name in CHAINS or name == "OpImageTexelPointer":
             self._follow_chain(entry)
         elif name == "OpLoad":
             self._add(entry.result_id, self._contents(words[0]) | self._indices.get(words[0], 0))
@@ -193,7 +193,7 @@ class Influence:
         entry = self._by_position.get(position)
         if entry is None:
             return frozenset()
-        pointers = [entry.result_id] if entry.name in _CHAINS else list(entry.operands)
+        pointers = [entry.result_id] if entry.name in CHAINS else list(entry.operands)
         bits = 0
         for pointer in pointers:
             bits |= self._indices.get(pointer, 0)
@@ -268,12 +268,18 @@ def _conditions_of(body: Sequence[Instruction]) -> dict[int, set[int]]:
 
 
 @lru_cache(maxsize=16)
+def influence_of(module: Module) -> Influence:
+    """Return the influence of a module's inputs, without the control flow."""
+    return Influence(module)
+
+
+@lru_cache(maxsize=16)
 def combined_inputs(module: Module) -> dict[int, frozenset[str]]:
     """Return the operations, of ``"Or"``, ``"And"``, ``"Min"``, ``"Max"``, on the contents of each variable.
 
     Variables that influence an address are left out. Those that influence a branch are not combined by bits.
     """
-    influence = Influence(module)
+    influence = influence_of(module)
     glsl = next((entry.result_id for entry in module.instructions if is_import(entry, b"GLSL.std.450")), None)
     combined: dict[int, set[str]] = {}
     on_addresses, on_branches = set[int](), set[int]()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from vkgroup.check.influence import Influence, Source
+from vkgroup.check.influence import CHAINS, Influence, Source
 from vkgroup.spirv import EntryPoint, Instruction, Module
 from vkgroup.spirv.declarations import Declarations
 
@@ -15,7 +15,6 @@ Fixed = Callable[[Source], bool]
 _OWN = ("Function", "Private", "Output", "Input")
 _GROUPS = ("OpGroupNonUniform", "OpSubgroup", "OpCooperativeMatrix")
 _OTHERS = ("OpControlBarrier", "OpImageWrite", "OpImageSparseTexelsResident")
-_CHAINS = ("OpAccessChain", "OpInBoundsAccessChain", "OpPtrAccessChain", "OpInBoundsPtrAccessChain")
 
 
 @dataclass
@@ -53,7 +52,7 @@ class Sites:
         own = {variable.id for variable in declared.variables if variable.storage_class in _OWN}
         for instruction in self._influence.body:
             name = instruction.name
-            if name == "OpVariable" or (name in _CHAINS and instruction.operands[0] in own):
+            if name == "OpVariable" or (name in CHAINS and instruction.operands[0] in own):
                 own.add(instruction.result_id)
         self._collect(module, own)
         self._start = next(one.id for one in declared.entry_points if one.interface == entry.interface)

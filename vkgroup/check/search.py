@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, islice, zip_longest
 
 from vkgroup.check.contents import COUNTS
@@ -126,15 +127,16 @@ class TrialSearch(TrialSet):
         branch of which no trial has taken a way.
         """
         until, left = self.trier.work + _WORK // 2, _MOST_TRIALS
-        literals, covered = compared_literals(self.module), dict(self.best.executed)
+        covered = dict(self.best.executed)
         waiting = [self.best]
         while waiting and self.sites.missing(covered, self.is_fixed):
             start = waiting.pop(0)
             choices = [
-                [(number, value) for value in branch_values(number, literals)] for number in self.numbers
+                [(number, value) for value in branch_values(number, self._literals)]
+                for number in self.numbers
             ]
+            sources = self.sites.frontier(start.executed, covered)
             for number, value in filter(None, chain(*zip_longest(*choices))):
-                sources = self.sites.frontier(start.executed, covered)
                 if left <= 0 or self.trier.work > until:
                     return
                 if not self.influences(number, sources):
@@ -144,6 +146,12 @@ class TrialSearch(TrialSet):
                 if trial is not None:
                     covered.update(trial.executed)
                     waiting.append(trial)
+                    sources = self.sites.frontier(start.executed, covered)
+
+    @cached_property
+    def _literals(self) -> list[int]:
+        """The integers with which the shader compares."""
+        return compared_literals(self.module)
 
     def _repaired(
         self, numbers: Numbers, number: GeneratedNumber, covered: Mapping[int, int]
@@ -208,11 +216,10 @@ class TrialSearch(TrialSet):
 
     def _take_branches(self) -> None:
         """Change the values that decide branches of which the best trial has not taken a way."""
-        literals = compared_literals(self.module)
         sources = self.sites.frontier(self.best.executed, self.best.executed)
         for number in self.numbers:
             if self.influences(number, sources):
-                for value in islice(branch_values(number, literals), len(literals) + 1):
+                for value in islice(branch_values(number, self._literals), len(self._literals) + 1):
                     self._improve({**self.best.numbers, number.key: value})
 
     def contents_for(self, event: Event) -> Iterator[Numbers]:

@@ -10,7 +10,7 @@ from vkgroup.check.contents import COUNTS
 from vkgroup.check.findings import RACES
 from vkgroup.check.flow import BY_GROUP, WHOLE
 from vkgroup.check.guesses import Numbers
-from vkgroup.check.influence import LENGTH, UNKNOWN, Influence, Source
+from vkgroup.check.influence import LENGTH, UNKNOWN, Influence, Source, influence_of
 from vkgroup.check.inputs import GeneratedNumber, NumberKey
 from vkgroup.check.reach import Sites
 from vkgroup.check.trials import CheckTrial, EventKey, Trier, key_of
@@ -75,7 +75,7 @@ class TrialSet:
     @cached_property
     def influence(self) -> Influence:
         """The influence of the inputs on addresses and operands."""
-        return Influence(self.module)
+        return influence_of(self.module)
 
     def try_(self, numbers: Numbers) -> CheckTrial:
         """Return the trial of some values; it runs and is recorded once."""

@@ -19,7 +19,7 @@ from vkgroup.check.fragments.targets import with_attachments, without_attachment
 from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.image_extents import extents_for
-from vkgroup.check.influence import UNKNOWN, Influence, Source
+from vkgroup.check.influence import UNKNOWN, Source, influence_of
 from vkgroup.check.reach import Sites
 from vkgroup.check.report import Report
 from vkgroup.check.request import CheckRequest, given_members
@@ -92,7 +92,7 @@ def check_fragments(request: CheckRequest) -> Report:
 def _not_executed(state: FragmentCheck, request: CheckRequest) -> tuple[str, ...]:
     """Return the lines with operations that can be reached and that no fragment executed."""
     module, given = state.dispatch.program.module, given_members(request)
-    influence = Influence(module)
+    influence = influence_of(module)
     inputs = {entry.binding.id: entry for entry in state.dispatch.inputs.bindings}
     push = next((each.id for each in influence.variables if each.storage_class == "PushConstant"), 0)
 
