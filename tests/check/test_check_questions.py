@@ -53,6 +53,30 @@ def test_the_named_values_show_the_error_and_its_absence(checked: Checked, writt
     assert (report["code"], report["findings"], report["questions"]) == (0, [], [])
 
 
+_TWO_RESULTS = """#version 460
+layout(local_size_x = 64) in;
+layout(push_constant) uniform P { uint s_off; uint stride; } p;
+layout(std430, binding = 0) readonly buffer A { uint a[]; };
+layout(std430, binding = 1) writeonly buffer B { uint b[]; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    b[i] = a[i];
+    for (uint k = 0; k < 4u; k++) b[p.s_off + i * p.stride + k] = a[i] * k;
+}
+"""
+
+
+@pytest.mark.parametrize(("given", "code", "questions"), [((), 0, 1), (("s_off=0", "stride=4"), 1, 0)])
+def test_an_offset_of_a_second_result_is_a_question(
+    given: tuple[str, ...], code: int, questions: int, checked: Checked, written: Written
+) -> None:
+    options = [word for value in given for word in ("--push", value)]
+    report = checked(written(_TWO_RESULTS), "--subgroup-size", "8,32", *options)
+    assert (report["code"], len(report["questions"])) == (code, questions)
+    for question in report["questions"]:
+        assert "s_off" in [value["name"] for value in question["values"]]
+
+
 def test_loop_bounds_stay_within_the_array(checked: Checked, written: Written) -> None:
     report = checked(
         written("""#version 460

@@ -18,7 +18,7 @@ from vkgroup.check.question import LENGTH, GeneratedValue, Question
 from vkgroup.check.runs import CheckedRun
 from vkgroup.check.search import TrialSearch, least_change
 from vkgroup.check.trial_set import differing, options_of
-from vkgroup.check.trials import CheckTrial, key_of
+from vkgroup.check.trials import WORK_LIMIT, CheckTrial, EventKey, key_of
 from vkgroup.reference.events import Event
 from vkgroup.spirv import StructType
 
@@ -50,13 +50,14 @@ class Questions:
         self._search, self._chosen = search, chosen
         self._doubts: list[_Doubt] = []
         self._guessed = False
+        self._decisions: dict[tuple[EventKey, int], _Doubt | None] = {}
         self._reruns: dict[tuple[int, RunParameters], tuple[CheckTrial, CheckedRun] | None] = {}
 
     def errors_of(self, runs: Sequence[CheckedRun]) -> list[CheckedRun]:
         """Return the runs with errors only; their other events become questions."""
         result = []
         for run in runs:
-            doubtful = {key_of(event): doubt for event in run.events if (doubt := self._doubt(event, run))}
+            doubtful = {key_of(event): doubt for event in run.events if (doubt := self._decided(event, run))}
             self._doubts += doubtful.values()
             result.append(replace(run, events=tuple(e for e in run.events if key_of(e) not in doubtful)))
         known = {key_of(event) for run in result for event in run.events}
@@ -76,6 +77,14 @@ class Questions:
                 result.append(CheckedRun(where, {}, {}, (doubt.event,)))
         return result
 
+    def _decided(self, event: Event, run: CheckedRun) -> _Doubt | None:
+        """Return the part of a question for an event; it is the same for all orders of lanes."""
+        key = key_of(event), run.configuration.subgroup_size
+        if key not in self._decisions:
+            self._decisions[key] = self._doubt(event, run)
+        doubt = self._decisions[key]
+        return replace(doubt, event=event, configuration=run.configuration) if doubt is not None else None
+
     def _doubt(self, event: Event, run: CheckedRun) -> _Doubt | None:
         """Return the part of a question for an event; None if the event is an error."""
         where = run.configuration
@@ -88,7 +97,7 @@ class Questions:
                 continue
             else:
                 trial, other = rerun
-                if key_of(event) in map(key_of, other.events):
+                if not other.ended or key_of(event) in map(key_of, other.events):
                     continue
                 values = generated_values(differing(self._chosen, trial))
             if values := values or tuple(self._lengths(trial)):
@@ -99,7 +108,7 @@ class Questions:
         """Yield trials without an event: with other generated values, then with other constants."""
         search = self._search
         if search.depends(event):
-            for numbers in search.contents_for(event):
+            for numbers in search.apart(event, self._chosen):
                 search.try_({**self._chosen.numbers, **numbers})
             if not self._guessed and len(search.trials) == 1:
                 self._guessed = True
@@ -113,7 +122,8 @@ class Questions:
         if key not in self._reruns:
             try:
                 fitted = self._search.trier.fit(trial, where)
-                self._reruns[key] = fitted, fitted.dispatch.run(where)
+                run = replace(fitted.dispatch, work_limit=WORK_LIMIT).run(where)
+                self._reruns[key] = fitted, run
             except (DispatchTimeout, OutOfMemory):
                 self._reruns[key] = None
         return self._reruns[key]

@@ -36,6 +36,9 @@ _WORK = 6 * WORK_LIMIT
 _MOST_TRIALS = 64
 """Maximum number of trials."""
 
+_MOST_OFFSETS = 4
+"""Maximum number of integers that are tried as the distance of the two sides of a race."""
+
 _MOST_REPAIRS = 3
 """Maximum number of guesses that are tried if other values cover more, but cause errors."""
 
@@ -194,6 +197,7 @@ class TrialSearch(TrialSet):
             self._improve(numbers)
             if self._done():
                 return
+        self._spread()
         start = self.trier.work
         for key, event in self.errors(self.best).items():
             if next(self.without(event), None) is None and next(self.defaults.without(event), None):
@@ -211,7 +215,7 @@ class TrialSearch(TrialSet):
     def _spread(self) -> None:
         """Try contents without equal elements, and equal ones, where the contents may cause a race."""
         for event in tuple(self.errors(self.best).values()):
-            for numbers in self.contents_for(event):
+            for numbers in self.apart(event, self.best):
                 self._improve({**self.best.numbers, **numbers})
 
     def _take_branches(self) -> None:
@@ -222,12 +226,19 @@ class TrialSearch(TrialSet):
                 for value in islice(branch_values(number, self._literals), len(self._literals) + 1):
                     self._improve({**self.best.numbers, number.key: value})
 
-    def contents_for(self, event: Event) -> Iterator[Numbers]:
-        """Yield steps between the elements of the arrays that influence the address of a race."""
+    def apart(self, event: Event, trial: CheckTrial) -> Iterator[Numbers]:
+        """Yield values with which the two sides of a race may access different elements.
+
+        They are steps between the elements of the arrays that influence the address, then offsets of one
+        side behind all elements that the trial accesses.
+        """
         keys = [number.key for number in self.contents_of(event)]
         local_size = self.trier.dispatch.program.local_size
         for step in (1, math.prod(local_size), self.trier.invocations, -1) if keys else ():
             yield dict.fromkeys(keys, step)
+        lengths = {entry.name: entry.elements for entry in trial.dispatch.inputs.bindings}
+        for number in self.offsets_of(event)[:_MOST_OFFSETS]:
+            yield {number.key: lengths[event.memory]}
 
     def guess(self) -> None:
         """Try the guessed values, without a search."""

@@ -176,6 +176,13 @@ class TrialSet:
             if number.is_contents and self.influences(number, sources or ())
         ]
 
+    def offsets_of(self, event: Event) -> list[GeneratedNumber]:
+        """Return the generated integers that influence the address of one side of a race in a buffer."""
+        if event.kind not in RACES or event.memory not in self._buffers:
+            return []
+        sides = [self.influence.on_address(place) for place in (event.position, event.other_position)]
+        return [number for number in self.numbers if self.influences(number, sides[0] ^ sides[1])]
+
     def errors(self, trial: CheckTrial) -> dict[EventKey, Event]:
         """Return the events of a trial that generated values may cause."""
         return {
