@@ -14,6 +14,8 @@ from vkgroup.base.byte_sizes import size_text
 from vkgroup.base.errors import OutOfMemory, Unsupported
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.execution.machine import Machine
+from vkgroup.reference.interpreter.execution.models import FULL, ExecutionModel
+from vkgroup.reference.interpreter.execution.paths import Parting
 from vkgroup.reference.interpreter.execution.program import ExecutableShader, initialise
 from vkgroup.reference.interpreter.execution.work import WorkBudget
 from vkgroup.reference.interpreter.operations.memory import Memory
@@ -28,6 +30,7 @@ from vkgroup.reference.interpreter.values.arrangement import (
     in_quads,
     linear,
     shuffled,
+    spread,
 )
 from vkgroup.reference.interpreter.values.event_log import EventLog, ExecutedInstruction, InstructionTrace
 from vkgroup.reference.interpreter.values.value import Leaf
@@ -120,6 +123,8 @@ class ExecutionOutcome:
     trace: Mapping[tuple[Groups, Groups], Sequence[ExecutedInstruction]] = field(default_factory=dict)
     #: For the position of each executed instruction, the most invocations that executed it together.
     executed: Mapping[int, int] = field(default_factory=dict)
+    #: By the positions of group operations: how invocations parted that were not together there.
+    partings: Mapping[int, Parting] = field(default_factory=dict)
 
 
 def execute(
@@ -137,6 +142,7 @@ def execute(
     addressable: Iterable[Memory] = (),
     watch: Iterable[tuple[Groups, Groups]] | None = None,
     work: WorkBudget | None = None,
+    model: ExecutionModel = FULL,
 ) -> ExecutionOutcome:
     """Run a compute shader.
 
@@ -157,6 +163,7 @@ def execute(
     `addressable`: memories that physical addresses may point into.
     `watch`: invocations to trace, by workgroup and local id.
     `work`: counts the work; at its limit the execution stops, and the outcome is that of what was executed.
+    `model`: the choices where Vulkan permits several executions.
 
     Raises
     ------
@@ -180,6 +187,14 @@ def execute(
         assignment = shuffled(program.local_size, groups[0] * groups[1] * groups[2], shuffle, quads)
     elif assignment is None:
         assignment = quads
+    if model.sparse != "full":
+        assignment = spread(
+            linear(program.local_size) if assignment is None else assignment,
+            subgroup_size,
+            model.sparse,
+            model.seed,
+            in_quads=program.needs_quads or quads is not None,
+        )
     arrangement = Arrangement(groups, program.local_size, subgroup_size, assignment)
     watched = {arrangement.number(*name): name for name in watch or ()}
     trace = (
@@ -200,11 +215,15 @@ def execute(
         until=None if deadline is None else time.monotonic() + deadline,
         trace=trace,
         work=work,
+        model=model,
     )
     for part in arrangement.parts(execution.most_invocations(arrangement.per_workgroup)):
         execution.run(arrangement, part)
     return ExecutionOutcome(
-        execution.finish(), trace.executed if trace is not None else {}, execution.executed
+        execution.finish(),
+        trace.executed if trace is not None else {},
+        execution.executed,
+        execution.partings,
     )
 
 
@@ -230,7 +249,9 @@ class Execution:
     `written`: further memories, which the caller writes to: attachments.
     `order`: the record of barriers while data races are searched for; else None.
     `until`: `time.monotonic()` at which to give up; None for never.
-    `work`: as for `Machine`.
+    `work`, `model`: as for `Machine`.
+
+    Attributes: `partings`: as in `ExecutionOutcome`.
     """
 
     def __init__(
@@ -247,8 +268,11 @@ class Execution:
         until: float | None = None,
         trace: InstructionTrace | None = None,
         work: WorkBudget | None = None,
+        model: ExecutionModel = FULL,
     ) -> None:
         self.program = program
+        self._model = model
+        self.partings: dict[int, Parting] = {}
         self._work = work or WorkBudget()
         self._resources = Resources(program, resources, list(addressable), list(written), push, events, order)
         self._step_limit, self._until, self._trace = step_limit, until, trace
@@ -276,6 +300,8 @@ class Execution:
                 trace=self._trace,
                 work=self._work,
                 segments=self._segments,
+                model=self._model,
+                partings=self.partings,
             )
             try:
                 initialise(machine, self.program, inputs or StageInputs())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from vkgroup.reference.interpreter.operations.accessor import Slice
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
 from vkgroup.reference.interpreter.operations.state import SliceState, Step
 from vkgroup.reference.interpreter.operations.steps import Instrument, StepMaker
+from vkgroup.reference.interpreter.program.flow import post_dominators
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.interface import StageInputs, with_declared_types
 from vkgroup.reference.interpreter.program.layout import numbers
 from vkgroup.reference.interpreter.program.segments import Op, Segment, Terminator
 from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.program.waiting import waiting_loops
 from vkgroup.reference.interpreter.values.value import Data, Value, single, undefined
 from vkgroup.reference.registry import reference_of
 from vkgroup.spec.operations import BUILTIN_VARIABLES
@@ -208,6 +211,16 @@ class ExecutableShader(ProgramForm):
             self.code = tuple(self._code(segment, maker) for segment in self.segments)
         except MemoryError as error:
             raise OutOfMemory(f"The variables need more memory than the host has: {error}.") from None
+
+    @cached_property
+    def post_dominators(self) -> list[int]:
+        """The immediate post-dominator of each segment."""
+        return post_dominators(self.segments)
+
+    @cached_property
+    def waiting_loops(self) -> frozenset[int]:
+        """The segments of the headers of loops that may wait for other invocations."""
+        return waiting_loops(self.segments)
 
     def _code(self, segment: Segment, maker: StepMaker) -> Code:
         life = self.liveness.segments[segment.number]

@@ -7,7 +7,6 @@ invocations that wait at the lowest segment always run next.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 from vkgroup.base.errors import InvalidModule, Unsupported
@@ -16,7 +15,6 @@ from vkgroup.reference.interpreter.program.flow import (
     Liveness,
     ModuleFunction,
     find_liveness,
-    post_dominators,
     switch_targets,
 )
 from vkgroup.reference.interpreter.program.layout import smallest
@@ -122,9 +120,11 @@ class Inliner:
                     scope.slots[entry.result_id] = self._slots.new()
         for block in function.blocks:
             segment = self._segment(scope.labels[block.label])
-            segment.is_loop = bool(block.continue_target)
+            segment.loop_merge = scope.labels[block.merge] if block.continue_target else None
             segment.position = (*block.phis, *block.body, block.terminator)[0].position
             segment = self._emit_body(block, segment, scope)
+            if block.merge and not block.continue_target:
+                segment.merge = scope.labels[block.merge]
             segment.terminator = self._terminator(block, scope, back, result)
         self._calls.pop()
 
@@ -177,6 +177,7 @@ class Inliner:
         back = Label()
         first = inner.labels[function.blocks[0].label]
         segment.terminator = Terminator("jump", edges=(Edge(first),))
+        segment.merge = back
         self._emit(function, inner, back, scope.slots.get(entry.result_id, -1))
         return self._segment(back)
 
@@ -381,11 +382,6 @@ class ProgramForm:
             if declaration.name == self.entry.name and stage == self.stage:
                 return declaration.id
         raise InvalidModule(f"there is no entry point {self.entry.name!r}")
-
-    @cached_property
-    def post_dominators(self) -> list[int]:
-        """The immediate post-dominator of each segment."""
-        return post_dominators(self.segments)
 
     @property
     def has_small_addresses(self) -> bool:

@@ -212,5 +212,13 @@ class Segment:
     terminator: Terminator = field(default_factory=lambda: Terminator("exit"))
     #: Whether it starts with a barrier that all invocations of a workgroup must reach.
     is_barrier: bool = False
-    is_loop: bool = False  # whether it is the header of a loop
     position: int = -1  # of the block's first instruction in the module; -1 where it has none
+    #: Where invocations meet again that part at its end, or in the function called there: the merge block of
+    #: a selection, or the segment after a call.
+    merge: Label | None = None
+    loop_merge: Label | None = None  # of the header of a loop: the merge block of the loop
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether it is the header of a loop."""
+        return self.loop_merge is not None

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.reference.events import Invocation
+from vkgroup.spec.limits import QUAD_SIZE
 
 Groups = tuple[int, int, int]
 
@@ -48,6 +49,33 @@ def shuffled(
         return rng.permuted(np.tile(np.arange(x * y * z, dtype=np.int64), (workgroups, 1)), axis=1)
     order = rng.permuted(np.tile(np.arange(x * y * z // 4, dtype=np.int64), (workgroups, 1)), axis=1)
     return np.asarray(order[:, quads[0] // 4] * 4 + quads % 4)
+
+
+def spread(
+    assignment: npt.NDArray[np.int64], size: int, sparse: str, seed: int = 0, *, in_quads: bool = False
+) -> npt.NDArray[np.int64]:
+    """Return an assignment with the same order in which subgroups are not full.
+
+    `size`: lanes of a subgroup.
+    `sparse`: the lanes that hold invocations: the first ``"half"``, the first ``"quarter"``, or ``"seeded"``
+    ones, which differ between subgroups.
+    `in_quads`: whether four consecutive lanes stay together, in a quad.
+    """
+    together = QUAD_SIZE if in_quads else 1
+    places = size // together
+    if places <= 1:
+        return assignment
+    count = int(assignment.max()) // together + 1
+    if sparse != "seeded":
+        filled = max(1, places // {"half": 2, "quarter": 4}[sparse])
+        place = np.arange(count) // filled * places + np.arange(count) % filled
+    else:
+        rng = np.random.default_rng(seed)
+        # On average half of the lanes; no subgroup is empty or full.
+        number = rng.integers(1, places, count)
+        rows = [np.sort(rng.permutation(places)[:filled]) + row * places for row, filled in enumerate(number)]
+        place = np.concatenate(rows)[:count]
+    return np.asarray(place[assignment // together] * together + assignment % together)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,213 @@
+"""Paths: which invocations of a subgroup are certainly together, by what the module declares.
+
+Two invocations execute the same dynamic instance of an instruction if they follow the same path. SPIR-V,
+section 2.2.5, Uniform Control Flow: "If control flow is uniform upon entry into a structured loop or
+selection, and all invocations leave that loop or selection via the header block's declared merge block, then
+control flow reconverges to be uniform at that merge block." It is about all invocations of a workgroup, or
+of a draw; SubgroupUniformControlFlowKHR extends it to the invocations of a subgroup. Nothing else brings
+invocations together that have diverged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from vkgroup.reference.interpreter.operations.accessor import Indices, LaneSet, Slice
+from vkgroup.reference.interpreter.program.segments import Segment
+
+_TANGLED = ("OpGroupNonUniform", "OpSubgroup", "OpDPd", "OpFwidth", "OpCooperativeMatrix", "OpImageSample")
+"""Beginnings of the names of instructions whose result depends on which invocations are together."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The last step of a path.
+
+    `kind`: ``"edge"`` (taken at the end of `segment`), ``"enter"`` (of a construct that begins there) or
+    ``"round"`` (of the loop that begins there).
+    """
+
+    before: int  # the path without this step
+    kind: str
+    segment: int
+    merge: int = -1  # where the construct ends
+    is_loop: bool = False  # whether the construct is a loop
+    rounds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """Two parts of a subgroup that need not be together at an instruction.
+
+    Attributes
+    ----------
+    branch : position of the branch at which they parted, as `Instruction.position`.
+    merge : position of the block at which that branch's construct ends; -1 for none.
+    """
+
+    branch: int
+    merge: int
+
+
+@dataclass
+class Paths:
+    """The paths of the invocations of a slice.
+
+    `segments`: of the program.
+    `slice_`: the invocations.
+    `per_subgroup`: whether uniform control flow of a subgroup suffices.
+    `apart`: as for `ExecutionModel`.
+    `partings`: by the positions of group operations: how the invocations parted that are not together there.
+    """
+
+    segments: list[Segment]
+    slice_: Slice
+    per_subgroup: bool
+    apart: str
+    partings: dict[int, Parting]
+    _steps: list[_Step] = field(default_factory=lambda: [_Step(-1, "", -1)])
+    _numbers: dict[_Step, int] = field(default_factory=dict)
+    _ends: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._has_arrived = np.zeros(self.slice_.count, np.bool_)
+        self._of = np.zeros(self.slice_.count, np.int64)
+        self._scope: Indices = self.slice_.row if self.per_subgroup else self.slice_.workgroup
+        self._totals = np.bincount(self._scope)
+
+    def _change(self, lanes: LaneSet, step: _Step) -> None:
+        """Add a step to the paths of some invocations; its `before` is replaced."""
+        self._replace(lanes, lambda path: self._number(replace(step, before=path)))
+
+    def _number(self, step: _Step) -> int:
+        number = self._numbers.setdefault(step, len(self._steps))
+        if number == len(self._steps):
+            self._steps.append(step)
+        return number
+
+    def enter(self, number: int, lanes: LaneSet) -> None:
+        """Record that invocations enter the construct that begins at the end of a segment."""
+        merge = self.segments[number].merge
+        if merge is not None:
+            self._change(lanes, _Step(0, "enter", number, merge.number))
+
+    def take(self, number: int, edge: int, lanes: LaneSet) -> None:
+        """Record that invocations take one of the edges of a branch."""
+        self._change(lanes, _Step(0, "edge", number, edge))
+
+    def arrive(self, number: int, lanes: LaneSet, *, after: int) -> None:
+        """Record that invocations, coming from segment `after`, arrive at a segment."""
+        self._has_arrived[lanes.selector] = True
+        merge = self.segments[number].loop_merge
+        if merge is None:
+            return
+        if number > after:
+            self._change(lanes, _Step(0, "enter", number, merge.number, True))
+            return
+        self._replace(lanes, lambda path: self._round(path, path, number, 1))
+
+    def _replace(self, lanes: LaneSet, function: Callable[[int], int]) -> None:
+        """Replace the paths of some invocations."""
+        before, inverse = np.unique(self._of[lanes.selector], return_inverse=True)
+        self._of[lanes.selector] = np.array([function(path) for path in before.tolist()])[inverse]
+
+    def _round(self, path: int, base: int | None, number: int, more: int) -> int:
+        """Return a path with the round of a loop that `path` is in, or one later, as its last step.
+
+        `base`: what is before that step; None for the step that entered the loop.
+        """
+        start, rounds = path, 0
+        while start > 0:
+            step = self._steps[start]
+            if step.segment == number and step.kind == "round" and not rounds:
+                rounds = step.rounds
+            if step.segment == number and step.kind == "enter" and step.is_loop:
+                break
+            start = step.before
+        return self._number(_Step(start if base is None else base, "round", number, rounds=rounds + more))
+
+    def meet(self, number: int, lanes: LaneSet) -> None:
+        """Bring those invocations together that certainly meet at the segment that they reached."""
+        lanes = lanes.where(self._has_arrived[lanes.selector])
+        chosen = lanes.selector
+        self._has_arrived[chosen] = False
+        if self.apart == "iteration":
+            for edge in self.segments[number].terminator.edges:
+                if edge.target.number <= number:
+                    self._replace(lanes, partial(self._round, base=None, number=edge.target.number, more=0))
+        paths, scope = self._of[chosen], self._scope[chosen]
+        if not paths.any():
+            return
+        known, inverse = np.unique(paths, return_inverse=True)
+        ends = np.array([self._end(int(path), number) for path in known])
+        if (ends < 0).all():
+            return
+        entered = ends[inverse]
+        # Of each construct and scope: all invocations entered it together, and all have arrived.
+        key = entered * len(self._totals) + scope
+        groups, group, counts = np.unique(key, return_inverse=True, return_counts=True)
+        complete = (groups >= 0) & (counts == self._totals[groups % len(self._totals)])
+        together = complete[group] & (entered >= 0)
+        if self.apart == "return":
+            calls = np.array([end >= 0 and self._is_call(int(end)) for end in ends])
+            together |= calls[inverse]
+        before = np.array([self._steps[int(end)].before if end >= 0 else -1 for end in ends])[inverse]
+        self._of[lanes.indices[together]] = before[together]
+
+    def _is_call(self, path: int) -> bool:
+        return self.segments[self._steps[path].segment].terminator.kind == "jump"
+
+    def _end(self, path: int, number: int) -> int:
+        """Return the last step of a path that enters a construct which ends at a segment; -1 for none."""
+        passed, found = [], path
+        while found >= 0 and (found, number) not in self._ends:
+            step = self._steps[found]
+            if step.kind == "enter" and step.merge == number:
+                self._ends[found, number] = found
+                break
+            passed.append(found)
+            found = step.before
+        end = self._ends[found, number] if found >= 0 else -1
+        self._ends.update(dict.fromkeys(((path, number) for path in passed), end))
+        return end
+
+    def together(self, number: int, lanes: LaneSet) -> LaneSet:
+        """Return, of each subgroup, the invocations with the lowest path."""
+        chosen = lanes.selector
+        paths, row = self._of[chosen], self.slice_.row[chosen]
+        starts = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
+        lowest = np.minimum.reduceat(paths, starts)
+        sizes = np.diff(np.r_[starts, len(row)])
+        same = paths == np.repeat(lowest, sizes)
+        if same.all():
+            return lanes
+        for op in self.segments[number].ops:
+            position = op.instruction.position
+            if op.instruction.name.startswith(_TANGLED) and position not in self.partings:
+                other = int(np.argmin(same))
+                first = int(np.repeat(lowest, sizes)[other])
+                self.partings[position] = self._parting(first, int(paths[other]))
+        return lanes.where(same)
+
+    def _parting(self, first: int, second: int) -> Parting:
+        """Return how two paths parted."""
+        around = []
+        path = first
+        while path >= 0:
+            around.append(path)
+            path = self._steps[path].before
+        known = set(around)
+        last = second
+        while last >= 0 and last not in known:
+            branch, last = last, self._steps[last].before
+        segment = self.segments[self._steps[branch].segment]
+        instruction = segment.terminator.instruction
+        construct = last
+        while construct > 0 and self._steps[construct].kind != "enter":
+            construct = self._steps[construct].before
+        merge = self.segments[self._steps[construct].merge].position if construct > 0 else -1
+        return Parting(instruction.position if instruction is not None else segment.position, merge)
