@@ -207,6 +207,7 @@ class DeviceInfo:
     gpu : the name of an absent GPU that the driver compiles for, such as ``navi31``; empty for other devices.
     has_memory : whether it has memory. Mesa's "Null hardware" has none, and cannot execute.
     own_process : whether only a process that was started with the driver's C library can open it.
+    model : of the reference device: its choices where Vulkan permits several, such as ``sparse=half``.
     """
 
     manifest: str
@@ -222,6 +223,7 @@ class DeviceInfo:
     gpu: str = ""
     has_memory: bool = True
     own_process: bool = False
+    model: tuple[str, ...] = ()
 
     @property
     def is_compile_only(self) -> bool:
@@ -254,10 +256,10 @@ class DeviceInfo:
         """The value of ``--device`` that chooses this device again: the manifest, of a driver's first device.
 
         A further device of the same driver, which may have the same name, goes by its UUID; the reference
-        device by its subgroup size; an absent GPU by its driver's name and its own.
+        device by its subgroup size and its model; an absent GPU by its driver's name and its own.
         """
         if self.is_reference:
-            return f"reference:{self.subgroup_size}"
+            return ":".join(("reference", str(self.subgroup_size), *self.model))
         if self.own_process:
             return f"{self.icd}:{self.gpu}" if self.gpu else self.icd
         return self.manifest if self.index == 0 else self.uuid

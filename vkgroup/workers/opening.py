@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -47,8 +48,8 @@ def select(choice: str | int | None = None) -> DeviceInfo:
         As `open_device` does.
     """
     choice = discovery.normal_choice(choice)
-    size = _reference_size(choice)
-    return discovery.select(choice, devices) if size is None else info_of(size)
+    named = _reference_info(choice)
+    return discovery.select(choice, devices) if named is None else named
 
 
 def open_device(
@@ -58,6 +59,9 @@ def open_device(
     robust: bool = True,
     subgroup_size: int | None = None,
     isolated: bool = False,
+    sparse: str | None = None,
+    reconvergence: str | None = None,
+    progress: str | None = None,
 ) -> Device:
     """Open a device.
 
@@ -76,6 +80,10 @@ def open_device(
     isolated : whether a worker process loads the driver. A crash of the driver is then `DriverCrash`, a hang
         ends at the time limit, and drivers with their own C library can be opened. Such a device has `run`,
         `prepare`, `draw` and `trace` with arrays; buffers and other objects raise `Unsupported`.
+    sparse, reconvergence, progress : of the reference device: what it chooses where Vulkan permits several
+        executions, as in `ExecutionModel`. ``"full"``, ``"half"``, ``"quarter"`` or ``"seeded"`` subgroups;
+        ``"maximal"`` reconvergence, or only what the module has ``"declared"``; ``"fair"``, ``"occupancy"``
+        or ``"one"``. The choice may name them, too: ``"reference:32:sparse=half"``.
 
     Raises
     ------
@@ -86,18 +94,27 @@ def open_device(
     InvalidInput
         The subgroup size in the choice is not a number, or differs from `subgroup_size`.
     """
+    words = [
+        f"{name}={value}"
+        for name, value in (("sparse", sparse), ("reconvergence", reconvergence), ("progress", progress))
+        if value is not None
+    ]
     if isolated:
-        options = {"validation": validation, "robust": robust, "subgroup_size": subgroup_size}
+        options: dict[str, Any] = {"validation": validation, "robust": robust, "subgroup_size": subgroup_size}
+        options |= {"sparse": sparse, "reconvergence": reconvergence, "progress": progress}
         return _open_isolated(choice, options)
     if not isinstance(choice, DeviceInfo):
         choice = discovery.normal_choice(choice)
-        named = _reference_size(choice, subgroup_size)
+        named = _reference_info(choice, subgroup_size)
         if named is not None:
-            return _open_reference(named)
+            return _open_reference(named.subgroup_size, (*named.model, *words))
         if not (isinstance(choice, str) and discovery.direct_manifest(choice)):
             choice = discovery.select(choice, devices)
     if isinstance(choice, DeviceInfo) and choice.is_reference:
-        return _open_reference(choice.subgroup_size if subgroup_size is None else subgroup_size)
+        size = choice.subgroup_size if subgroup_size is None else subgroup_size
+        return _open_reference(size, (*choice.model, *words))
+    if words:
+        raise InvalidInput(f"{', '.join(words)}: only the reference device has this choice.")
     if isinstance(choice, DeviceInfo) and choice.own_process:
         require_own_process(choice)
     name = choice.name if isinstance(choice, DeviceInfo) else str(choice)
@@ -115,27 +132,27 @@ def _open_isolated(choice: DeviceInfo | str | int | None, options: dict[str, Any
 
     if not isinstance(choice, DeviceInfo):
         choice = discovery.normal_choice(choice)
-        size = _reference_size(choice, options["subgroup_size"])
-        choice = select(choice) if size is None else info_of(size)
+        named = _reference_info(choice, options["subgroup_size"])
+        choice = select(choice) if named is None else named
     return IsolatedDevice(choice, open_device, options)
 
 
-def _open_reference(subgroup_size: int) -> Device:
+def _open_reference(subgroup_size: int, words: Iterable[str]) -> Device:
     # Imported here, because loading the interpreter takes longer than opening a driver.
     from vkgroup.dispatch.reference.device import ReferenceDevice
+    from vkgroup.reference.interpreter.execution.models import ExecutionModel
 
-    return ReferenceDevice(subgroup_size)
+    return ReferenceDevice(subgroup_size, ExecutionModel.of(words))
 
 
-def _reference_size(choice: str | int | None, wanted: int | None = None) -> int | None:
-    """Return the subgroup size of the reference device in a choice; None if it names another device."""
-    word, colon, size = choice.lower().partition(":") if isinstance(choice, str) else ("", "", "")
+def _reference_info(choice: str | int | None, wanted: int | None = None) -> DeviceInfo | None:
+    """Return the reference device that a choice names; None if it names another device."""
+    word, *given = choice.lower().split(":") if isinstance(choice, str) else ("",)
     if word != REFERENCE:
         return None
-    if not colon:
-        return DEFAULT_SIZE if wanted is None else wanted
-    if not size.isdecimal():
+    size, model = (given[0], given[1:]) if given and "=" not in given[0] else ("", given)
+    if given and not size.isdecimal() and (size or not model):
         raise InvalidInput(f"{choice!r}: a subgroup size follows the colon, as in {REFERENCE}:64.")
-    if wanted not in (None, int(size)):
+    if size and wanted not in (None, int(size)):
         raise InvalidInput(f"{choice!r} and a subgroup size of {wanted} contradict each other.")
-    return int(size)
+    return info_of(int(size) if size else wanted or DEFAULT_SIZE, tuple(model))

@@ -57,10 +57,9 @@ uint2 unpackDouble2x32(double value) {
     double size = value < 0.0 ? -value : value;
     uint exponent = (asuint(float(size)) >> 23) + 896u;
     double mantissa = size * asdouble(0u, (2046u - exponent) << 20);
-    if (mantissa < 1.0) {
-        mantissa *= 2.0;
-        --exponent;
-    }
+    bool is_small = mantissa < 1.0;
+    mantissa = is_small ? 2.0 * mantissa : mantissa;
+    exponent -= is_small ? 1u : 0u;
     double upper = (mantissa - 1.0) * 1048576.0;
     uint high = uint(upper);
     uint low = uint((upper - double(high)) * 4294967296.0);

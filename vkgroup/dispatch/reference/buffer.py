@@ -18,6 +18,7 @@ from vkgroup.dispatch.bindings import ArrayBuffer
 from vkgroup.dispatch.buffer import Buffer, as_bytes
 from vkgroup.dispatch.dlpack import CPU
 from vkgroup.dispatch.image import AXES, Image
+from vkgroup.reference.interpreter.execution.models import FULL, ExecutionModel
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
 from vkgroup.reference.interpreter.operations.memory import Memory
 
@@ -31,8 +32,9 @@ class Host(DeviceBase):
 
     _closed = False
 
-    def __init__(self, info: DeviceInfo, capabilities: Capabilities) -> None:
+    def __init__(self, info: DeviceInfo, capabilities: Capabilities, model: ExecutionModel = FULL) -> None:
         super().__init__(info, capabilities)
+        self.model = model
         self._addressed: WeakSet[ReferenceBuffer] = WeakSet()
         self._next_address = _FIRST_ADDRESS
         self._in_use = self._peak = 0

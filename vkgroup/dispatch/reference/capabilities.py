@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -204,6 +205,6 @@ def _memory() -> tuple[tuple[int, tuple[str, ...]], ...]:
         return ()
 
 
-def info_of(subgroup_size: int = DEFAULT_SIZE) -> DeviceInfo:
-    """Return the description by which any process can open the reference device of a subgroup size."""
-    return DeviceInfo.of("", "reference", 0, capabilities_of(subgroup_size))
+def info_of(subgroup_size: int = DEFAULT_SIZE, model: tuple[str, ...] = ()) -> DeviceInfo:
+    """Return the description by which any process can open the reference device of a size and a model."""
+    return replace(DeviceInfo.of("", "reference", 0, capabilities_of(subgroup_size)), model=model)

@@ -14,6 +14,7 @@ from vkgroup.dispatch.reference.capabilities import DEFAULT_SIZE, capabilities_o
 from vkgroup.dispatch.reference.pipeline import ReferencePipeline
 from vkgroup.dispatch.sequence import Copy, Fill, Sequence, Step
 from vkgroup.reference.events import Event
+from vkgroup.reference.interpreter.execution.models import FULL, ExecutionModel
 
 
 class ReferenceSequence(Sequence):
@@ -75,11 +76,13 @@ class ReferenceDevice(Device):
     of the run: accesses out of bounds, data races and others.
 
     `subgroup_size`: a power of two from 1 to 128.
+    `model`: its choices where Vulkan permits several executions.
     Raises Unsupported: there is no such subgroup size.
     """
 
     _buffers, _images, _kind_of_pipelines = ReferenceBuffer, ReferenceImage, ReferencePipeline
     _kind_of_sequences = ReferenceSequence
 
-    def __init__(self, subgroup_size: int = DEFAULT_SIZE) -> None:
-        super().__init__(Host(info_of(subgroup_size), capabilities_of(subgroup_size)))
+    def __init__(self, subgroup_size: int = DEFAULT_SIZE, model: ExecutionModel = FULL) -> None:
+        info = info_of(subgroup_size, tuple(model.words()))
+        super().__init__(Host(info, capabilities_of(subgroup_size), model))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,7 @@ class ReferenceWork(Work):
         pipeline = self.pipeline
         assert pipeline.programs is not None
         assert self._memories is not None
-        addressable = self.device.addressable()
+        addressable, model = self.device.addressable(), self.device.model
         if isinstance(command, DispatchCommand):
             outcome = execute(
                 pipeline.programs[0],
@@ -155,6 +156,7 @@ class ReferenceWork(Work):
                 subgroup_size=pipeline.size_of("compute"),
                 deadline=timeout,
                 addressable=addressable,
+                model=replace(model, sparse="full") if pipeline.stages.full_subgroups else model,
             )
             return outcome.events
         return self._draw(push, timeout, addressable)
@@ -201,6 +203,7 @@ class ReferenceWork(Work):
                 vertex_size=pipeline.size_of("vertex"),
                 deadline=timeout,
                 addressable=addressable,
+                model=self.device.model,
             )
         except MemoryError as error:
             raise OutOfMemory(f"Not enough memory for a draw of this size: {error}.") from None

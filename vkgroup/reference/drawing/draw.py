@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from vkgroup.reference.drawing.vertices import (
 )
 from vkgroup.reference.events import Event, FragmentInvocation
 from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, Execution
+from vkgroup.reference.interpreter.execution.models import FULL, ExecutionModel
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.operations.state import Bindings
@@ -85,6 +86,7 @@ def draw(
     addressable: Iterable[Memory] = (),
     step_limit: int = STEP_LIMIT,
     trace: InstructionTrace | None = None,
+    model: ExecutionModel = FULL,
 ) -> DrawResult:
     """Execute a draw.
 
@@ -99,6 +101,7 @@ def draw(
     `mix_primitives`: whether quads of several primitives share subgroups.
     `deadline`, `addressable`, `step_limit`: as for `execute`.
     `trace`: records instructions of invocations of the fragment stage; None for none.
+    `model`: of it, reconvergence applies to draws.
 
     Raises
     ------
@@ -120,6 +123,7 @@ def draw(
         "addressable": list(addressable),
         "until": None if deadline is None else time.monotonic() + deadline,
         "step_limit": step_limit,
+        "model": replace(model, sparse="full", progress="fair"),
     }
     width = subgroup_size if vertex_size is None else vertex_size
     vertex_log = EventLog(vertex.causes, lambda number: invocation_of(parameters.vertices, width, number))

@@ -187,7 +187,7 @@ def execute(
         assignment = shuffled(program.local_size, groups[0] * groups[1] * groups[2], shuffle, quads)
     elif assignment is None:
         assignment = quads
-    if model.sparse != "full":
+    if model.sparse != "full" and not program.needs_full_subgroups:
         assignment = spread(
             linear(program.local_size) if assignment is None else assignment,
             subgroup_size,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
 
 from vkgroup.base.errors import InvalidInput
 
@@ -51,6 +52,29 @@ class ExecutionModel:
                 raise InvalidInput(
                     f"{name} is {' or '.join(map(repr, choices))}; {getattr(self, name)!r} was given."
                 )
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> ExecutionModel:
+        """Return the model of words such as ``"sparse=half"``.
+
+        Raises InvalidInput: there is no such choice.
+        """
+        given: dict[str, str | int] = {}
+        for word in words:
+            name, _, value = word.partition("=")
+            if name not in (*CHOICES, "seed") or (name == "seed" and not value.isdecimal()):
+                known = ", ".join(f"{key}={'|'.join(choices)}" for key, choices in CHOICES.items())
+                raise InvalidInput(
+                    f"{word!r} is no choice of an execution model. There are: {known}, seed=N."
+                )
+            given[name] = int(value) if name == "seed" else value
+        return cls(**given)  # type: ignore[arg-type]
+
+    def words(self) -> Iterator[str]:
+        """Yield the choices that are not the default ones, in the form that `of` takes."""
+        for field in fields(self):
+            if getattr(self, field.name) != field.default:
+                yield f"{field.name}={getattr(self, field.name)}"
 
 
 FULL = ExecutionModel()

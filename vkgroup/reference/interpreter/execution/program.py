@@ -222,6 +222,14 @@ class ExecutableShader(ProgramForm):
         """The segments of the headers of loops that may wait for other invocations."""
         return waiting_loops(self.segments)
 
+    @cached_property
+    def needs_full_subgroups(self) -> bool:
+        """Whether invocations that are missing in a subgroup would leave an operation without its elements.
+
+        They hold the elements of cooperative matrices.
+        """
+        return any(entry.name == "OpTypeCooperativeMatrixKHR" for entry in self.module.instructions)
+
     def _code(self, segment: Segment, maker: StepMaker) -> Code:
         life = self.liveness.segments[segment.number]
         steps = tuple((maker.step(op), frees) for op, frees in zip(segment.ops, life.frees, strict=True))
