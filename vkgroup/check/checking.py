@@ -18,10 +18,11 @@ from vkgroup.check.coverage import coverage_of, lines_of_sites
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.findings import Finding, RunParameters
-from vkgroup.check.flow import used_axes, uses_atomic_results
+from vkgroup.check.flow import used_axes
 from vkgroup.check.fragments import check_fragments
 from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.generation import make_inputs
+from vkgroup.check.influence import influence_of
 from vkgroup.check.inputs import Key
 from vkgroup.check.limits import split_workgroups
 from vkgroup.check.quad_rule import with_quad_rule
@@ -165,7 +166,7 @@ def groups_of(given: Sequence[int] | None, program: ExecutableShader) -> tuple[i
             )
         return x, y, z
     used = used_axes(program.module)
-    if not any(used) and not uses_atomic_results(program.module, frozenset(program.bindings)):
+    if not any(used) and not influence_of(program.module).uses_atomic_results():
         # All workgroups write the same values: one is enough.
         return 1, 1, 1
     if sum(used) > 1:

@@ -16,10 +16,10 @@ from vkgroup.base.formats import FORMATS, fitting
 from vkgroup.check.configured import find_binding, members_of
 from vkgroup.check.contents import NumberGenerator, neutral, partial_count
 from vkgroup.check.fields import Field, fields_of, put
-from vkgroup.check.flow import WHOLE, atomic_members, measured_buffers
+from vkgroup.check.flow import WHOLE
 from vkgroup.check.image_extents import Extents, first_extent, kind_of, require_texels, shape_of
 from vkgroup.check.image_sizes import asked_images, reads_levels
-from vkgroup.check.influence import combined_inputs
+from vkgroup.check.influence import combined_inputs, influence_of
 from vkgroup.check.inputs import (
     CONTENTS,
     GIVEN,
@@ -87,8 +87,7 @@ class _InputBuilder:
         self.reads_levels = reads_levels(module)
         self.total = math.prod(size)
         self.random = NumberGenerator(seed, size, groups, self.total // math.prod(groups))
-        self.atomic = atomic_members(module)
-        self.measured = measured_buffers(module)
+        self.influence = influence_of(module)
         self.elements = elements
         self.chosen = numbers
         self.numbers: list[GeneratedNumber] = []
@@ -157,7 +156,7 @@ class _InputBuilder:
         nbytes = block.fixed_size
         place = (binding.set, binding.binding)
         # A shader that asks for the length may compare it with the invocations.
-        usual = partial_count(self.total) if binding.id in self.measured else self.total
+        usual = partial_count(self.total) if binding.id in self.influence.measured else self.total
         length = given_length(given, names[-1]) if last is not None else None
         elements = 0 if last is None else length or self.elements.get(place, usual)
         if last is not None:
@@ -214,7 +213,7 @@ class _InputBuilder:
         plain = field.name.replace("[{}]", "[]")
         variable = binding.id if binding is not None else WHOLE - 1
         members = ((variable, field.member), (variable, WHOLE))
-        if atomics := {entry.name for member in members for entry in self.atomic.get(member, ())}:
+        if atomics := {entry.name for member in members for entry in self.influence.atomics.get(member, ())}:
             start = neutral(atomics, field.dtype)
             put(data, field, np.full(field.offsets.shape, start, field.dtype))
             return f"{plain} = {start}"
@@ -298,7 +297,7 @@ class _InputBuilder:
             arrays = (given,) * (binding.count or 1)
             return Input(binding, arrays, True, GIVEN, format_, has_levels=has_levels)
         self._reserve(binding, math.prod(shape) * format_.dtype.itemsize)
-        atomics = [entry.name for entry in self.atomic.get((binding.id, WHOLE), ())]
+        atomics = [entry.name for entry in self.influence.atomics.get((binding.id, WHOLE), ())]
         start = neutral(atomics, format_.dtype) if atomics and not fresh else 0
         # Each descriptor has its own texels: equal texels would hide which descriptor a shader reads.
         texels = tuple(

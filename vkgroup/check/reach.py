@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from vkgroup.check.influence import CHAINS, Influence, Source
+from vkgroup.check.flow import CHAINS
+from vkgroup.check.influence import Influence, Source
 from vkgroup.spirv import EntryPoint, Instruction, Module
 from vkgroup.spirv.declarations import Declarations
 

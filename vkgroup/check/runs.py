@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.check.findings import FindingKind, RunParameters
-from vkgroup.check.flow import reads_of
+from vkgroup.check.influence import influence_of
 from vkgroup.check.inputs import DispatchInputs, memory_of
 from vkgroup.reference.interpreter import Event, EventCause, ExecutionOutcome, Invocation, execute
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
@@ -106,13 +106,9 @@ class CheckedDispatch:
         position, number = memory.stored_causes[BEFORE_HARD]
         fresh = [entry for entry in self.inputs.bindings if not entry.defined]
         names = " or ".join(entry.name for entry in fresh)
-        reads = reads_of(
-            self.program.module,
-            frozenset(
-                variable
-                for variable, place in self.program.bindings.items()
-                if place in {entry.place for entry in fresh}
-            ),
+        places = {entry.place for entry in fresh}
+        reads = influence_of(self.program.module).reads_of(
+            {variable for variable, place in self.program.bindings.items() if place in places}
         )
         detail = f"{names} is read before it is written"
         cause = EventCause("uninitialised", detail, reads[0] if len(reads) == 1 else -1)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from vkgroup.check.findings import RunParameters
-from vkgroup.check.flow import DataFlow
 from vkgroup.check.fragments.scene import CheckedScene
 from vkgroup.check.fragments.targets import ATTACHMENTS, color_targets
+from vkgroup.check.influence import influence_of
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, Place
 from vkgroup.reference.drawing import Draw, DrawResult, draw
 from vkgroup.reference.events import Event, FragmentInvocation, Invocation
@@ -17,7 +17,6 @@ from vkgroup.reference.interpreter import ExecutionOutcome
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.execution.work import WorkBudget
 from vkgroup.reference.interpreter.values.event_log import InstructionTrace
-from vkgroup.spirv.declarations import Declarations
 
 _VERTEX_SIZE = 32
 """Subgroup size of the generated vertex shader, which has no subgroup operations."""
@@ -146,20 +145,18 @@ class FragmentDraw(CheckedDispatch):
 
     def _store(self, location: int) -> int:
         """Return the position of the last store to the output of a location; -1 if there is none."""
-        module = self.program.module
-        declared = Declarations(module)
+        influence = influence_of(self.program.module)
         outputs = {
             variable.id
-            for variable in declared.variables
-            if variable.storage_class == "Output" and declared.decoration(variable.id, "Location") == location
+            for variable in influence.variables
+            if variable.storage_class == "Output"
+            and influence.declared.decoration(variable.id, "Location") == location
         }
-        stored = -1
-        for entry in DataFlow(module).body:
-            if entry.name in ("OpAccessChain", "OpInBoundsAccessChain") and entry.operands[0] in outputs:
-                outputs.add(entry.result_id)
-            elif entry.name == "OpStore" and entry.operands[0] in outputs:
-                stored = entry.position
-        return stored
+        stores = [entry for entry in influence.body if entry.name == "OpStore"]
+        written = [
+            each.position for each in stores if influence.roots.get(each.operands[0], (0, 0))[0] in outputs
+        ]
+        return max(written, default=-1)
 
 
 def _errors(events: list[Event]) -> Iterator[Event]:
