@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from vkgroup.check.control_flow import ControlFlow
 from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import Instruction, Module, grammar
 from vkgroup.spirv.declarations import Declarations
@@ -37,7 +38,7 @@ class CountedLoops:
 
     def __init__(self, module: Module) -> None:
         self._instructions = module.instructions
-        self._declared = Declarations(module)
+        self._declared, self._flow = Declarations(module), ControlFlow(module)
         self._by_id = {entry.result_id: entry for entry in self._instructions if entry.result_id}
         names = grammar().enumeration("StorageClass")
         self._classes = {
@@ -59,24 +60,9 @@ class CountedLoops:
 
     def ends(self, position: int) -> bool:
         """Whether all loops around an instruction provably end, also those around calls of its function."""
-        pending, seen, found = {position}, set[int](), False
-        while pending:
-            at = pending.pop()
-            seen.add(at)
-            around = [loop for loop in self._loops if at in loop]
-            if not all(self._is_counted(loop) for loop in around):
-                return False
-            found |= bool(around)
-            pending |= set(self._calls_around(at)) - seen
-        return found
-
-    def _calls_around(self, position: int) -> Iterator[int]:
-        """Yield the positions of the calls of the function that contains an instruction."""
-        functions = [entry for entry in self._instructions if entry.name == "OpFunction"]
-        own = max((entry for entry in functions if entry.position <= position), key=lambda e: e.position)
-        for entry in self._instructions:
-            if entry.name == "OpFunctionCall" and entry.operands[0] == own.result_id:
-                yield entry.position
+        positions = self._flow.with_calls(position)
+        around = [loop for loop in self._loops if any(at in loop for at in positions)]
+        return bool(around) and all(self._is_counted(loop) for loop in around)
 
     def _is_counted(self, loop: _Loop) -> bool:
         """Whether the condition of a loop compares a counter with a limit."""

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from vkgroup.check.influence import Influence, influence_of
+from vkgroup.check.influence import influence_of
 from vkgroup.check.inputs import DispatchInputs, Input
 from vkgroup.reference.events import Event
-from vkgroup.spirv import Instruction, Module
-
-_BRANCHES = ("OpBranch", "OpBranchConditional", "OpSwitch")
-_RETURNS = ("OpReturn", "OpReturnValue", "OpKill", "OpTerminateInvocation")
+from vkgroup.spirv import Module
 
 
 class GeneratedInfluence:
@@ -18,10 +15,7 @@ class GeneratedInfluence:
 
     def __init__(self, module: Module, inputs: DispatchInputs) -> None:
         self._module, self._inputs = module, inputs
-
-    @cached_property
-    def _influence(self) -> Influence:
-        return influence_of(self._module)
+        self._influence = influence_of(module)
 
     @cached_property
     def _generated(self) -> dict[int, Input]:
@@ -48,65 +42,8 @@ class GeneratedInfluence:
         sources = self._influence.on_address(position)
         if event.kind != "bounds":
             sources |= self._influence.on_operands(position)
-        return any(self._is_generated(*source) for source in sources) or any(
-            start <= position <= end
-            for position in self._with_calls({position})
-            for start, end in self._regions
-        )
-
-    def _with_calls(self, positions: set[int]) -> set[int]:
-        """Return positions with those of the calls of the functions that contain them."""
-        result, pending = set[int](), set(positions)
-        while pending:
-            position = pending.pop()
-            result.add(position)
-            callee = max((at for at in self._calls if at <= position), default=-1)
-            pending |= self._calls.get(callee, set()) - result
-        return result
-
-    @cached_property
-    def _calls(self) -> dict[int, set[int]]:
-        """The positions of the calls of each function, by the position of the function."""
-        instructions = self._module.instructions
-        functions = {entry.result_id: entry.position for entry in instructions if entry.name == "OpFunction"}
-        calls: dict[int, set[int]] = {position: set() for position in functions.values()}
-        for entry in instructions:
-            if entry.name == "OpFunctionCall":
-                calls[functions[entry.operands[0]]].add(entry.position)
-        return calls
-
-    @cached_property
-    def _regions(self) -> list[tuple[int, int]]:
-        """The first and the last position of the code that a branch on generated values controls."""
-        instructions = self._module.instructions
-        labels = {entry.result_id: entry.position for entry in instructions if entry.name == "OpLabel"}
-        regions, loops = [], list[tuple[int, int]]()
-        before: Instruction | None = None
-        for number, entry in enumerate(instructions):
-            if entry.name == "OpLoopMerge":
-                loops.append((entry.position, labels[entry.operands[0]]))
-            elif entry.name in _BRANCHES[1:] and any(
-                self._is_generated(*source) for source in self._influence.on_operands(entry.position)
-            ):
-                start, end = entry.position, labels[entry.operands[1]]
-                if before is not None and before.name == "OpSelectionMerge":
-                    end = labels[before.operands[0]]
-                else:
-                    inside = [loop for loop in loops if loop[0] < start < loop[1]]
-                    start, end = inside[-1] if inside else (start, end)
-                regions.append((start, self._end(instructions[number + 1 :], end, labels)))
-            before = entry
-        return regions
-
-    @staticmethod
-    def _end(following: tuple[Instruction, ...], end: int, labels: dict[int, int]) -> int:
-        """Return the end of a region: that of its function if invocations leave the region early."""
-        leaves = False
-        for entry in following:
-            if entry.name == "OpFunctionEnd":
-                return entry.position if leaves else end
-            if entry.position < end:
-                targets = [labels[word] for word in entry.operands if word in labels]
-                leaves |= entry.name in _RETURNS
-                leaves |= entry.name in _BRANCHES and max(targets, default=end) > end
-        return end
+        flow = self._influence.control_flow
+        for each in flow.with_calls(position):
+            for branch in flow.branches[flow.block_at[each].label] if each in flow.block_at else ():
+                sources |= self._influence.on_operands(branch.position)
+        return any(self._is_generated(*source) for source in sources)

@@ -11,8 +11,7 @@ from collections.abc import Container, Iterable, Sequence
 from functools import cached_property, lru_cache, reduce
 from operator import or_
 
-import numpy as np
-
+from vkgroup.check.control_flow import ControlFlow
 from vkgroup.check.flow import CHAINS, WHOLE, ModuleCode
 from vkgroup.reference.interpreter.program.site import extended_name, sort_operands
 from vkgroup.spirv import ImageType, Instruction, Module, SampledImageType
@@ -40,7 +39,7 @@ _MAX_ROUNDS = 32
 class Influence(ModuleCode):
     """For each value and pointer of a module, the inputs that influence it.
 
-    `by_control`: whether the conditions of branches influence what is stored inside of their constructs.
+    `by_control`: whether the conditions of branches influence what is stored where they decide.
     """
 
     def __init__(self, module: Module, *, by_control: bool = False) -> None:
@@ -57,7 +56,7 @@ class Influence(ModuleCode):
         #: The variable, and its member, into which each pointer points, or from which an image was loaded.
         self.roots: dict[int, Source] = {variable.id: (variable.id, WHOLE) for variable in self.variables}
         self._function = 0
-        self._conditions = _conditions_of(self.body) if by_control else {}
+        self._module, self._by_control = module, by_control
         self._specialize(module.instructions)
         self._settle()
 
@@ -136,9 +135,19 @@ class Influence(ModuleCode):
         if name in _HANDLES and words[0] in self.roots:
             self.roots.setdefault(entry.result_id, self.roots[words[0]])
 
+    @cached_property
+    def control_flow(self) -> ControlFlow:
+        """The blocks of the module, and the branches that decide which are executed."""
+        return ControlFlow(self._module)
+
     def _control(self, entry: Instruction) -> int:
         """Return the influence on the branches that decide whether an instruction is executed."""
-        return self._any(self._conditions.get(entry.position, ()))
+        if not self._by_control or entry.position not in self.control_flow.block_at:
+            return 0
+        flow = self.control_flow
+        # The value of a phi depends on the block before it.
+        labels = entry.operands[1::2] if entry.name == "OpPhi" else [flow.block_at[entry.position].label]
+        return self._any(branch.operands[0] for label in labels for branch in flow.branches.get(label, ()))
 
     def _follow_chain(self, entry: Instruction) -> None:
         base, *indices = entry.operands
@@ -236,12 +245,6 @@ class Influence(ModuleCode):
         return frozenset(source for source, number in self._bits.items() if bits >> number & 1)
 
 
-def is_import(entry: Instruction, name: bytes) -> bool:
-    """Whether an instruction imports the set of extended instructions with a name."""
-    words = np.array(entry.operands, "<u4")
-    return entry.name == "OpExtInstImport" and words.tobytes().split(b"\0")[0] == name
-
-
 _COMBINING = {
     **dict.fromkeys(("BitwiseOr", "Or"), "Or"),
     **dict.fromkeys(("BitwiseAnd", "And"), "And"),
@@ -249,37 +252,6 @@ _COMBINING = {
     **dict.fromkeys(("UMax", "SMax", "FMax", "NMax", "FMaxEXT"), "Max"),
 }
 """Operations of which a repeated operand does not change the result."""
-
-
-def _conditions_of(body: Sequence[Instruction]) -> dict[int, set[int]]:
-    """Return the conditions of the constructs around each store, phi and return, by position.
-
-    A phi has those of the construct that ends at its block, or of the loop that begins there.
-    """
-    around: list[tuple[int, set[int]]] = []  # merge block and conditions of each construct
-    found: dict[int, list[set[int]]] = {}
-    ended: list[set[int]] = []
-    phis: list[int] = []
-    for entry in body:
-        name = entry.name
-        if name == "OpFunction":
-            around = []
-        elif name == "OpLabel":
-            ended, phis = [], []
-            while around and around[-1][0] == entry.result_id:
-                ended.append(around.pop()[1])
-        elif name in ("OpSelectionMerge", "OpLoopMerge"):
-            around.append((entry.operands[0], set()))
-            for position in phis if name == "OpLoopMerge" else ():
-                found[position].append(around[-1][1])
-        elif name in ("OpBranchConditional", "OpSwitch") and around:
-            around[-1][1].add(entry.operands[0])
-        elif name in ("OpStore", "OpCopyMemory", "OpPhi", "OpReturnValue"):
-            found[entry.position] = [conditions for _, conditions in around]
-            if name == "OpPhi":
-                found[entry.position] += ended
-                phis.append(entry.position)
-    return {position: set().union(*conditions) for position, conditions in found.items()}
 
 
 @lru_cache(maxsize=16)
@@ -295,7 +267,7 @@ def combined_inputs(module: Module) -> dict[int, frozenset[str]]:
     Variables that influence an address are left out. Those that influence a branch are not combined by bits.
     """
     influence = influence_of(module)
-    glsl = next((entry.result_id for entry in module.instructions if is_import(entry, b"GLSL.std.450")), None)
+    imported = influence.declared.extended_sets
     combined: dict[int, set[str]] = {}
     on_addresses, on_branches = set[int](), set[int]()
     for entry in influence.body:
@@ -310,7 +282,7 @@ def combined_inputs(module: Module) -> dict[int, frozenset[str]]:
                 combined.setdefault(variable, set()).add(operation or "")
         elif name == "OpExtInst":
             called = extended_name("GLSL.std.450", entry.operands[1]).split()[-1]
-            operation = _COMBINING.get(called) if entry.operands[0] == glsl else None
+            operation = _COMBINING.get(called) if imported[entry.operands[0]] == "GLSL.std.450" else None
             if operation:
                 sides = [{variable for variable, _ in influence.on_value(value)} for value in values]
                 for variable in set.intersection(*sides):

@@ -123,7 +123,7 @@ class Inliner:
         for block in function.blocks:
             segment = self._segment(scope.labels[block.label])
             segment.is_loop = bool(block.continue_target)
-            segment.position = (*block.phis, *block.body, block.terminator)[0].position
+            segment.position = block.instructions[0].position
             segment = self._emit_body(block, segment, scope)
             segment.terminator = self._terminator(block, scope, back, result)
         self._calls.pop()
@@ -385,7 +385,8 @@ class ProgramForm:
     @cached_property
     def post_dominators(self) -> list[int]:
         """The immediate post-dominator of each segment."""
-        return post_dominators(self.segments)
+        edges = (segment.terminator.edges for segment in self.segments)
+        return post_dominators([[edge.target.number for edge in each] for each in edges])
 
     @property
     def has_small_addresses(self) -> bool:

@@ -1,0 +1,66 @@
+"""Control flow of a module: the blocks of its functions, and the branches that decide which are executed."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from vkgroup.reference.interpreter.program.flow import (
+    BasicBlock,
+    post_dominators,
+    read_functions,
+    selector_words,
+    successors,
+)
+from vkgroup.spirv import Instruction, Module
+
+
+class ControlFlow:
+    """The functions of a module by id, their blocks by label, and the block of each position."""
+
+    def __init__(self, module: Module) -> None:
+        self.functions = read_functions(module)[1]
+        self.blocks = {block.label: block for each in self.functions.values() for block in each.blocks}
+        self.block_at = {
+            entry.position: block for block in self.blocks.values() for entry in block.instructions
+        }
+
+    def successors(self, block: BasicBlock) -> list[int]:
+        """Return the labels of the blocks that may follow."""
+        is_switch = block.terminator.name == "OpSwitch"
+        return successors(block.terminator, selector_words(block.terminator, self.blocks) if is_switch else 1)
+
+    @cached_property
+    def branches(self) -> dict[int, list[Instruction]]:
+        """By label of a block, the branches that decide whether it is executed, or how often."""
+        found: dict[int, list[Instruction]] = {label: [] for label in self.blocks}
+        for function in self.functions.values():
+            labels = [block.label for block in function.blocks]
+            numbers = {label: number for number, label in enumerate(labels)}
+            after = [[numbers[label] for label in self.successors(block)] for block in function.blocks]
+            for block, following, end in zip(function.blocks, after, post_dominators(after), strict=True):
+                todo, inside = following if len(following) > 1 else [], {end}
+                while todo := [number for number in todo if number not in inside]:
+                    inside.update(todo)
+                    todo = [number for each in todo for number in after[each]]
+                for number in inside - {end}:
+                    found[labels[number]].append(block.terminator)
+        return found
+
+    @cached_property
+    def _calls(self) -> dict[int, list[int]]:
+        """By label of a block, the positions of the calls of its function."""
+        calls: dict[int, list[int]] = {function: [] for function in self.functions}
+        for block in self.blocks.values():
+            for entry in block.body:
+                if entry.name == "OpFunctionCall":
+                    calls[entry.operands[0]].append(entry.position)
+        return {block.label: calls[each.id] for each in self.functions.values() for block in each.blocks}
+
+    def with_calls(self, position: int) -> list[int]:
+        """Return a position, and those of the calls of its function and of the functions with these calls."""
+        positions = [position]
+        for each in positions:
+            if each in self.block_at:
+                calls = self._calls[self.block_at[each].label]
+                positions += [call for call in calls if call not in positions]
+        return positions
