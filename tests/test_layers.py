@@ -21,7 +21,7 @@ LAYERS = {
     "spec": 1_970,
     "base": 1_330,
     "spirv": 3_970,
-    "reference": 14_570,
+    "reference": 14_530,
     "configuration": 840,
     "compiler": 6_860,
     "drivers": 1_970,
