@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from vkgroup.check.assumptions import Assumption
-from vkgroup.check.findings import Finding, FindingKind, Note, SourceLocation
-from vkgroup.check.further_lines import notes_of_lines
+from vkgroup.check.findings import Finding, FindingKind, Note, SourceLocation, notes_of_lines
 
 _MOST_NAMED = 3
 """Maximum number of other errors whose line and message a finding shows."""
@@ -47,10 +46,10 @@ def by_instruction(findings: Sequence[Finding]) -> list[Finding]:
     result = list(findings)
     for difference in [entry for entry in findings if entry.kind == FindingKind.DIFFERS]:
         begins = {
-            _line(note.place) for note in difference.notes if note.place and "runs diverge" in note.message
+            note.place.identity for note in difference.notes if note.place and "runs diverge" in note.message
         }
         for entry in result:
-            if entry.kind == FindingKind.UNDEFINED and begins == {_line(entry.place)}:
+            if entry.kind == FindingKind.UNDEFINED and begins == {entry.place.identity}:
                 result[result.index(entry)] = _merged(entry, [difference])
                 result.remove(difference)
                 break
@@ -61,8 +60,8 @@ def by_lane_order(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings of a compute shader with one for all errors that vanish with lanes in order."""
     shuffled = [entry for entry in findings if _is_of_shuffled(entry)]
     # A line that shows the same kind of error with lanes in order has another cause.
-    in_order = {(entry.kind, _line(entry.place)) for entry in findings if entry not in shuffled}
-    shuffled = [entry for entry in shuffled if (entry.kind, _line(entry.place)) not in in_order]
+    in_order = {(entry.kind, entry.place.identity) for entry in findings if entry not in shuffled}
+    shuffled = [entry for entry in shuffled if (entry.kind, entry.place.identity) not in in_order]
     if all(entry.weak for entry in shuffled):
         return list(findings)
     first, *others = shuffled
@@ -85,16 +84,16 @@ def _merged(first: Finding, others: Sequence[Finding]) -> Finding:
         return first
     places: dict[tuple[object, ...], SourceLocation] = {}
     for place in (place for entry in (first, *others) for place in (entry.place, *entry.further)):
-        places.setdefault(_line(place), place)
+        places.setdefault(place.identity, place)
     further = tuple(places.values())[1:]
-    lines = {_line(entry.place): entry for entry in reversed(others)}
+    lines = {entry.place.identity: entry for entry in reversed(others)}
     shown = [
         Note(f"{entry.kind}: {entry.message}", entry.place)
         for entry in others
-        if lines[_line(entry.place)] is entry
+        if lines[entry.place.identity] is entry
     ][:_MOST_NAMED]
-    quoted = {_line(note.place) for note in (*first.notes, *shown) if note.place is not None}
-    unquoted = [place for place in further if _line(place) not in quoted]
+    quoted = {note.place.identity for note in (*first.notes, *shown) if note.place is not None}
+    unquoted = [place for place in further if place.identity not in quoted]
     valued = next((entry for entry in (first, *others) if entry.values), first)
     runs = dict.fromkeys(where for entry in (first, *others) for where in entry.configurations)
     return replace(
@@ -107,7 +106,3 @@ def _merged(first: Finding, others: Sequence[Finding]) -> Finding:
         proved=any(entry.proved for entry in (first, *others)),
         further=further,
     )
-
-
-def _line(place: SourceLocation) -> tuple[object, ...]:
-    return place.file, place.line, 0 if place.line else place.position

@@ -143,7 +143,7 @@ class ConfiguredInputs:
         given: dict[str, npt.NDArray[Any]] = {}
         for field in fields:
             name = members_of(block, binding)[field.member]
-            path = field.name.replace("[{}]", "")
+            path = field.path
             words = path.split(".")
             if self.partial and not _is_given(by_member, [name, *words[1:]]):
                 continue
@@ -164,7 +164,7 @@ class ConfiguredInputs:
         stride = getattr(block.members[-1].type, "stride", 0) or 0
         for field in fields_of(block, (block.members[-1].offset or 0) + stride, binding.name):
             if field.member == member:
-                words = field.name.replace("[{}]", "").split(".")[1:]
+                words = field.path.split(".")[1:]
                 part, where = _descend(value, words, source.where)
                 count = elements(part, field.offsets.shape[1:], replace(source, where=where))
                 if count is not None:

@@ -250,8 +250,7 @@ class _InputBuilder:
         key = (place, field.label(flat))
         value = self.chosen.get(key, value)
         member = field.name.split("[", 1)[0].split(".", 1)[0]
-        path = field.name.replace("[{}]", "")
-        name = f"{self._names[place]}.{path}" if place in self._names else path
+        name = f"{self._names[place]}.{field.path}" if place in self._names else field.path
         option = f"--push {member}=V" if place is None else f"--in {name}=V"
         self._add(GeneratedNumber(key, value, field.dtype, field.member, option))
         return value
@@ -322,14 +321,13 @@ class _InputBuilder:
         fields = fields_of(block.type, block.size)
         names = [member.name for member in block.members]
         values = flat(values)
-        known = {*names, *(field.name.replace("[{}]", "") for field in fields)}
+        known = {*names, *(field.path for field in fields)}
         for name in values:
             if name not in known:
                 raise InvalidDispatch(f"The push constants have no member {name!r}.{suggestion(name, names)}")
         data = np.zeros(-(-block.size // 4) * 4, np.uint8)
         for field in fields:
-            name = field.name.replace("[{}]", "")
-            name = name if name in values else names[field.member]
+            name = field.path if field.path in values else names[field.member]
             if name in values:
                 put_given(data, field, values[name], f"The push constant {name!r}")
                 part = f"{name} = {values[name]}"

@@ -26,15 +26,14 @@ def with_quad_rule(
     group = next((DERIVATIVE_GROUPS[mode] for mode in modes if mode in DERIVATIVE_GROUPS), "")
     rule = Note(_OF_GROUPS.get(group, _CONSECUTIVE))
     lines = {
-        (place.file, place.line or place.position)
+        places[position].identity
         for position, entry in places.by_position.items()
         if entry.name.startswith("OpGroupNonUniformQuad")
-        for place in (places[position],)
     }
     result = []
     for finding in findings:
         shown = [finding.place, *finding.further, *(note.place for note in finding.notes if note.place)]
-        if lines.intersection((place.file, place.line or place.position) for place in shown):
+        if lines.intersection(place.identity for place in shown):
             finding = replace(finding, notes=(*finding.notes, rule))
         result.append(finding)
     return result

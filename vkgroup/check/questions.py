@@ -9,10 +9,9 @@ from typing import Any
 
 from vkgroup.base.errors import DispatchTimeout, OutOfMemory
 from vkgroup.check.contents import partial_count
-from vkgroup.check.diagnosis import findings_of, identity
+from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.fields import member_names
 from vkgroup.check.findings import Finding, FindingKind, RunParameters, SourceLocations
-from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.inputs import GeneratedNumber, Input
 from vkgroup.check.question import LENGTH, GeneratedValue, Question
 from vkgroup.check.runs import CheckedRun
@@ -73,7 +72,7 @@ class Questions:
                 self._doubts.append(doubt)
             else:
                 where = replace(doubt.configuration, options=options_of(self._chosen, trial))
-                result.append(CheckedRun(where, {}, {}, (doubt.event,)))
+                result.append(CheckedRun(where, events=(doubt.event,)))
         return result
 
     def _doubt(self, event: Event, run: CheckedRun) -> _Doubt | None:
@@ -206,14 +205,12 @@ class Questions:
             least_change(first, self._chosen, lambda numbers: self._is_gone(event, numbers))
         )
 
-    def collect(
-        self, places: SourceLocations, influence: GeneratedInfluence, inputs: Any
-    ) -> tuple[Question, ...]:
+    def collect(self, places: SourceLocations) -> tuple[Question, ...]:
         """Return the questions: one for all errors of a line, and one for all lines with the same values."""
         by_place: dict[tuple[object, ...], list[_Doubt]] = {}
         for doubt in self._doubts:
-            if doubt.values and (found := _findings((doubt,), places, inputs, influence)):
-                by_place.setdefault(identity(found[0].place), []).append(doubt)
+            if doubt.values and (found := self._findings((doubt,), places)):
+                by_place.setdefault(found[0].place.identity, []).append(doubt)
         by_values: dict[tuple[GeneratedValue, ...], list[_Doubt]] = {}
         for doubts in by_place.values():
             agreeing, values = _agreeing(doubts)
@@ -221,24 +218,21 @@ class Questions:
         return tuple(
             Question(
                 values,
-                tuple(_findings(doubts, places, inputs, influence)),
+                tuple(self._findings(doubts, places)),
                 all(doubt.tried for doubt in doubts),
             )
             for values, doubts in by_values.items()
         )
+
+    def _findings(self, doubts: Iterable[_Doubt], places: SourceLocations) -> list[Finding]:
+        runs = [CheckedRun(doubt.configuration, events=(doubt.event,)) for doubt in doubts]
+        return findings_of(runs, places, self._chosen.dispatch)
 
 
 def _is_divergent(event: Event) -> bool:
     """Whether an event occurs because invocations are on different paths."""
     cause = event.cause.kind if event.cause is not None else ""
     return event.kind == FindingKind.BARRIER or cause in ("inactive_lane", "quad", "not_uniform")
-
-
-def _findings(
-    doubts: Iterable[_Doubt], places: SourceLocations, inputs: Any, influence: GeneratedInfluence
-) -> list[Finding]:
-    runs = [CheckedRun(doubt.configuration, {}, {}, (doubt.event,)) for doubt in doubts]
-    return findings_of(runs, places, inputs, influence)
 
 
 def _agreeing(doubts: Sequence[_Doubt]) -> tuple[list[_Doubt], tuple[GeneratedValue, ...]]:

@@ -16,7 +16,6 @@ from vkgroup.check.fragments.helpers import HelperExperiment, leaving_out, with_
 from vkgroup.check.fragments.rules import with_rules
 from vkgroup.check.fragments.scene import DEFAULT_SIZE, make_scene
 from vkgroup.check.fragments.targets import with_attachments, without_attachments
-from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.image_extents import extents_for
 from vkgroup.check.influence import UNKNOWN, Source, influence_of
@@ -77,8 +76,7 @@ def check_fragments(request: CheckRequest) -> Report:
             findings += HelperExperiment(draw, state.places, make, state.compare).findings(state.comparable)
         except DispatchTimeout:
             state.no_verdict.append(f"helper invocations: no end within {request.timeout:g} s")
-    influence = GeneratedInfluence(draw.program.module, draw.inputs)
-    own = findings_of(state.runs, state.places, draw.inputs, influence)
+    own = findings_of(state.runs, state.places, draw)
     findings += [with_rules(finding, state.places, module) for finding in own]
     findings = by_cause(findings, state.assumption)
     findings.sort(key=lambda entry: (entry.place.line, entry.place.position))
@@ -107,12 +105,7 @@ def _not_executed(state: FragmentCheck, request: CheckRequest) -> tuple[str, ...
         return source != UNKNOWN
 
     sites = Sites(module, state.dispatch.program.entry)
-    executed: dict[int, dict[int, int]] = {}
-    for run in state.runs:
-        executed.setdefault(run.configuration.subgroup_size, {}).update(run.executed)
-    return lines_of_sites(
-        {size: sites.missing(found, is_fixed) for size, found in executed.items()}, state.places
-    )
+    return lines_of_sites(state.runs, partial(sites.missing, fixed=is_fixed), state.places)
 
 
 def _require_options(request: CheckRequest) -> None:
