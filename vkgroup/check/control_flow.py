@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 from vkgroup.reference.interpreter.program.flow import (
+    END,
     BasicBlock,
     post_dominators,
     read_functions,
@@ -29,21 +31,28 @@ class ControlFlow:
         is_switch = block.terminator.name == "OpSwitch"
         return successors(block.terminator, selector_words(block.terminator, self.blocks) if is_switch else 1)
 
+    def reached(self, labels: Iterable[int], without: Iterable[int]) -> frozenset[int]:
+        """Return the labels of the blocks that can be reached from some blocks without passing others."""
+        todo, left_out, seen = list(labels), frozenset(without), set[int]()
+        while todo:
+            label = todo.pop()
+            if label not in seen and label not in left_out:
+                seen.add(label)
+                todo += self.successors(self.blocks[label])
+        return frozenset(seen)
+
     @cached_property
     def branches(self) -> dict[int, list[Instruction]]:
         """By label of a block, the branches that decide whether it is executed, or how often."""
         found: dict[int, list[Instruction]] = {label: [] for label in self.blocks}
         for function in self.functions.values():
-            labels = [block.label for block in function.blocks]
-            numbers = {label: number for number, label in enumerate(labels)}
+            numbers = {block.label: number for number, block in enumerate(function.blocks)}
             after = [[numbers[label] for label in self.successors(block)] for block in function.blocks]
-            for block, following, end in zip(function.blocks, after, post_dominators(after), strict=True):
-                todo, inside = following if len(following) > 1 else [], {end}
-                while todo := [number for number in todo if number not in inside]:
-                    inside.update(todo)
-                    todo = [number for each in todo for number in after[each]]
-                for number in inside - {end}:
-                    found[labels[number]].append(block.terminator)
+            for block, end in zip(function.blocks, post_dominators(after), strict=True):
+                following = self.successors(block)
+                end_label = function.blocks[end].label if end != END else 0
+                for label in self.reached(following, {end_label}) if len(following) > 1 else ():
+                    found[label].append(block.terminator)
         return found
 
     @cached_property
