@@ -1,12 +1,13 @@
-"""Findings with one cause as one finding: an assumed subgroup size, or an assumed order of lanes."""
+"""Findings with one cause as one finding, and the rule on quads for lines with quad operations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from vkgroup.check.assumptions import Assumption
-from vkgroup.check.findings import Finding, FindingKind, Note, SourceLocation, notes_of_lines
+from vkgroup.check.findings import Finding, FindingKind, Note, SourceLocation, SourceLocations, notes_of_lines
+from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
 
 _MOST_NAMED = 3
 """Maximum number of other errors whose line and message a finding shows."""
@@ -106,3 +107,34 @@ def _merged(first: Finding, others: Sequence[Finding]) -> Finding:
         proved=any(entry.proved for entry in (first, *others)),
         further=further,
     )
+
+
+_CONSECUTIVE = "rule: a quad of a compute shader is four consecutive lanes of the subgroup, not 2×2 pixels"
+_OF_GROUPS = {
+    "quads": "rule: with derivative_group_quadsKHR a quad is 2×2 invocations of the workgroup",
+    "linear": "rule: with derivative_group_linearKHR a quad is four invocations with consecutive"
+    " gl_LocalInvocationIndex",
+}
+
+
+def with_quad_rule(
+    findings: Iterable[Finding], places: SourceLocations, modes: Iterable[str]
+) -> list[Finding]:
+    """Return the findings of a compute shader, those at lines with quad operations with the rule on quads.
+
+    `modes`: the execution modes of the entry point.
+    """
+    group = next((DERIVATIVE_GROUPS[mode] for mode in modes if mode in DERIVATIVE_GROUPS), "")
+    rule = Note(_OF_GROUPS.get(group, _CONSECUTIVE))
+    lines = {
+        places[position].identity
+        for position, entry in places.by_position.items()
+        if entry.name.startswith("OpGroupNonUniformQuad")
+    }
+    result = []
+    for finding in findings:
+        shown = [finding.place, *finding.further, *(note.place for note in finding.notes if note.place)]
+        if lines.intersection(place.identity for place in shown):
+            finding = replace(finding, notes=(*finding.notes, rule))
+        result.append(finding)
+    return result

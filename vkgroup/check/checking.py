@@ -13,7 +13,7 @@ from typing import Any
 from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached, phase
-from vkgroup.check.causes import by_cause, by_instruction, by_lane_order
+from vkgroup.check.causes import by_cause, by_instruction, by_lane_order, with_quad_rule
 from vkgroup.check.coverage import coverage_of, lines_of_sites
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
@@ -24,10 +24,8 @@ from vkgroup.check.generation import make_inputs
 from vkgroup.check.influence import influence_of
 from vkgroup.check.inputs import Key
 from vkgroup.check.limits import split_workgroups
-from vkgroup.check.quad_rule import with_quad_rule
-from vkgroup.check.question import Question
 from vkgroup.check.questions import Questions, generated_values
-from vkgroup.check.report import Report
+from vkgroup.check.report import Question, Report
 from vkgroup.check.request import (
     CheckRequest,
     Guarantees,

@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import NamedTuple
 
-from vkgroup.check.control_flow import ControlFlow
-from vkgroup.check.flow import CHAINS
+from vkgroup.check.flow import CHAINS, ControlFlow
 from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import Instruction, Module, grammar
 from vkgroup.spirv.declarations import Declarations

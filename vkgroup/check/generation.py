@@ -17,8 +17,15 @@ from vkgroup.check.configured import find_binding, members_of
 from vkgroup.check.contents import NumberGenerator, neutral, partial_count
 from vkgroup.check.fields import Field, fields_of, put
 from vkgroup.check.flow import WHOLE
-from vkgroup.check.image_extents import Extents, first_extent, kind_of, require_texels, shape_of
-from vkgroup.check.image_sizes import asked_images, reads_levels
+from vkgroup.check.images import (
+    Extents,
+    asked_images,
+    first_extent,
+    kind_of,
+    reads_levels,
+    require_texels,
+    shape_of,
+)
 from vkgroup.check.influence import combined_inputs, influence_of
 from vkgroup.check.inputs import (
     CONTENTS,

@@ -11,8 +11,9 @@ from collections.abc import Container, Iterable, Sequence
 from functools import cached_property, lru_cache, reduce
 from operator import or_
 
-from vkgroup.check.control_flow import ControlFlow
-from vkgroup.check.flow import CHAINS, WHOLE, ModuleCode
+from vkgroup.check.flow import CHAINS, WHOLE, ControlFlow, ModuleCode
+from vkgroup.check.inputs import DispatchInputs, Input
+from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.program.site import extended_name, sort_operands
 from vkgroup.spirv import ImageType, Instruction, Module, SampledImageType
 
@@ -292,3 +293,42 @@ def combined_inputs(module: Module) -> dict[int, frozenset[str]]:
         for variable, operations in combined.items()
         if variable not in on_addresses
     }
+
+
+class GeneratedInfluence:
+    """Tells which events of a module generated inputs can influence."""
+
+    def __init__(self, module: Module, inputs: DispatchInputs) -> None:
+        self._module, self._inputs = module, inputs
+        self._influence = influence_of(module)
+
+    @cached_property
+    def _generated(self) -> dict[int, Input]:
+        """The inputs with generated contents, by the ids of their variables."""
+        by_place = {entry.place: entry for entry in self._inputs.bindings if entry.generated}
+        bindings = self._module.reflection.bindings
+        return {
+            entry.id: by_place[entry.set, entry.binding]
+            for entry in bindings
+            if (entry.set, entry.binding) in by_place
+        }
+
+    def _is_generated(self, variable: int, member: int) -> bool:
+        if variable in self._influence.push:
+            members = self._inputs.generated_push
+            return bool(members) and (member < 0 or member in members)
+        return variable in self._generated and member not in self._generated[variable].given
+
+    def reaches(self, event: Event) -> bool:
+        """Whether generated inputs can influence an event."""
+        position = event.position
+        if event.cause is not None and event.cause.position >= 0:
+            position = event.cause.position
+        sources = self._influence.on_address(position)
+        if event.kind != "bounds":
+            sources |= self._influence.on_operands(position)
+        flow = self._influence.control_flow
+        for each in flow.with_calls(position):
+            for branch in flow.branches[flow.block_at[each].label] if each in flow.block_at else ():
+                sources |= self._influence.on_operands(branch.position)
+        return any(self._is_generated(*source) for source in sources)

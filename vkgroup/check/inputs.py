@@ -185,7 +185,7 @@ class DispatchInputs:
     push: bytes  # bytes of the push constants
     origins: tuple[str, ...]  # descriptions of all inputs, one line each
     numbers: tuple[GeneratedNumber, ...] = ()  # the generated single integers
-    # least extents of generated images, as in `vkgroup.check.image_extents.Extents`
+    # least extents of generated images, as in `vkgroup.check.images.Extents`
     extents: Mapping[tuple[str, bool], Extent] = field(default_factory=dict)
     generated_push: frozenset[int] = frozenset()  # the indices of the generated push constants
 

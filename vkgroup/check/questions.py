@@ -13,7 +13,7 @@ from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.fields import member_names
 from vkgroup.check.findings import Finding, FindingKind, RunParameters, SourceLocations
 from vkgroup.check.inputs import GeneratedNumber, Input
-from vkgroup.check.question import LENGTH, GeneratedValue, Question
+from vkgroup.check.report import LENGTH, GeneratedValue, Question
 from vkgroup.check.runs import CheckedRun
 from vkgroup.check.search import TrialSearch, least_change
 from vkgroup.check.trial_set import differing, options_of

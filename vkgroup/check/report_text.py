@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from vkgroup.check.findings import Coverage, Finding, FindingKind, RunParameters, SourceLocation, join
-from vkgroup.check.question import Question
-from vkgroup.check.report import Report
+from vkgroup.check.report import Question, Report
 from vkgroup.reference.events import FragmentInvocation, Invocation
 
 _COMMENT = re.compile(r"\s*//.*$")

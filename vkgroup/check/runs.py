@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.check.findings import FindingKind, RunParameters
-from vkgroup.check.generated_influence import GeneratedInfluence
-from vkgroup.check.influence import influence_of
+from vkgroup.check.influence import GeneratedInfluence, influence_of
 from vkgroup.check.inputs import DispatchInputs, memory_of
 from vkgroup.reference.interpreter import Event, EventCause, ExecutionOutcome, Invocation, execute
 from vkgroup.reference.interpreter.execution.program import ExecutableShader

@@ -36,8 +36,7 @@ from vkgroup.check.findings import (
 )
 from vkgroup.check.flow import DataFlow
 from vkgroup.check.inputs import DispatchInputs
-from vkgroup.check.question import Question
-from vkgroup.check.report import Report
+from vkgroup.check.report import Question, Report
 from vkgroup.check.request import CheckRequest
 from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import CheckedDispatch, CheckedRun

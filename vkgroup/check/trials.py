@@ -10,7 +10,7 @@ from functools import cached_property
 from vkgroup.base.errors import InvalidInput, InvalidModule, OutOfMemory, Unsupported
 from vkgroup.check.findings import RACES, RunParameters
 from vkgroup.check.guesses import Numbers
-from vkgroup.check.image_extents import Extents, extents_for
+from vkgroup.check.images import Extents, extents_for
 from vkgroup.check.inputs import DispatchInputs, GeneratedNumber, NumberKey, constant_id
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.reference.events import Event

@@ -11,13 +11,11 @@ from vkgroup.check.coverage import coverage_of, lines_of_sites
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.fragments.devices import DrawJob, FragmentCheck, draw_parameters
-from vkgroup.check.fragments.drawing import FragmentDraw
-from vkgroup.check.fragments.helpers import HelperExperiment, leaving_out, with_helpers
-from vkgroup.check.fragments.rules import with_rules
+from vkgroup.check.fragments.drawing import FragmentDraw, with_attachments, without_attachments
+from vkgroup.check.fragments.helpers import HelperExperiment, leaving_out, with_helpers, with_rules
 from vkgroup.check.fragments.scene import DEFAULT_SIZE, make_scene
-from vkgroup.check.fragments.targets import with_attachments, without_attachments
 from vkgroup.check.generation import make_inputs
-from vkgroup.check.image_extents import extents_for
+from vkgroup.check.images import extents_for
 from vkgroup.check.influence import UNKNOWN, Source, influence_of
 from vkgroup.check.reach import Sites
 from vkgroup.check.report import Report

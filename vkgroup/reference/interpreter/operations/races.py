@@ -19,7 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.reference.interpreter.operations.accessor import Accessor
-from vkgroup.reference.interpreter.operations.memory_order import Order
+from vkgroup.reference.interpreter.operations.memory_order import (
+    NOT_AVAILABLE,
+    NOT_VISIBLE,
+    PRIVATE_ACCESS,
+    Order,
+    missing_barrier,
+    missing_release,
+    narrow_atomic,
+)
 from vkgroup.reference.interpreter.operations.memory_semantics import (
     DEVICE,
     PRIVATE,
@@ -28,14 +36,6 @@ from vkgroup.reference.interpreter.operations.memory_semantics import (
     read_as,
     semantics_of,
     written_as,
-)
-from vkgroup.reference.interpreter.operations.race_reasons import (
-    NOT_AVAILABLE,
-    NOT_VISIBLE,
-    PRIVATE_ACCESS,
-    missing_barrier,
-    missing_release,
-    narrow_atomic,
 )
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.event_log import LOCKSTEP
