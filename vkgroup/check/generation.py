@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from vkgroup.base.byte_sizes import size_text
 from vkgroup.base.errors import InvalidDispatch, Unsupported
-from vkgroup.base.formats import FORMATS, fitting
 from vkgroup.check.configured import find_binding, members_of
 from vkgroup.check.contents import NumberGenerator, neutral, partial_count
 from vkgroup.check.fields import Field, fields_of, put
@@ -37,6 +36,7 @@ from vkgroup.check.inputs import (
     NumberKey,
     image_type,
     is_globals,
+    texel_format,
 )
 from vkgroup.check.members import (
     by_place,
@@ -73,30 +73,26 @@ def _shown(value: Any) -> str:
     return f"= {np.asarray(value).tolist()}" if np.size(value) <= _MAX_LISTED else GIVEN
 
 
+@dataclass
 class _InputBuilder:
-    """Builder of the inputs of one module and one dispatch."""
+    """Builder of the inputs of one module and one dispatch; see `make_inputs`."""
 
-    def __init__(
-        self,
-        module: Module,
-        size: tuple[int, int, int],
-        groups: tuple[int, int, int],
-        seed: int,
-        elements: Mapping[tuple[int, int], int],
-        numbers: Mapping[NumberKey, int],
-        extents: Extents,
-    ) -> None:
-        self.module = module
-        self.size = size
-        self.local_size = (size[0] // groups[0], size[1] // groups[1], size[2] // groups[2])
-        self.extents = extents
+    module: Module
+    groups: tuple[int, int, int]
+    local_size: tuple[int, int, int]
+    seed: int
+    elements: Mapping[tuple[int, int], int]
+    chosen: Mapping[NumberKey, int]
+    extents: Extents
+
+    def __post_init__(self) -> None:
+        module, groups, (x, y, z) = self.module, self.groups, self.local_size
+        self.size = (x * groups[0], y * groups[1], z * groups[2])
         self.asked = asked_images(module)
         self.reads_levels = reads_levels(module)
-        self.total = math.prod(size)
-        self.random = NumberGenerator(seed, size, groups, self.total // math.prod(groups))
+        self.total = math.prod(self.size)
+        self.random = NumberGenerator(self.seed, self.size, groups, math.prod(self.local_size))
         self.influence = influence_of(module)
-        self.elements = elements
-        self.chosen = numbers
         self.numbers: list[GeneratedNumber] = []
         self.generated_push: set[int] = set()
         self.origins: list[str] = []
@@ -278,15 +274,11 @@ class _InputBuilder:
             raise Unsupported(
                 f"{binding.name}: check cannot generate images of type {kind.glsl}.", [kind.glsl]
             )
-        wanted = kind.sampled_type.kind if kind.sampled_type is not None else "float"
-        format_ = FORMATS.get(kind.format)
-        if given is not None and format_ is None:
+        components = 1 if kind.depth else 4
+        if given is not None:
             axes = AXES[kind.dimension] + (kind.arrayed or kind.dimension == "Cube")
             components = given.shape[-1] if given.ndim == axes + 1 else 1
-            format_ = fitting(given.dtype, components, wanted, depth=kind.depth)
-        elif format_ is None:
-            dtype = {"uint": np.uint32, "int": np.int32}.get(wanted, np.float32)
-            format_ = fitting(np.dtype(dtype), 1 if kind.depth else 4, wanted, depth=kind.depth)
+        format_ = texel_format(kind, None if given is None else given.dtype, components)
         if format_ is None:
             raise InvalidDispatch(f"{binding.name}: no image format fits the array given.")
         extent = first_extent(kind, self.size, self.local_size, binding.id in self.asked.compared)
@@ -365,8 +357,8 @@ def make_inputs(
     Raises InvalidDispatch or InvalidInput if a given input does not fit the module, and Unsupported if an
     input cannot be generated.
     """
-    size = (local_size[0] * groups[0], local_size[1] * groups[1], local_size[2] * groups[2])
-    builder = _InputBuilder(module, size, groups, request.seed, elements or {}, numbers or {}, extents or {})
+    extents = extents or {}
+    builder = _InputBuilder(module, groups, local_size, request.seed, elements or {}, numbers or {}, extents)
     bindings = module.reflection.bindings
     names = {(entry.set, entry.binding): entry.name or entry.block_name for entry in bindings}
     arrays = {
@@ -390,6 +382,6 @@ def make_inputs(
         bytes_,
         tuple(origins),
         tuple(builder.numbers),
-        extents or {},
+        extents,
         frozenset(builder.generated_push),
     )

@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.base.formats import TexelFormat
-from vkgroup.check.flow import DataFlow
-from vkgroup.check.inputs import Extent, Input, image_type
+from vkgroup.check.flow import ModuleCode
+from vkgroup.check.inputs import Extent, Input, image_of, image_type
 from vkgroup.reference.interpreter.operations.images.memory import AXES
 from vkgroup.reference.interpreter.program.site import sort_operands
-from vkgroup.spirv import Binding, ImageType, Instruction, Module, SampledImageType
+from vkgroup.spirv import Binding, ImageType, Instruction, Module
 from vkgroup.spirv.declarations import Declarations
 
 Extents = Mapping[tuple[str, bool], Extent]
@@ -234,64 +234,43 @@ def reads_levels(module: Module) -> bool:
     return False
 
 
-class _Flow:
+class _Flow(ModuleCode):
     """The variables of images behind values and pointers, and those whose size is in a value or variable.
 
     `images`, `sizes`: by id. `alone`: as `sizes`, for values that depend on nothing else but constants.
     """
 
     def __init__(self, module: Module) -> None:
-        self.images: dict[int, set[int]] = {}
+        super().__init__(module)
+        bindings = module.reflection.bindings
+        self.images = {binding.id: {binding.id} for binding in bindings}
         self.sizes: dict[int, set[int]] = {}
         self.alone: dict[int, set[int]] = {}
         self._fixed = {entry.result_id for entry in module.instructions if "Constant" in entry.name}
-        self._parameters: dict[int, list[int]] = {}
         self._bases: dict[int, int] = {}
-        self._constants = DataFlow(module).constants
+        self._function = 0
+        kinds = {each.id: image_type(each) for each in bindings if image_of(each) is not None}
         #: The axes of images that have layers; their size has the number of layers as another component.
-        self._layered: dict[int, int] = {}
-        function = 0
-        for binding in module.reflection.bindings:
-            self.images[binding.id] = {binding.id}
-            if isinstance(binding.type, ImageType | SampledImageType):
-                kind = image_type(binding)
-                self._layered |= {binding.id: AXES.get(kind.dimension, 3)} if kind.arrayed else {}
-        for entry in module.instructions:
-            if entry.name == "OpFunction":
-                function = entry.result_id
-            elif entry.name == "OpFunctionParameter":
-                self._parameters.setdefault(function, []).append(entry.result_id)
-            elif entry.name in _CHAINS:
-                self._bases[entry.result_id] = entry.operands[0]
-        before = -1
-        while before != (before := self._count()):
-            for entry in module.instructions:
-                if entry.name == "OpFunction":
-                    function = entry.result_id
-                self._follow(entry, function)
-
-    def _base(self, pointer: int) -> int:
-        """Return the variable that a pointer points into."""
-        while pointer in self._bases:
-            pointer = self._bases[pointer]
-        return pointer
-
-    def _count(self) -> int:
-        return sum(
-            len(found) for values in (self.images, self.sizes, self.alone) for found in values.values()
-        )
+        self._layered = {image: AXES.get(kind.dimension, 3) for image, kind in kinds.items() if kind.arrayed}
+        before, tables = -1, (self.images, self.sizes, self.alone)
+        while before != (before := sum(len(found) for values in tables for found in values.values())):
+            for entry in self.body:
+                self._follow(entry)
 
     @staticmethod
     def of(values: dict[int, set[int]], ids: tuple[int, ...]) -> set[int]:
         """Return the variables of some ids."""
         return set[int]().union(*(values.get(one, ()) for one in ids))
 
-    def _follow(self, entry: Instruction, function: int) -> None:
+    def _follow(self, entry: Instruction) -> None:
         words = entry.operands
-        if entry.name in _QUERIES:
+        if entry.name == "OpFunction":
+            self._function = entry.result_id
+        elif entry.name in _CHAINS:
+            self._bases[entry.result_id] = self._bases.get(words[0], words[0])
+        elif entry.name in _QUERIES:
             for values in (self.sizes, self.alone):
                 self._add(values, entry.result_id, self.images.get(words[0], set()))
-            return
         for values in (self.images, self.sizes, self.alone):
             if entry.name in _KEPT:
                 # An index into a variable is not in what is read there.
@@ -300,20 +279,20 @@ class _Flow:
                     without = set() if values is self.images else self._with_layers(entry)
                     self._add(values, entry.result_id, self.of(values, used) - without)
             elif entry.name == "OpStore":
-                self._add(values, self._base(words[0]), values.get(words[1], set()))
+                self._add(values, self._bases.get(words[0], words[0]), values.get(words[1], set()))
             elif entry.name == "OpFunctionCall":
-                for parameter, argument in zip(self._parameters.get(words[0], ()), words[1:], strict=False):
+                for parameter, argument in zip(self.parameters.get(words[0], ()), words[1:], strict=False):
                     self._add(values, parameter, values.get(argument, set()))
                 self._add(values, entry.result_id, values.get(words[0], set()))
             elif entry.name == "OpReturnValue":
-                self._add(values, function, values.get(words[0], set()))
+                self._add(values, self._function, values.get(words[0], set()))
 
     def _with_layers(self, entry: Instruction) -> set[int]:
         """Return the images of which an instruction takes the number of layers out of their size."""
         words = entry.operands
         if len(words) != 2 or entry.name not in (*_CHAINS, "OpCompositeExtract"):
             return set()
-        index = words[1] if entry.name == "OpCompositeExtract" else self._constants.get(words[1], 0)
+        index = words[1] if entry.name == "OpCompositeExtract" else self.constants.get(words[1], 0)
         return {image for image, axes in self._layered.items() if index >= axes}
 
     @staticmethod
