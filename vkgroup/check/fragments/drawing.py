@@ -16,7 +16,7 @@ from vkgroup.check.influence import influence_of
 from vkgroup.check.inputs import GIVEN, DispatchInputs, Input
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, Place
 from vkgroup.dispatch.attachments import ColorOutput, color_outputs
-from vkgroup.reference.drawing import ColorTarget, Draw, DrawResult, draw
+from vkgroup.reference.drawing import ColorTarget, Draw, draw
 from vkgroup.reference.events import Event, FragmentInvocation, Invocation
 from vkgroup.reference.interpreter import ExecutionOutcome
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
@@ -79,20 +79,9 @@ class FragmentDraw(CheckedDispatch):
                     if not who.is_helper and (who.workgroup, who.local) in watch
                 }
             )
-        drawn = self._draw(configuration, resources, program or self.program, trace)
-        self._remember(configuration, drawn)
-        return ExecutionOutcome(drawn.events, trace.executed if trace is not None else {}, drawn.executed)
-
-    def _draw(
-        self,
-        configuration: RunParameters,
-        resources: dict[tuple[int, int], list[Any]],
-        program: ExecutableShader,
-        trace: InstructionTrace | None = None,
-    ) -> DrawResult:
-        return draw(
+        drawn = draw(
             self.scene.vertex,
-            program,
+            program or self.program,
             Draw(self.scene.size, self.scene.vertices, colors=color_targets(resources)),
             resources,
             self.inputs.push,
@@ -104,11 +93,10 @@ class FragmentDraw(CheckedDispatch):
             step_limit=self.step_limit,
             trace=trace,
         )
-
-    def _remember(self, configuration: RunParameters, drawn: DrawResult) -> None:
         if configuration not in self._invocations and drawn.invocation is not None:
             count = drawn.fragments + drawn.helpers
             self._invocations[configuration] = [drawn.invocation(number) for number in range(count)]
+        return ExecutionOutcome(drawn.events, trace.executed if trace is not None else {}, drawn.executed)
 
     def _all_invocations(self, configuration: RunParameters) -> list[FragmentInvocation]:
         """Return all invocations of the fragment stage by number, helper invocations included."""

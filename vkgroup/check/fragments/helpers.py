@@ -42,14 +42,14 @@ HINT = (
 )
 
 
-def _is_optional(site: Site) -> bool:
+def _is_optional(name: str) -> bool:
     """Whether a device may leave helper invocations out of an instruction."""
-    return site.name.startswith(_GROUPS) and not site.name.startswith(_QUADS)
+    return name.startswith(_GROUPS) and not name.startswith(_QUADS)
 
 
 def with_helpers(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
     """Let helper invocations take part in a group instruction, without marking its results."""
-    if not _is_optional(site):
+    if not _is_optional(site.name):
         return function
 
     def run(subgroups: Subgroups, *operands: Value) -> Value:
@@ -68,7 +68,7 @@ def leaving_out(inner: Instrument | None = None, positions: Collection[int] | No
 
     def instrument(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
         function = function if inner is None else inner(site, function)
-        if not _is_optional(site):
+        if not _is_optional(site.name):
             return function
         if positions is not None and site.position not in positions:
             return with_helpers(site, function)
@@ -150,19 +150,11 @@ class HelperExperiment:
             return []
         configurations = tuple(run.configuration for run, _, _ in differing)
         found = [
-            self._finding(position, difference, configurations)
-            for position in self._positions()
-            if (difference := self._alone(position, differing)) is not None
+            self._finding(entry.position, difference, configurations)
+            for entry in self.draw.program.module.instructions
+            if _is_optional(entry.name) and (difference := self._alone(entry.position, differing)) is not None
         ]
         return found or [self._finding(-1, differing[0][2], configurations)]
-
-    def _positions(self) -> list[int]:
-        """Return the positions of the group instructions that may leave helper invocations out."""
-        return [
-            entry.position
-            for entry in self.draw.program.module.instructions
-            if entry.name.startswith(_GROUPS) and not entry.name.startswith(_QUADS)
-        ]
 
     def _alone(
         self, position: int, differing: list[tuple[CheckedRun, CheckedRun, Difference]]
@@ -224,14 +216,10 @@ def with_rules(finding: Finding, places: SourceLocations, module: Module) -> Fin
         return finding
     explicit = entry.name.startswith(_DERIVATIVES)
     hint = _BEFORE_BRANCH if explicit else _EXPLICIT
-    if _discards_before(module, finding.place.position):
+    position = finding.place.position
+    if any(entry.name in _DISCARDS and entry.position < position for entry in module.instructions):
         hint = _DEMOTE
     return _with(finding, _DERIVATIVE if explicit else _IMPLICIT, hint)
-
-
-def _discards_before(module: Module, position: int) -> bool:
-    """Whether an instruction that ends invocations precedes a position in the module."""
-    return any(entry.name in _DISCARDS and entry.position < position for entry in module.instructions)
 
 
 def _with(finding: Finding, rule: str, hint: str) -> Finding:
