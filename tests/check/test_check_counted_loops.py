@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from vkgroup.check.counted_loops import CountedLoops
@@ -24,9 +26,10 @@ void main() {{
 def _ends(body: str) -> bool:
     """Whether the last loop of main() provably ends."""
     module = compile_source(_SHADER.format(body=body), stage="compute")
-    merges = [entry.position for entry in module.instructions if entry.name == "OpLoopMerge"]
+    following = pairwise(module.instructions)
+    branches = [branch.position for merge, branch in following if merge.name == "OpLoopMerge"]
     loops = CountedLoops(module)
-    return all(loops.ends(position) for position in merges)
+    return all(loops.ends(position) for position in branches)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from vkgroup.check.checking import check, perform
 from vkgroup.check.findings import Coverage, Finding, FindingKind, Note, RunParameters, SourceLocation
-from vkgroup.check.question import GeneratedValue, Question
-from vkgroup.check.report import Report
+from vkgroup.check.report import GeneratedValue, Question, Report
 from vkgroup.check.request import CheckRequest, Guarantees
 
 __all__ = [

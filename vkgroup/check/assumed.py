@@ -44,7 +44,7 @@ def push_of(push: PushConstants | None, data: bytes) -> dict[str, Any]:
     return {
         names[field.member]: take(numbers, field).tolist()
         for field in fields
-        if field.name.replace("[{}]", "") == names[field.member]
+        if field.path == names[field.member]
     }
 
 
@@ -103,7 +103,7 @@ def _by_member(
         return arrays.value(take(data, fields[0]), name, is_runtime=block.runtime_array is not None)
     values: dict[str, Any] = {}
     for field in fields:
-        words = [names[field.member], *field.name.replace("[{}]", "").split(".")[1:]]
+        words = [names[field.member], *field.path.split(".")[1:]]
         at = values
         for word in words[:-1]:
             at = at.setdefault(word, {})

@@ -1,13 +1,13 @@
-"""Findings with one cause as one finding: an assumed subgroup size, or an assumed order of lanes."""
+"""Findings with one cause as one finding, and the rule on quads for lines with quad operations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from vkgroup.check.assumptions import Assumption
-from vkgroup.check.findings import Finding, FindingKind, Note, SourceLocation
-from vkgroup.check.further_lines import notes_of_lines
+from vkgroup.check.findings import Finding, FindingKind, Note, SourceLocation, SourceLocations, notes_of_lines
+from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
 
 _MOST_NAMED = 3
 """Maximum number of other errors whose line and message a finding shows."""
@@ -47,10 +47,10 @@ def by_instruction(findings: Sequence[Finding]) -> list[Finding]:
     result = list(findings)
     for difference in [entry for entry in findings if entry.kind == FindingKind.DIFFERS]:
         begins = {
-            _line(note.place) for note in difference.notes if note.place and "runs diverge" in note.message
+            note.place.identity for note in difference.notes if note.place and "runs diverge" in note.message
         }
         for entry in result:
-            if entry.kind == FindingKind.UNDEFINED and begins == {_line(entry.place)}:
+            if entry.kind == FindingKind.UNDEFINED and begins == {entry.place.identity}:
                 result[result.index(entry)] = _merged(entry, [difference])
                 result.remove(difference)
                 break
@@ -61,8 +61,8 @@ def by_lane_order(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings of a compute shader with one for all errors that vanish with lanes in order."""
     shuffled = [entry for entry in findings if _is_of_shuffled(entry)]
     # A line that shows the same kind of error with lanes in order has another cause.
-    in_order = {(entry.kind, _line(entry.place)) for entry in findings if entry not in shuffled}
-    shuffled = [entry for entry in shuffled if (entry.kind, _line(entry.place)) not in in_order]
+    in_order = {(entry.kind, entry.place.identity) for entry in findings if entry not in shuffled}
+    shuffled = [entry for entry in shuffled if (entry.kind, entry.place.identity) not in in_order]
     if all(entry.weak for entry in shuffled):
         return list(findings)
     first, *others = shuffled
@@ -85,16 +85,16 @@ def _merged(first: Finding, others: Sequence[Finding]) -> Finding:
         return first
     places: dict[tuple[object, ...], SourceLocation] = {}
     for place in (place for entry in (first, *others) for place in (entry.place, *entry.further)):
-        places.setdefault(_line(place), place)
+        places.setdefault(place.identity, place)
     further = tuple(places.values())[1:]
-    lines = {_line(entry.place): entry for entry in reversed(others)}
+    lines = {entry.place.identity: entry for entry in reversed(others)}
     shown = [
         Note(f"{entry.kind}: {entry.message}", entry.place)
         for entry in others
-        if lines[_line(entry.place)] is entry
+        if lines[entry.place.identity] is entry
     ][:_MOST_NAMED]
-    quoted = {_line(note.place) for note in (*first.notes, *shown) if note.place is not None}
-    unquoted = [place for place in further if _line(place) not in quoted]
+    quoted = {note.place.identity for note in (*first.notes, *shown) if note.place is not None}
+    unquoted = [place for place in further if place.identity not in quoted]
     valued = next((entry for entry in (first, *others) if entry.values), first)
     runs = dict.fromkeys(where for entry in (first, *others) for where in entry.configurations)
     return replace(
@@ -109,5 +109,32 @@ def _merged(first: Finding, others: Sequence[Finding]) -> Finding:
     )
 
 
-def _line(place: SourceLocation) -> tuple[object, ...]:
-    return place.file, place.line, 0 if place.line else place.position
+_CONSECUTIVE = "rule: a quad of a compute shader is four consecutive lanes of the subgroup, not 2×2 pixels"
+_OF_GROUPS = {
+    "quads": "rule: with derivative_group_quadsKHR a quad is 2×2 invocations of the workgroup",
+    "linear": "rule: with derivative_group_linearKHR a quad is four invocations with consecutive"
+    " gl_LocalInvocationIndex",
+}
+
+
+def with_quad_rule(
+    findings: Iterable[Finding], places: SourceLocations, modes: Iterable[str]
+) -> list[Finding]:
+    """Return the findings of a compute shader, those at lines with quad operations with the rule on quads.
+
+    `modes`: the execution modes of the entry point.
+    """
+    group = next((DERIVATIVE_GROUPS[mode] for mode in modes if mode in DERIVATIVE_GROUPS), "")
+    rule = Note(_OF_GROUPS.get(group, _CONSECUTIVE))
+    lines = {
+        places[position].identity
+        for position, entry in places.by_position.items()
+        if entry.name.startswith("OpGroupNonUniformQuad")
+    }
+    result = []
+    for finding in findings:
+        shown = [finding.place, *finding.further, *(note.place for note in finding.notes if note.place)]
+        if lines.intersection(place.identity for place in shown):
+            finding = replace(finding, notes=(*finding.notes, rule))
+        result.append(finding)
+    return result

@@ -13,21 +13,19 @@ from typing import Any
 from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached, phase
-from vkgroup.check.causes import by_cause, by_instruction, by_lane_order
+from vkgroup.check.causes import by_cause, by_instruction, by_lane_order, with_quad_rule
 from vkgroup.check.coverage import coverage_of, lines_of_sites
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.findings import Finding, RunParameters
-from vkgroup.check.flow import used_axes, uses_atomic_results
+from vkgroup.check.flow import used_axes
 from vkgroup.check.fragments import check_fragments
-from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.generation import make_inputs
+from vkgroup.check.influence import influence_of
 from vkgroup.check.inputs import Key
 from vkgroup.check.limits import split_workgroups
-from vkgroup.check.quad_rule import with_quad_rule
-from vkgroup.check.question import Question
 from vkgroup.check.questions import Questions, generated_values
-from vkgroup.check.report import Report
+from vkgroup.check.report import Question, Report
 from vkgroup.check.request import (
     CheckRequest,
     Guarantees,
@@ -165,7 +163,7 @@ def groups_of(given: Sequence[int] | None, program: ExecutableShader) -> tuple[i
             )
         return x, y, z
     used = used_axes(program.module)
-    if not any(used) and not uses_atomic_results(program.module, frozenset(program.bindings)):
+    if not any(used) and not influence_of(program.module).uses_atomic_results():
         # All workgroups write the same values: one is enough.
         return 1, 1, 1
     if sum(used) > 1:
@@ -243,31 +241,8 @@ def check(
     >>> report = check("sum.comp", sizes=(8, 32))
     >>> [finding.kind for finding in report.findings]
     """
-    return perform(
-        CheckRequest(
-            shader,
-            sizes=sizes,
-            groups=groups,
-            inputs=inputs,
-            outputs=outputs,
-            push=push,
-            specialization=specialization or {},
-            entry_point=entry_point,
-            defines=defines or {},
-            target=target,
-            seed=seed,
-            devices=devices,
-            skip_idle_devices=skip_idle_devices,
-            timeout=timeout,
-            step_limit=step_limit,
-            host=host or Guarantees(),
-            name=name,
-            command=command,
-            compiler=compiler,
-            size=size,
-            sources=sources,
-        )
-    )
+    given: dict[str, Any] = {name: value for name, value in locals().items() if value is not None}
+    return perform(CheckRequest(**given))
 
 
 def perform(request: CheckRequest) -> Report:
@@ -332,11 +307,10 @@ def _examine(
         state.note_deadline()
     except KeyboardInterrupt as end:
         runs, interrupted = state.runs, end
-    influence = GeneratedInfluence(dispatch.program.module, dispatch.inputs)
-    findings = findings_of(runs, state.places, dispatch.inputs, influence) + findings
+    findings = findings_of(runs, state.places, dispatch) + findings
     findings = by_lane_order(by_instruction(by_cause(findings, state.assumption)))
     findings = with_quad_rule(findings, state.places, request.entry.execution_modes)
-    asked = questions.collect(state.places, influence, dispatch.inputs)
+    asked = questions.collect(state.places)
     return _Examination(trial, state, findings, asked, interrupted)
 
 
@@ -356,17 +330,14 @@ def _report(prepared: PreparedShader, examined: Sequence[_Examination]) -> Repor
         questions = {question.text: question for question in further.questions} | questions
         main.state.notes.append(f"it also ran with {' '.join(options)}, to execute more of the shader")
     findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
-    executed: dict[int, dict[int, int]] = {}
-    for run in (run for each in examined for run in each.state.runs):
-        executed.setdefault(run.configuration.subgroup_size, {}).update(run.executed)
-    missing = {size: prepared.search.missing_in(found) for size, found in executed.items()}
+    every = [run for each in examined for run in each.state.runs]
     coverages = [coverage_of(each.state) for each in examined]
     covered = replace(
         coverages[examined.index(main)],
         configurations=coverages[0].configurations,
         not_covered=coverages[0].not_covered,
         compared=sum(coverage.compared for coverage in coverages),
-        not_executed=lines_of_sites(missing, main.state.places),
+        not_executed=lines_of_sites(every, prepared.search.missing_in, main.state.places),
     )
     main.state.no_verdict = examined[0].state.no_verdict
     inputs = main.state.dispatch.inputs

@@ -49,16 +49,6 @@ class Difference:
     count: int  # count of differing numbers in all outputs
 
 
-@dataclass
-class Counts:
-    """Counts of the outputs' numbers: compared, undefined, decided by atomics, equal within rounding."""
-
-    compared: int = 0
-    undefined: int = 0
-    ordered: int = 0
-    rounded: int = 0
-
-
 def causes_in(runs: list[CheckedRun], place: Place, field: Field) -> npt.NDArray[np.uint16]:
     """Return the largest cause of each number of a field in any of the runs."""
     result = np.zeros(field.offsets.shape, np.uint16)
@@ -136,22 +126,22 @@ def compare(
 
 def count_numbers(
     inputs: DispatchInputs, base: CheckedRun, others: list[CheckedRun], tolerance: Tolerance
-) -> Counts:
-    """Count the outputs' numbers by the way in which all runs together were compared."""
-    counts = Counts()
+) -> dict[str, int]:
+    """Count the outputs' numbers by the way in which all runs together were compared, as in `Coverage`."""
+    counts = dict.fromkeys(("compared", "undefined", "ordered", "rounded"), 0)
     for place, entry in places_of(inputs, base):
         rows = [numbers_of(entry, run.outputs[place], place[2]) for run in others if place in run.outputs]
         for number, (field, values) in enumerate(numbers_of(entry, base.outputs[place], place[2])):
             causes = causes_in([base, *others], place, field)
             hard = causes >= HARD
-            counts.undefined += int(np.count_nonzero(hard))
-            counts.ordered += int(np.count_nonzero((causes > 0) & ~hard))
-            counts.compared += int(np.count_nonzero(causes == 0))
+            counts["undefined"] += int(np.count_nonzero(hard))
+            counts["ordered"] += int(np.count_nonzero((causes > 0) & ~hard))
+            counts["compared"] += int(np.count_nonzero(causes == 0))
             allowed = tolerance.get((place, field.name))
             if allowed is not None:
                 varied, wrong = np.zeros(values.shape, np.bool_), np.zeros(values.shape, np.bool_)
                 for row in rows:
                     varied |= different(values, row[number][1])
                     wrong |= _beyond(values, row[number][1], allowed)
-                counts.rounded += int(np.count_nonzero(varied & ~wrong & (causes == 0)))
+                counts["rounded"] += int(np.count_nonzero(varied & ~wrong & (causes == 0)))
     return counts

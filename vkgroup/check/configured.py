@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.base.formats import FORMATS, fitting
 from vkgroup.check.fields import Field, fields_of, member_names, put, take
-from vkgroup.check.inputs import is_globals
+from vkgroup.check.inputs import image_of, is_globals, texel_format
 from vkgroup.configuration.fields import Key, key_of, nearest
 from vkgroup.configuration.rules import Source, elements, is_rule, load, make, numbers, parse
-from vkgroup.spirv import Binding, ImageType, Module, PushConstants, SampledImageType, StructType
+from vkgroup.spirv import Binding, ImageType, Module, PushConstants, StructType
 
 
 def names_of(binding: Binding) -> list[str]:
@@ -30,13 +29,6 @@ def names_of(binding: Binding) -> list[str]:
 def members_of(block: StructType, binding: Binding) -> list[str]:
     """Return the names of a block's members as they are in the source."""
     return member_names(block, binding.name)
-
-
-def image_of(binding: Binding) -> ImageType | None:
-    """Return the type of an image; None for other bindings."""
-    kind = binding.type
-    kind = kind.image if isinstance(kind, SampledImageType) else kind
-    return kind if isinstance(kind, ImageType) else None
 
 
 def find_binding(module: Module, name: Key, where: str) -> Binding:
@@ -143,7 +135,7 @@ class ConfiguredInputs:
         given: dict[str, npt.NDArray[Any]] = {}
         for field in fields:
             name = members_of(block, binding)[field.member]
-            path = field.name.replace("[{}]", "")
+            path = field.path
             words = path.split(".")
             if self.partial and not _is_given(by_member, [name, *words[1:]]):
                 continue
@@ -164,7 +156,7 @@ class ConfiguredInputs:
         stride = getattr(block.members[-1].type, "stride", 0) or 0
         for field in fields_of(block, (block.members[-1].offset or 0) + stride, binding.name):
             if field.member == member:
-                words = field.name.replace("[{}]", "").split(".")[1:]
+                words = field.path.split(".")[1:]
                 part, where = _descend(value, words, source.where)
                 count = elements(part, field.offsets.shape[1:], replace(source, where=where))
                 if count is not None:
@@ -208,11 +200,7 @@ class ConfiguredInputs:
 
     def _image(self, binding: Binding, kind: ImageType, value: Any, source: Source) -> npt.NDArray[Any]:
         """Return the texels of an image."""
-        format_ = FORMATS.get(kind.format)
-        if format_ is None:
-            wanted = kind.sampled_type.kind if kind.sampled_type is not None else "float"
-            dtype = {"uint": np.uint32, "int": np.int32}.get(wanted, np.float32)
-            format_ = fitting(np.dtype(dtype), 1, wanted, depth=kind.depth)
+        format_ = texel_format(kind, None, 1)
         assert format_ is not None
         if isinstance(value, dict):
             rule = parse(value, source.where) if is_rule(value) else None

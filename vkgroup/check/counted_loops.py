@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
 from functools import cached_property
+from typing import NamedTuple
 
+from vkgroup.check.flow import CHAINS, ControlFlow
 from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import Instruction, Module, grammar
 from vkgroup.spirv.declarations import Declarations
@@ -13,23 +14,14 @@ from vkgroup.spirv.declarations import Declarations
 _UP = {"Less": 1, "Greater": -1}
 _TURNED = {"Less": "Greater", "Greater": "Less"}
 _STEPS = {"OpIAdd": 1, "OpISub": -1}
-_NESTED = ("OpSelectionMerge", "OpLoopMerge")
-_DEBUG = ("OpLine", "OpNoLine", "OpExtInst")
-_VARYING = ("OpPhi", "OpFunctionCall", "OpAtomic", "OpGroup", "OpSubgroup", "OpImage")
-_CHAINS = ("OpAccessChain", "OpInBoundsAccessChain")
+_VARYING = ("OpPhi", "OpFunctionCall", "OpAtomic", "OpGroup", "OpImage")
 
 
-@dataclass(frozen=True)
-class _Loop:
-    """A structured loop; all numbers are positions of instructions."""
+class _Loop(NamedTuple):
+    """A structured loop."""
 
-    start: int  # the label of the header
-    end: int  # the label of the merge block
-    back: int  # the label of the continue target
-    merge: int  # the id of the merge block
-
-    def __contains__(self, position: int) -> bool:
-        return self.start <= position < self.end
+    header: int  # the label of its header
+    labels: frozenset[int]  # its blocks, nested ones included
 
 
 class CountedLoops:
@@ -37,7 +29,7 @@ class CountedLoops:
 
     def __init__(self, module: Module) -> None:
         self._instructions = module.instructions
-        self._declared = Declarations(module)
+        self._declared, self._flow = Declarations(module), ControlFlow(module)
         self._by_id = {entry.result_id: entry for entry in self._instructions if entry.result_id}
         names = grammar().enumeration("StorageClass")
         self._classes = {
@@ -48,63 +40,47 @@ class CountedLoops:
 
     @cached_property
     def _loops(self) -> list[_Loop]:
-        loops, label = [], -1
-        for entry in self._instructions:
-            if entry.name == "OpLabel":
-                label = entry.position
-            elif entry.name == "OpLoopMerge":
-                end, back = (self._by_id[word].position for word in entry.operands[:2])
-                loops.append(_Loop(label, end, back, entry.operands[0]))
-        return loops
+        headers = [block for block in self._flow.blocks.values() if block.continue_target]
+        return [_Loop(each.label, self._flow.reached([each.label], {each.merge})) for each in headers]
 
     def ends(self, position: int) -> bool:
         """Whether all loops around an instruction provably end, also those around calls of its function."""
-        pending, seen, found = {position}, set[int](), False
-        while pending:
-            at = pending.pop()
-            seen.add(at)
-            around = [loop for loop in self._loops if at in loop]
-            if not all(self._is_counted(loop) for loop in around):
-                return False
-            found |= bool(around)
-            pending |= set(self._calls_around(at)) - seen
-        return found
+        positions = self._flow.with_calls(position)
+        around = [loop for loop in self._loops if any(self._is_in(at, loop) for at in positions)]
+        return bool(around) and all(self._is_counted(loop) for loop in around)
 
-    def _calls_around(self, position: int) -> Iterator[int]:
-        """Yield the positions of the calls of the function that contains an instruction."""
-        functions = [entry for entry in self._instructions if entry.name == "OpFunction"]
-        own = max((entry for entry in functions if entry.position <= position), key=lambda e: e.position)
-        for entry in self._instructions:
-            if entry.name == "OpFunctionCall" and entry.operands[0] == own.result_id:
-                yield entry.position
+    def _is_in(self, position: int, loop: _Loop) -> bool:
+        return position in self._flow.block_at and self._flow.block_at[position].label in loop.labels
+
+    def _repeats(self, loop: _Loop, labels: Collection[int], without: int = 0) -> bool:
+        """Whether a loop can come back to its header from some blocks without passing another block."""
+        outside = self._flow.blocks.keys() - loop.labels
+        return loop.header in labels or any(
+            loop.header in self._flow.successors(self._flow.blocks[label])
+            for label in self._flow.reached(labels, {*outside, loop.header, without})
+        )
+
+    def _is_in_every_round(self, label: int, loop: _Loop) -> bool:
+        """Whether a loop executes a block once in each round that another one follows."""
+        if any(label in other.labels < loop.labels for other in self._loops):
+            return False
+        following = self._flow.successors(self._flow.blocks[loop.header])
+        return label == loop.header or not self._repeats(loop, following, label)
 
     def _is_counted(self, loop: _Loop) -> bool:
         """Whether the condition of a loop compares a counter with a limit."""
-        inside = [entry for entry in self._instructions if entry.position in loop]
-        exits = {loop.merge, *_jumps_to(loop.merge, inside)}
-        merge = -1  # position of the merge instruction just before a branch
-        for entry in inside:
-            if entry.name == "OpBranchConditional" and exits & set(entry.operands[1:3]):
-                continues = entry.operands[2] in exits
-                at = merge if merge >= 0 else entry.position
-                if not self._is_nested(at, loop, inside) and self._counts(
-                    entry.operands[0], continues, loop, inside
-                ):
-                    return True
-            merge = entry.position if entry.name == "OpSelectionMerge" else -1
-        return False
-
-    def _is_nested(self, position: int, loop: _Loop, inside: list[Instruction]) -> bool:
-        """Whether an instruction is in a selection or loop inside a loop, or may be left out in a round."""
-        for entry in inside:
-            if entry.name in _NESTED and entry.position < position:
-                end = self._by_id[entry.operands[0]].position
-                if end not in (loop.end, -1) and position < end:
-                    return True
-            if entry.name.startswith("OpBranch") and entry.position < position < loop.back:
-                targets = (self._by_id[word].position for word in entry.operands if word in self._by_id)
-                if any(target == loop.back for target in targets):
-                    return True
+        blocks = [self._flow.blocks[label] for label in loop.labels]
+        inside = [entry for block in blocks for entry in block.instructions]
+        for block in blocks:
+            condition, *targets = block.terminator.operands if len(self._flow.successors(block)) == 2 else [0]
+            stays = [self._repeats(loop, [target]) for target in targets[:2]]
+            if (
+                block.terminator.name == "OpBranchConditional"
+                and stays[0] != stays[1]
+                and self._is_in_every_round(block.label, loop)
+                and self._counts(condition, stays[0], loop, inside)
+            ):
+                return True
         return False
 
     def _counts(self, condition: int, continues: bool, loop: _Loop, inside: list[Instruction]) -> bool:
@@ -165,9 +141,10 @@ class CountedLoops:
         if entry.name in ("OpBitcast", "OpCopyObject"):
             return self._step(entry.operands[0], loop, inside)
         if entry.name == "OpPhi":
-            if entry.position not in loop or self._is_nested(entry.position, loop, inside):
+            block = self._flow.block_at[entry.position]
+            if block.label not in loop.labels or not self._is_in_every_round(block.label, loop):
                 return 0
-            values = [word for word in entry.operands[::2] if self._by_id[word].position in loop]
+            values = [word for word in entry.operands[::2] if self._is_in(self._by_id[word].position, loop)]
             return self._difference(values[0], lambda word: word == counter) if len(values) == 1 else 0
         if entry.name != "OpLoad" or self._classes.get(entry.operands[0]) != "Function":
             return 0
@@ -175,7 +152,7 @@ class CountedLoops:
         writes = [other for other in inside if self._may_write(other, variable)]
         if len(writes) != 1 or writes[0].name != "OpStore":
             return 0
-        if self._is_nested(writes[0].position, loop, inside):
+        if not self._is_in_every_round(self._flow.block_at[writes[0].position].label, loop):
             return 0
         return self._difference(
             writes[0].operands[1],
@@ -201,18 +178,16 @@ class CountedLoops:
 
     def _may_write(self, entry: Instruction, variable: int) -> bool:
         """Whether an instruction may write a variable: a store, or a call that gets its pointer."""
-        if entry.name in _CHAINS:
+        if entry.name in CHAINS:
             return entry.operands[0] == variable
         return entry.name not in ("OpLoad", "OpName") and variable in entry.operands
 
     def _is_constant(self, value: int, loop: _Loop, inside: list[Instruction]) -> bool:
         """Whether a value is the same in all rounds."""
         entry = self._by_id[value]
-        if entry.position not in loop:
+        if not self._is_in(entry.position, loop):
             return True
-        if entry.name in ("OpPhi", "OpFunctionCall") or entry.name.startswith(
-            ("OpAtomic", "OpGroup", "OpImage")
-        ):
+        if entry.name.startswith(_VARYING):
             return False
         if entry.name == "OpLoad":
             return self._is_unwritten(entry.operands[0], loop, inside)
@@ -224,7 +199,7 @@ class CountedLoops:
     def _is_unwritten(self, pointer: int, loop: _Loop, inside: list[Instruction]) -> bool:
         """Whether no instruction of a loop writes what a pointer points to."""
         root, indices = pointer, list[int]()
-        while (entry := self._by_id[root]).name in _CHAINS:
+        while (entry := self._by_id[root]).name in CHAINS:
             root, indices = entry.operands[0], [*indices, *entry.operands[1:]]
         if not all(self._is_constant(word, loop, inside) for word in indices):
             return False
@@ -240,22 +215,10 @@ class CountedLoops:
         """Whether any instruction may write a variable of the interface."""
         roots = {variable}
         for entry in self._instructions:
-            if entry.name in _CHAINS and entry.operands[0] in roots:
+            if entry.name in CHAINS and entry.operands[0] in roots:
                 roots.add(entry.result_id)
         return any(
             (entry.name in ("OpStore", "OpCopyMemory") and entry.operands[0] in roots)
             or (entry.name.startswith(("OpAtomic", "OpFunctionCall")) and roots & set(entry.operands))
             for entry in self._instructions
         )
-
-
-def _jumps_to(label: int, instructions: list[Instruction]) -> Iterator[int]:
-    """Yield the labels of the blocks that do nothing but jump to a label."""
-    start = 0
-    for entry in instructions:
-        if entry.name == "OpLabel":
-            start = entry.result_id
-        elif entry.name == "OpBranch" and start and entry.operands[0] == label:
-            yield start
-        elif entry.name not in _DEBUG:
-            start = 0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from vkgroup.check.compare import Counts, count_numbers
-from vkgroup.check.findings import Coverage, SourceLocations, join
-from vkgroup.check.further_lines import ranges
+from vkgroup.check.compare import count_numbers
+from vkgroup.check.findings import Coverage, SourceLocations, join, ranges
 from vkgroup.check.request import values_of
+from vkgroup.check.runs import CheckedRun
 from vkgroup.check.state import CheckState
 
 
@@ -16,14 +16,14 @@ def coverage_of(state: CheckState) -> Coverage:
     """Return what the runs of a check covered."""
     runs = state.comparable
     base = state.base(None)
-    counts = Counts()
+    counts: dict[str, Any] = dict.fromkeys(("compared", "undefined", "ordered", "rounded"), 0)
     if base is not None:
         tolerance = state.tolerances.get(base.configuration, {})
         counts = count_numbers(state.dispatch.inputs, base, [*runs, *state.device_runs], tolerance)
     return Coverage(
         configurations=tuple(run.configuration for run in [*state.runs, *state.device_runs]),
         not_covered=tuple(state.not_covered),
-        **asdict(counts),
+        **counts,
         groups=state.dispatch.groups,
         local_size=state.dispatch.program.local_size,
         inputs=state.dispatch.inputs.origins,
@@ -33,11 +33,19 @@ def coverage_of(state: CheckState) -> Coverage:
     )
 
 
-def lines_of_sites(missing: Mapping[int, frozenset[int]], places: SourceLocations) -> tuple[str, ...]:
+def lines_of_sites(
+    runs: Iterable[CheckedRun],
+    missing_in: Callable[[Mapping[int, int]], frozenset[int]],
+    places: SourceLocations,
+) -> tuple[str, ...]:
     """Return the lines of sites that were not executed, in words: at no size, then at some sizes.
 
-    `missing`: the positions of the sites by subgroup size.
+    `missing_in`: returns the positions of the sites that are missing in what was executed.
     """
+    executed: dict[int, dict[int, int]] = {}
+    for run in runs:
+        executed.setdefault(run.configuration.subgroup_size, {}).update(run.executed)
+    missing = {size: missing_in(found) for size, found in executed.items()}
     never = frozenset.intersection(*missing.values()) if missing else frozenset[int]()
     texts = [_lines(never, places)] if never else []
     sizes: dict[str, list[int]] = {}

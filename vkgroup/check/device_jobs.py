@@ -199,16 +199,12 @@ def run_job(job: DispatchJob) -> JobAnswer:
         raise
     finally:
         worker.close()
-    return _answer_of(answer) if isinstance(answer, Failure) else answer
-
-
-def _answer_of(failure: Failure) -> JobAnswer:
-    """Return the answer of a worker that failed."""
-    if failure.is_internal:
-        return JobAnswer(internal_error=failure.message)
-    return (
-        JobAnswer(no_end=failure.message) if failure.kind == "timeout" else JobAnswer(failure=failure.message)
-    )
+    if isinstance(answer, JobAnswer):
+        return answer
+    if answer.is_internal:
+        return JobAnswer(internal_error=answer.message)
+    is_late = answer.kind == "timeout"
+    return JobAnswer(no_end=answer.message) if is_late else JobAnswer(failure=answer.message)
 
 
 @dataclass(frozen=True)

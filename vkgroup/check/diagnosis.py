@@ -18,11 +18,9 @@ from vkgroup.check.findings import (
     SourceLocation,
     SourceLocations,
     join,
+    notes_of_lines,
 )
 from vkgroup.check.flow import DataFlow
-from vkgroup.check.further_lines import notes_of_lines
-from vkgroup.check.generated_influence import GeneratedInfluence
-from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.check.size_constants import SizeCandidate
 from vkgroup.reference.events import Event
@@ -32,11 +30,10 @@ Differing = Sequence[tuple[CheckedRun, CheckedRun, Difference]]
 
 def assumption_findings(assumption: Assumption, places: SourceLocations) -> list[Finding]:
     """Return one finding for each line with a constant that stands for the subgroup size."""
-    by_line: dict[tuple[str, int, int], Finding] = {}
+    by_line: dict[tuple[object, ...], Finding] = {}
     for candidate in assumption.candidates:
         place = places[candidate.position]
-        key = (place.file, place.line, 0 if place.line else place.position)
-        if key in by_line:
+        if place.identity in by_line:
             continue
         notes = []
         values: tuple[tuple[RunParameters, str], ...] = ()
@@ -50,7 +47,7 @@ def assumption_findings(assumption: Assumption, places: SourceLocations) -> list
                 Note(f"{element} is {difference.first} at {base}, and {difference.second} at {where}")
             )
         proved = assumption.proof is not None and candidate in assumption.proof.candidates
-        by_line[key] = Finding(
+        by_line[place.identity] = Finding(
             FindingKind.ASSUMES,
             candidate.message,
             place,
@@ -166,12 +163,12 @@ def _finding(reason: str, group: _Group, places: SourceLocations) -> Finding:
     diverging: dict[tuple[object, ...], Note] = {}
     for other, where in zip(group.divergences, group.configurations, strict=True):
         first = places[other.position]
-        if other.position >= 0 and identity(first) not in diverging:
+        if other.position >= 0 and first.identity not in diverging:
             when = f" at {where}" if diverging else ""
             message = f"the runs diverge here{when}"
-            if identity(first) == identity(place):
+            if first.identity == place.identity:
                 message = f"the runs diverge in the same line{when}"
-            diverging[identity(first)] = Note(message, first)
+            diverging[first.identity] = Note(message, first)
     remark = "it is written here" if is_written else "the runs diverge here"
     return Finding(
         FindingKind.DIFFERS,
@@ -266,8 +263,7 @@ Groups = dict[tuple[object, ...], _EventGroup]
 def findings_of(
     runs: Iterable[CheckedRun],
     places: SourceLocations,
-    inputs: DispatchInputs,
-    influence: GeneratedInfluence,
+    dispatch: CheckedDispatch,
 ) -> list[Finding]:
     """Return the findings from the events of runs on the reference device, in the order of their lines."""
     groups: Groups = {}
@@ -287,12 +283,12 @@ def findings_of(
                 # The source of an undefined value is reported instead of its use.
                 place = places[event.cause.position]
             group = groups.setdefault(_key(event, place, places, groups), _EventGroup(event, place))
-            if identity(place) != identity(group.place):
-                group.further.setdefault(identity(place), place)
+            if place.identity != group.place.identity:
+                group.further.setdefault(place.identity, place)
             if run.configuration not in group.configurations:
                 group.configurations.append(run.configuration)
     _drop_same_values(groups, places)
-    findings = [_event_finding(group, places, inputs, influence) for group in _merge_races(groups)]
+    findings = [_event_finding(group, places, dispatch) for group in _merge_races(groups)]
     return sorted(findings, key=lambda finding: (finding.place.line, finding.place.position, finding.kind))
 
 
@@ -311,7 +307,7 @@ def _merge_races(groups: Groups) -> list[_EventGroup]:
         key = (event.kind, event.message) if event.kind == FindingKind.BARRIER else key
         first = merged.setdefault(key, group)
         if first is not group:
-            first.further.setdefault(identity(group.place), group.place)
+            first.further.setdefault(group.place.identity, group.place)
             first.configurations += [run for run in group.configurations if run not in first.configurations]
     return list(merged.values())
 
@@ -319,44 +315,37 @@ def _merge_races(groups: Groups) -> list[_EventGroup]:
 def _drop_same_values(groups: Groups, places: SourceLocations) -> None:
     """Remove writes of the same value at lines that race on the same memory: the race is the finding."""
     racing = {
-        (group.event.memory, identity)
+        (group.event.memory, side)
         for group in groups.values()
         if group.event.kind == FindingKind.RACE
-        for identity in _sides(group.event, places)
+        for side in _sides(group.event, places)
     }
     for key, group in list(groups.items()):
-        sides = {(group.event.memory, identity) for identity in _sides(group.event, places)}
+        sides = {(group.event.memory, side) for side in _sides(group.event, places)}
         if group.event.kind == FindingKind.SAME_VALUE and sides & racing:
             del groups[key]
 
 
 def _sides(event: Event, places: SourceLocations) -> tuple[tuple[object, ...], ...]:
     """Return the lines of both accesses of a race."""
-    return identity(places[event.position]), identity(places[event.other_position])
-
-
-def identity(place: SourceLocation) -> tuple[object, ...]:
-    """Return the identity of a location: its line, or its instruction if there are no lines."""
-    return (place.file, place.line) if place.line else (place.file, 0, place.position)
+    return places[event.position].identity, places[event.other_position].identity
 
 
 def _key(event: Event, place: SourceLocation, places: SourceLocations, groups: Groups) -> tuple[object, ...]:
     if event.kind in RACES:
-        key = (event.kind, event.memory, identity(place))
-        turned = (event.kind, event.memory, identity(places[event.other_position]))
+        key = (event.kind, event.memory, place.identity)
+        turned = (event.kind, event.memory, places[event.other_position].identity)
         # The order of the two accesses is arbitrary: the same race may be seen from either side.
         return turned if key not in groups and turned in groups else key
     if event.kind == FindingKind.BOUNDS and event.memory:
         # A buffer that is too small is one finding for all its accesses.
         return event.kind, event.memory
     cause = event.cause.kind if event.cause is not None else ""
-    return event.kind, cause, *identity(place)
+    return event.kind, cause, *place.identity
 
 
-def _event_finding(
-    group: _EventGroup, places: SourceLocations, inputs: DispatchInputs, influence: GeneratedInfluence
-) -> Finding:
-    event, cause = group.event, group.event.cause
+def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: CheckedDispatch) -> Finding:
+    event, cause, inputs = group.event, group.event.cause, dispatch.inputs
     notes: list[Note] = []
     message = event.message
     further = tuple(group.further.values()) if event.kind != FindingKind.UNDEFINED else ()
@@ -365,7 +354,7 @@ def _event_finding(
         label = inputs.label(event.memory, event.offset) if event.offset >= 0 else ""
         what = f"{event.message}: {label}" if label else event.message
         used = places[event.position]
-        notes.append(Note(what, used if identity(used) != identity(group.place) else None))
+        notes.append(Note(what, used if used.identity != group.place.identity else None))
     if event.kind == FindingKind.BOUNDS:
         notes += notes_of_lines("also out of bounds", further)
     if event.kind in RACES:
@@ -380,7 +369,7 @@ def _event_finding(
         notes.append(Note(f"rule: {_RULES[kind]}"))
     if event.kind == FindingKind.BOUNDS and (made_up := inputs.made_up_length(event.memory)):
         notes.append(Note(made_up))
-    elif kind in _DATA_DEPENDENT and influence.reaches(event):
+    elif kind in _DATA_DEPENDENT and dispatch.generated.reaches(event):
         notes.append(
             Note("some inputs were generated; if they are unrealistic, give real ones with --in and --push")
         )

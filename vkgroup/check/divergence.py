@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from vkgroup.check.compare import Difference
 from vkgroup.check.findings import RunParameters
-from vkgroup.check.flow import WHOLE, DataFlow, atomic_members
+from vkgroup.check.flow import WHOLE, DataFlow
+from vkgroup.check.influence import influence_of
 from vkgroup.check.runs import CheckedDispatch, outputs_of
 from vkgroup.reference.interpreter import ExecutedInstruction, Invocation, Memory
 from vkgroup.reference.interpreter.operations.accessor import Accessor
@@ -104,7 +105,7 @@ def _atomic_writers(
     }
     positions = [
         entries[0].position
-        for (variable, member), entries in atomic_members(dispatch.program.module).items()
+        for (variable, member), entries in influence_of(dispatch.program.module).atomics.items()
         if variable in variables and member in (difference.member, WHOLE)
     ]
     if not positions:

@@ -25,9 +25,14 @@ class Field:
     is_pointer: bool = False  # whether the numbers are addresses of physical storage
 
     @property
+    def path(self) -> str:
+        """`name` without indices."""
+        return self.name.replace("[{}]", "")
+
+    @property
     def word(self) -> str:
-        """The last part of `name` without indices: the identifier in the source."""
-        return self.name.replace("[{}]", "").rsplit(".", 1)[-1]
+        """The last part of its path: the identifier in the source."""
+        return self.path.rsplit(".", 1)[-1]
 
     def label(self, flat: int) -> str:
         """Return the name of one number, by its place in the flattened offsets."""

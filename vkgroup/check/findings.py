@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -36,6 +36,12 @@ class FindingKind(StrEnum):
 RACES = (FindingKind.RACE, FindingKind.SAME_VALUE)
 """Kinds of data races: findings with two accesses."""
 
+_MAX_LINES = 3
+"""Maximum number of further lines that a finding quotes."""
+
+_MAX_RANGES = 12
+"""Maximum number of ranges of line numbers in a note."""
+
 _WEAK_KINDS = (FindingKind.SAME_VALUE,)
 """Kinds of findings for which every order of the accesses gives the same result."""
 
@@ -50,6 +56,11 @@ class SourceLocation:
     text: str  # the source line; the instruction in assembly if there is no source
     position: int  # the instruction's `Instruction.position`; -1 for no instruction
     column: int = 0  # the column in `text`, counted from 1; 0 if the module does not contain it
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Its line, or its instruction if there are no lines."""
+        return (self.file, self.line, 0 if self.line else self.position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +181,29 @@ class Coverage(_Configured):
     drawn: str = ""  # what was drawn with a fragment shader; empty for a dispatch
     #: Lines with stores, barriers, atomics and subgroup operations that can be reached and were not executed.
     not_executed: tuple[str, ...] = ()
+
+
+def notes_of_lines(message: str, further: Sequence[SourceLocation]) -> list[Note]:
+    """Return notes on the further lines of a finding; those beyond `_MAX_LINES` are only numbered."""
+    notes = [Note(message, place) for place in further[:_MAX_LINES]]
+    rest = further[_MAX_LINES:]
+    if not rest:
+        return notes
+    lines = [place.line for place in rest if place.line]
+    numbers = f": {ranges(lines)}" if len(lines) == len(rest) else ""
+    return [*notes, Note(f"and in {len(rest)} more line{'s' * (len(rest) != 1)}{numbers}")]
+
+
+def ranges(lines: Iterable[int]) -> str:
+    """Return line numbers as a list with ranges: ``"5, 7 to 9"``."""
+    ranges: list[list[int]] = []
+    for line in sorted(lines):
+        if ranges and line <= ranges[-1][1] + 1:
+            ranges[-1][1] = line
+        else:
+            ranges.append([line, line])
+    parts = [str(first) if first == last else f"{first} to {last}" for first, last in ranges]
+    return ", ".join(parts[:_MAX_RANGES]) + ", …" * (len(parts) > _MAX_RANGES)
 
 
 def join(numbers: Iterable[object]) -> str:

@@ -1,30 +1,100 @@
-"""Flow-insensitive data flow: values derived from lane ids, ballots, shuffle distances; uses of resources.
+"""Control flow, and flow-insensitive data flow: values derived from lane ids, ballots, shuffle distances.
 
-Control flow is ignored: a value that a variable holds anywhere is assumed to be possible everywhere.
+Data flow ignores control flow: a value that a variable holds anywhere is assumed to be possible everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import NamedTuple
 
+from vkgroup.reference.interpreter.program.flow import (
+    END,
+    BasicBlock,
+    post_dominators,
+    read_functions,
+    selector_words,
+    successors,
+)
 from vkgroup.reference.interpreter.program.site import sort_operands
-from vkgroup.spirv import ImageType, Instruction, Module, SampledImageType, ScalarType, grammar
+from vkgroup.spirv import Instruction, Module, ScalarType, grammar
 from vkgroup.spirv.declarations import Declarations
 
-_LANES = {
+
+class ControlFlow:
+    """The functions of a module by id, their blocks by label, and the block of each position."""
+
+    def __init__(self, module: Module) -> None:
+        self.functions = read_functions(module)[1]
+        self.blocks = {block.label: block for each in self.functions.values() for block in each.blocks}
+        self.block_at = {
+            entry.position: block for block in self.blocks.values() for entry in block.instructions
+        }
+
+    def successors(self, block: BasicBlock) -> list[int]:
+        """Return the labels of the blocks that may follow."""
+        is_switch = block.terminator.name == "OpSwitch"
+        return successors(block.terminator, selector_words(block.terminator, self.blocks) if is_switch else 1)
+
+    def reached(self, labels: Iterable[int], without: Iterable[int]) -> frozenset[int]:
+        """Return the labels of the blocks that can be reached from some blocks without passing others."""
+        todo, left_out, seen = list(labels), frozenset(without), set[int]()
+        while todo:
+            label = todo.pop()
+            if label not in seen and label not in left_out:
+                seen.add(label)
+                todo += self.successors(self.blocks[label])
+        return frozenset(seen)
+
+    @cached_property
+    def branches(self) -> dict[int, list[Instruction]]:
+        """By label of a block, the branches that decide whether it is executed, or how often."""
+        found: dict[int, list[Instruction]] = {label: [] for label in self.blocks}
+        for function in self.functions.values():
+            numbers = {block.label: number for number, block in enumerate(function.blocks)}
+            after = [[numbers[label] for label in self.successors(block)] for block in function.blocks]
+            for block, end in zip(function.blocks, post_dominators(after), strict=True):
+                following = self.successors(block)
+                end_label = function.blocks[end].label if end != END else 0
+                for label in self.reached(following, {end_label}) if len(following) > 1 else ():
+                    found[label].append(block.terminator)
+        return found
+
+    @cached_property
+    def _calls(self) -> dict[int, list[int]]:
+        """By label of a block, the positions of the calls of its function."""
+        calls: dict[int, list[int]] = {function: [] for function in self.functions}
+        for block in self.blocks.values():
+            for entry in block.body:
+                if entry.name == "OpFunctionCall":
+                    calls[entry.operands[0]].append(entry.position)
+        return {block.label: calls[each.id] for each in self.functions.values() for block in each.blocks}
+
+    def with_calls(self, position: int) -> list[int]:
+        """Return a position, and those of the calls of its function and of the functions with these calls."""
+        positions = [position]
+        for each in positions:
+            if each in self.block_at:
+                calls = self._calls[self.block_at[each].label]
+                positions += [call for call in calls if call not in positions]
+        return positions
+
+
+WHOLE = -1
+"""Member index for a variable that is used as a whole: an image or a block."""
+
+CHAINS = ("OpAccessChain", "OpInBoundsAccessChain", "OpPtrAccessChain", "OpInBoundsPtrAccessChain")
+_GLSL_NAMES = {
     "SubgroupLocalInvocationId": "gl_SubgroupInvocationID",
     "SubgroupId": "gl_SubgroupID",
     "SubgroupSize": "gl_SubgroupSize",
     "NumSubgroups": "gl_NumSubgroups",
-}
-_INVOCATIONS = {
     "LocalInvocationIndex": "gl_LocalInvocationIndex",
     "LocalInvocationId": "gl_LocalInvocationID",
     "GlobalInvocationId": "gl_GlobalInvocationID",
 }
-_CHAINS = ("OpAccessChain", "OpInBoundsAccessChain")
+_INVOCATIONS = ("LocalInvocationIndex", "LocalInvocationId", "GlobalInvocationId")
 DELTAS = (
     *("OpGroupNonUniformShuffleXor", "OpGroupNonUniformShuffleUp", "OpGroupNonUniformShuffleDown"),
     "OpGroupNonUniformRotateKHR",
@@ -49,33 +119,54 @@ class Origin(NamedTuple):
     is_local: bool  # whether it numbers invocations of the workgroup instead of lanes
 
 
-class DataFlow:
-    """Data flow of one module; `body` has the instructions, `constants` the integers by id."""
+class ModuleCode:
+    """Declarations of a module, and the instructions of its functions: `body`."""
 
     def __init__(self, module: Module) -> None:
-        self._declared = Declarations(module)
+        self.declared = Declarations(module)
         instructions = module.instructions
-        first_function = next(
+        first = next(
             (k for k, entry in enumerate(instructions) if entry.name == "OpFunction"), len(instructions)
         )
-        self.body: tuple[Instruction, ...] = instructions[first_function:]
-        self.constants = {
+        self.body: tuple[Instruction, ...] = instructions[first:]
+        names = grammar().enumeration("BuiltIn")
+        #: The names of built-in variables by id.
+        self.built_ins = {
+            variable.id: names[number]
+            for variable in self.declared.variables
+            if (number := self.declared.decoration(variable.id, "BuiltIn")) is not None
+        }
+        #: The parameters of each function.
+        self.parameters: dict[int, list[int]] = {}
+        for entry in self.body:
+            if entry.name == "OpFunction":
+                function = self.parameters[entry.result_id] = []
+            elif entry.name == "OpFunctionParameter":
+                function.append(entry.result_id)
+
+    def constant(self, identifier: int, otherwise: int) -> int:
+        """Return the value of a constant index; `otherwise` for an id that is none."""
+        constant = self.declared.constants.get(identifier)
+        return int(constant.evaluate()) if constant is not None else otherwise
+
+    @cached_property
+    def constants(self) -> dict[int, int]:
+        """The values of integer constants by id."""
+        return {
             identifier: value
-            for identifier, constant in self._declared.constants.items()
+            for identifier, constant in self.declared.constants.items()
             if constant.type is not None
             and constant.type.kind in ("int", "uint")
             and isinstance(value := constant.evaluate(), int)
         }
-        self._parameters: dict[int, list[int]] = {}
-        for entry in self.body:
-            if entry.name == "OpFunction":
-                function = self._parameters[entry.result_id] = []
-            elif entry.name == "OpFunctionParameter":
-                function.append(entry.result_id)
+
+
+class DataFlow(ModuleCode):
+    """Data flow of one module from the numbers of lanes and invocations."""
 
     def bits(self, type_id: int) -> int | None:
         """Return the width of an integer type in bits; None for other types."""
-        kind = self._declared.types.get(type_id)
+        kind = self.declared.types.get(type_id)
         return kind.bits if isinstance(kind, ScalarType) and kind.kind in ("int", "uint") else None
 
     @cached_property
@@ -90,15 +181,11 @@ class DataFlow:
 
     def _follow(self, keeps: Callable[[Instruction], bool]) -> dict[int, Origin]:
         """Return the origins reached from built-in variables through instructions that `keeps` accepts."""
-        names = grammar().enumeration("BuiltIn")
-        origins = {}
-        for variable in self._declared.variables:
-            number = self._declared.decoration(variable.id, "BuiltIn")
-            name = names.get(number, "") if number is not None else ""
-            if name in _LANES:
-                origins[variable.id] = Origin(_LANES[name], False)
-            elif name in _INVOCATIONS:
-                origins[variable.id] = Origin(_INVOCATIONS[name], True)
+        origins = {
+            variable: Origin(_GLSL_NAMES[name], name in _INVOCATIONS)
+            for variable, name in self.built_ins.items()
+            if name in _GLSL_NAMES
+        }
         instructions = [entry for entry in self.body if keeps(entry)]
         size = -1
         while len(origins) != size:
@@ -109,7 +196,7 @@ class DataFlow:
 
     def _propagate(self, entry: Instruction, origins: dict[int, Origin]) -> None:
         words = entry.operands
-        if entry.name in _CHAINS or entry.name in ("OpLoad", *_FORWARD):
+        if entry.name in CHAINS or entry.name in ("OpLoad", *_FORWARD):
             # Only the base of an access chain counts: a value loaded at a derived index is not derived.
             used = words[:2] if entry.name in _FORWARD and entry.name != "OpCompositeExtract" else words[:1]
             for operand in used:
@@ -118,7 +205,7 @@ class DataFlow:
         elif entry.name == "OpStore" and words[1] in origins:
             origins.setdefault(words[0], origins[words[1]])
         elif entry.name == "OpFunctionCall":
-            for parameter, argument in zip(self._parameters.get(words[0], ()), words[1:], strict=False):
+            for parameter, argument in zip(self.parameters.get(words[0], ()), words[1:], strict=False):
                 if argument in origins:
                     origins.setdefault(parameter, origins[argument])
 
@@ -166,103 +253,13 @@ class DataFlow:
         for entry in self.body:
             if entry.name == "OpLoad" and entry.operands[0] in variables:
                 uses.append(entry)
-            elif entry.name in _CHAINS and entry.operands[0] in variables:
+            elif entry.name in CHAINS and entry.operands[0] in variables:
                 index = self.constants.get(entry.operands[1])
                 uses.append(entry._replace(name=_FIRST) if index == 0 else entry)
         return uses
 
 
 _FIRST = "first word"
-
-
-WHOLE = -1
-"""Member index for a variable that is used as a whole: an image or a block."""
-
-_POINTER_CHAINS = ("OpAccessChain", "OpInBoundsAccessChain", "OpPtrAccessChain", "OpImageTexelPointer")
-
-
-def atomic_members(module: Module) -> dict[tuple[int, int], list[Instruction]]:
-    """Return the atomic instructions on each member, by variable id and member.
-
-    Pointers are followed through access chains but not through calls: compilers of GLSL and HLSL only pass
-    copies to functions.
-    """
-    instructions: dict[tuple[int, int], list[Instruction]] = {}
-    for target, entry in _atomics(module):
-        instructions.setdefault(target, []).append(entry)
-    return instructions
-
-
-def measured_buffers(module: Module) -> frozenset[int]:
-    """Return the variables of the buffers whose runtime arrays are asked for their length."""
-    bases = {
-        entry.result_id: entry.operands[0]
-        for entry in module.instructions
-        if entry.name in ("OpAccessChain", "OpInBoundsAccessChain", "OpCopyObject")
-    }
-    found = set()
-    for entry in module.instructions:
-        if entry.name == "OpArrayLength":
-            variable = entry.operands[0]
-            while variable in bases:
-                variable = bases[variable]
-            found.add(variable)
-    return frozenset(found)
-
-
-def uses_atomic_results(module: Module, variables: frozenset[int]) -> bool:
-    """Whether a shader uses the result of an atomic on the variables, for example to number workgroups."""
-    results = {entry.result_id for (variable, _), entry in _atomics(module) if variable in variables} - {0}
-    return any(
-        results & set(sort_operands(entry).values) for entry in module.instructions if entry.name != "OpName"
-    )
-
-
-def _atomics(module: Module) -> Iterator[tuple[tuple[int, int], Instruction]]:
-    """Yield the atomic instructions, each with its variable and member."""
-    declared = Declarations(module)
-    roots: dict[int, tuple[int, int]] = {variable.id: (variable.id, WHOLE) for variable in declared.variables}
-    for entry in module.instructions:
-        words = entry.operands
-        if entry.name in _POINTER_CHAINS and words[0] in roots:
-            variable, member = roots[words[0]]
-            if member == WHOLE and entry.name != "OpImageTexelPointer" and len(words) > 1:
-                index = declared.constants.get(words[1])
-                member = int(index.evaluate()) if index is not None else WHOLE
-            roots[entry.result_id] = (variable, member)
-        elif entry.name == "OpCopyObject" and words[0] in roots:
-            roots[entry.result_id] = roots[words[0]]
-        elif entry.name.startswith("OpAtomic") and words and words[0] in roots:
-            yield roots[words[0]], entry
-
-
-def reads_of(module: Module, variables: frozenset[int]) -> list[int]:
-    """Return the positions of the instructions that read the resources of the variables.
-
-    Pointers and images are followed as in `atomic_members`.
-    """
-    pointers = set(variables)
-    images: set[int] = set()
-    pointees = {variable.id: variable.type for variable in Declarations(module).variables}
-    positions = []
-    for entry in module.instructions:
-        words = entry.operands
-        if (
-            entry.name in (*_POINTER_CHAINS, "OpCopyObject", "OpImage", "OpSampledImage")
-            and words[0] in pointers | images
-        ):
-            (pointers if words[0] in pointers else images).add(entry.result_id)
-        elif entry.name == "OpLoad" and words[0] in pointers:
-            if isinstance(pointees.get(words[0]), ImageType | SampledImageType):
-                images.add(entry.result_id)
-            else:
-                positions.append(entry.position)
-        elif entry.name.startswith("OpImage") and words and words[0] in images:
-            if entry.result_id and not entry.name.startswith("OpImageQuery"):
-                positions.append(entry.position)
-        elif entry.name.startswith("OpAtomic") and entry.result_id and words[0] in pointers:
-            positions.append(entry.position)
-    return positions
 
 
 BY_GROUP = ("WorkgroupId", "GlobalInvocationId", "NumWorkgroups")
@@ -278,20 +275,14 @@ _BY_COMPONENT = {
 
 def used_axes(module: Module) -> tuple[bool, bool, bool]:
     """Return the dimensions (x, y, z) in which a shader uses its workgroup id."""
-    declared = Declarations(module)
-    names = grammar().enumeration("BuiltIn")
-    variables = {
-        variable.id
-        for variable in declared.variables
-        if names.get(declared.decoration(variable.id, "BuiltIn") or -1) in BY_GROUP
-    }
+    code = ModuleCode(module)
+    variables = {variable for variable, name in code.built_ins.items() if name in BY_GROUP}
     loads: set[int] = set()
     axes: set[int] = set()
-    for entry in module.instructions:
+    for entry in code.body:
         words = entry.operands
-        if entry.name in ("OpAccessChain", "OpInBoundsAccessChain") and words[0] in variables:
-            index = declared.constants.get(words[1])
-            axes |= {0, 1, 2} if index is None else {int(index.evaluate())}
+        if entry.name in CHAINS and words[0] in variables:
+            axes |= {0, 1, 2} if (index := code.constant(words[1], WHOLE)) == WHOLE else {index}
         elif entry.name == "OpLoad" and words[0] in variables:
             loads.add(entry.result_id)
         elif entry.name == "OpCompositeExtract" and words[0] in loads:
@@ -311,15 +302,13 @@ _MOST_LITERALS = 16
 
 def compared_literals(module: Module) -> list[int]:
     """Return the least integers with which a shader compares, or between which it switches."""
-    flow = DataFlow(module)
+    constants = ModuleCode(module).constants
     literals = set[int]()
     for entry in module.instructions:
         if entry.name == "OpSwitch":
             literals |= set(entry.operands[2::2])
         elif entry.name == "OpSpecConstantOp":
-            literals |= {
-                flow.constants[operand] for operand in entry.operands[1:] if operand in flow.constants
-            }
+            literals |= {constants[operand] for operand in entry.operands[1:] if operand in constants}
         elif entry.name.startswith(("OpU", "OpS", "OpI")) and entry.name.endswith(("Equal", "Than")):
-            literals |= {flow.constants[operand] for operand in entry.operands if operand in flow.constants}
+            literals |= {constants[operand] for operand in entry.operands if operand in constants}
     return sorted(number for number in literals if number >= 0)[:_MOST_LITERALS]

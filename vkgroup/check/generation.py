@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,20 @@ import numpy.typing as npt
 
 from vkgroup.base.byte_sizes import size_text
 from vkgroup.base.errors import InvalidDispatch, Unsupported
-from vkgroup.base.formats import FORMATS, fitting
 from vkgroup.check.configured import find_binding, members_of
 from vkgroup.check.contents import NumberGenerator, neutral, partial_count
 from vkgroup.check.fields import Field, fields_of, put
-from vkgroup.check.flow import WHOLE, atomic_members, measured_buffers
-from vkgroup.check.image_extents import Extents, first_extent, kind_of, require_texels, shape_of
-from vkgroup.check.image_sizes import asked_images, reads_levels
-from vkgroup.check.influence import combined_inputs
+from vkgroup.check.flow import WHOLE
+from vkgroup.check.images import (
+    Extents,
+    asked_images,
+    first_extent,
+    kind_of,
+    reads_levels,
+    require_texels,
+    shape_of,
+)
+from vkgroup.check.influence import combined_inputs, influence_of
 from vkgroup.check.inputs import (
     CONTENTS,
     GIVEN,
@@ -30,6 +36,7 @@ from vkgroup.check.inputs import (
     NumberKey,
     image_type,
     is_globals,
+    texel_format,
 )
 from vkgroup.check.members import (
     by_place,
@@ -66,31 +73,26 @@ def _shown(value: Any) -> str:
     return f"= {np.asarray(value).tolist()}" if np.size(value) <= _MAX_LISTED else GIVEN
 
 
+@dataclass
 class _InputBuilder:
-    """Builder of the inputs of one module and one dispatch."""
+    """Builder of the inputs of one module and one dispatch; see `make_inputs`."""
 
-    def __init__(
-        self,
-        module: Module,
-        size: tuple[int, int, int],
-        groups: tuple[int, int, int],
-        seed: int,
-        elements: Mapping[tuple[int, int], int],
-        numbers: Mapping[NumberKey, int],
-        extents: Extents,
-    ) -> None:
-        self.module = module
-        self.size = size
-        self.local_size = (size[0] // groups[0], size[1] // groups[1], size[2] // groups[2])
-        self.extents = extents
+    module: Module
+    groups: tuple[int, int, int]
+    local_size: tuple[int, int, int]
+    seed: int
+    elements: Mapping[tuple[int, int], int]
+    chosen: Mapping[NumberKey, int]
+    extents: Extents
+
+    def __post_init__(self) -> None:
+        module, groups, (x, y, z) = self.module, self.groups, self.local_size
+        self.size = (x * groups[0], y * groups[1], z * groups[2])
         self.asked = asked_images(module)
         self.reads_levels = reads_levels(module)
-        self.total = math.prod(size)
-        self.random = NumberGenerator(seed, size, groups, self.total // math.prod(groups))
-        self.atomic = atomic_members(module)
-        self.measured = measured_buffers(module)
-        self.elements = elements
-        self.chosen = numbers
+        self.total = math.prod(self.size)
+        self.random = NumberGenerator(self.seed, self.size, groups, math.prod(self.local_size))
+        self.influence = influence_of(module)
         self.numbers: list[GeneratedNumber] = []
         self.generated_push: set[int] = set()
         self.origins: list[str] = []
@@ -157,7 +159,7 @@ class _InputBuilder:
         nbytes = block.fixed_size
         place = (binding.set, binding.binding)
         # A shader that asks for the length may compare it with the invocations.
-        usual = partial_count(self.total) if binding.id in self.measured else self.total
+        usual = partial_count(self.total) if binding.id in self.influence.measured else self.total
         length = given_length(given, names[-1]) if last is not None else None
         elements = 0 if last is None else length or self.elements.get(place, usual)
         if last is not None:
@@ -214,7 +216,7 @@ class _InputBuilder:
         plain = field.name.replace("[{}]", "[]")
         variable = binding.id if binding is not None else WHOLE - 1
         members = ((variable, field.member), (variable, WHOLE))
-        if atomics := {entry.name for member in members for entry in self.atomic.get(member, ())}:
+        if atomics := {entry.name for member in members for entry in self.influence.atomics.get(member, ())}:
             start = neutral(atomics, field.dtype)
             put(data, field, np.full(field.offsets.shape, start, field.dtype))
             return f"{plain} = {start}"
@@ -251,8 +253,7 @@ class _InputBuilder:
         key = (place, field.label(flat))
         value = self.chosen.get(key, value)
         member = field.name.split("[", 1)[0].split(".", 1)[0]
-        path = field.name.replace("[{}]", "")
-        name = f"{self._names[place]}.{path}" if place in self._names else path
+        name = f"{self._names[place]}.{field.path}" if place in self._names else field.path
         option = f"--push {member}=V" if place is None else f"--in {name}=V"
         self._add(GeneratedNumber(key, value, field.dtype, field.member, option))
         return value
@@ -273,15 +274,11 @@ class _InputBuilder:
             raise Unsupported(
                 f"{binding.name}: check cannot generate images of type {kind.glsl}.", [kind.glsl]
             )
-        wanted = kind.sampled_type.kind if kind.sampled_type is not None else "float"
-        format_ = FORMATS.get(kind.format)
-        if given is not None and format_ is None:
+        components = 1 if kind.depth else 4
+        if given is not None:
             axes = AXES[kind.dimension] + (kind.arrayed or kind.dimension == "Cube")
             components = given.shape[-1] if given.ndim == axes + 1 else 1
-            format_ = fitting(given.dtype, components, wanted, depth=kind.depth)
-        elif format_ is None:
-            dtype = {"uint": np.uint32, "int": np.int32}.get(wanted, np.float32)
-            format_ = fitting(np.dtype(dtype), 1 if kind.depth else 4, wanted, depth=kind.depth)
+        format_ = texel_format(kind, None if given is None else given.dtype, components)
         if format_ is None:
             raise InvalidDispatch(f"{binding.name}: no image format fits the array given.")
         extent = first_extent(kind, self.size, self.local_size, binding.id in self.asked.compared)
@@ -298,7 +295,7 @@ class _InputBuilder:
             arrays = (given,) * (binding.count or 1)
             return Input(binding, arrays, True, GIVEN, format_, has_levels=has_levels)
         self._reserve(binding, math.prod(shape) * format_.dtype.itemsize)
-        atomics = [entry.name for entry in self.atomic.get((binding.id, WHOLE), ())]
+        atomics = [entry.name for entry in self.influence.atomics.get((binding.id, WHOLE), ())]
         start = neutral(atomics, format_.dtype) if atomics and not fresh else 0
         # Each descriptor has its own texels: equal texels would hide which descriptor a shader reads.
         texels = tuple(
@@ -323,14 +320,13 @@ class _InputBuilder:
         fields = fields_of(block.type, block.size)
         names = [member.name for member in block.members]
         values = flat(values)
-        known = {*names, *(field.name.replace("[{}]", "") for field in fields)}
+        known = {*names, *(field.path for field in fields)}
         for name in values:
             if name not in known:
                 raise InvalidDispatch(f"The push constants have no member {name!r}.{suggestion(name, names)}")
         data = np.zeros(-(-block.size // 4) * 4, np.uint8)
         for field in fields:
-            name = field.name.replace("[{}]", "")
-            name = name if name in values else names[field.member]
+            name = field.path if field.path in values else names[field.member]
             if name in values:
                 put_given(data, field, values[name], f"The push constant {name!r}")
                 part = f"{name} = {values[name]}"
@@ -361,8 +357,8 @@ def make_inputs(
     Raises InvalidDispatch or InvalidInput if a given input does not fit the module, and Unsupported if an
     input cannot be generated.
     """
-    size = (local_size[0] * groups[0], local_size[1] * groups[1], local_size[2] * groups[2])
-    builder = _InputBuilder(module, size, groups, request.seed, elements or {}, numbers or {}, extents or {})
+    extents = extents or {}
+    builder = _InputBuilder(module, groups, local_size, request.seed, elements or {}, numbers or {}, extents)
     bindings = module.reflection.bindings
     names = {(entry.set, entry.binding): entry.name or entry.block_name for entry in bindings}
     arrays = {
@@ -386,6 +382,6 @@ def make_inputs(
         bytes_,
         tuple(origins),
         tuple(builder.numbers),
-        extents or {},
+        extents,
         frozenset(builder.generated_push),
     )

@@ -6,15 +6,16 @@ its counter. Functions, variables and shared memory are followed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from collections import defaultdict
+from collections.abc import Container, Iterable, Sequence
+from functools import cached_property, lru_cache, reduce
+from operator import or_
 
-import numpy as np
-
-from vkgroup.check.flow import WHOLE
+from vkgroup.check.flow import CHAINS, WHOLE, ControlFlow, ModuleCode
+from vkgroup.check.inputs import DispatchInputs, Input
+from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.program.site import extended_name, sort_operands
-from vkgroup.spirv import Instruction, Module, grammar
-from vkgroup.spirv.declarations import Declarations
+from vkgroup.spirv import ImageType, Instruction, Module, SampledImageType
 
 Source = tuple[int, int]
 """A source of values: id of a variable and index of a block member; `WHOLE` for the whole variable."""
@@ -25,47 +26,39 @@ LENGTH = -2
 UNKNOWN: Source = (0, WHOLE)
 """The source of what the order of invocations or the clock decides: results of atomics, and times."""
 
-CHAINS = ("OpAccessChain", "OpInBoundsAccessChain", "OpPtrAccessChain", "OpInBoundsPtrAccessChain")
+_HANDLES = ("OpLoad", "OpCopyObject", "OpImage", "OpSampledImage")
+_NO_READS = (
+    *("OpImage", "OpImageTexelPointer", "OpImageQueryFormat", "OpImageQueryOrder", "OpImageQuerySizeLod"),
+    *("OpImageQuerySize", "OpImageQueryLod", "OpImageQueryLevels", "OpImageQuerySamples"),
+)
 _INPUTS = ("Input", "PushConstant", "Uniform", "StorageBuffer", "UniformConstant")
 _NO_VALUES = ("OpName", "OpMemberName", "OpDecorate", "OpMemberDecorate", "OpLine", "OpNoLine", "OpLabel")
 _SPECIALIZED = ("OpSpecConstant", "OpSpecConstantTrue", "OpSpecConstantFalse")
 _MAX_ROUNDS = 32
 
 
-class Influence:
+class Influence(ModuleCode):
     """For each value and pointer of a module, the inputs that influence it.
 
-    `by_control`: whether the conditions of branches influence what is stored inside of their constructs.
+    `by_control`: whether the conditions of branches influence what is stored where they decide.
     """
 
     def __init__(self, module: Module, *, by_control: bool = False) -> None:
-        declared = Declarations(module)
-        instructions = module.instructions
-        start = next((k for k, entry in enumerate(instructions) if entry.name == "OpFunction"), 0)
-        self.body = [entry for entry in instructions[start:] if entry.name not in _NO_VALUES]
-        self._constants = declared.constants
-        names = grammar().enumeration("BuiltIn")
-        #: The names of built-in variables by id.
-        self.built_ins = {
-            variable.id: names[number]
-            for variable in declared.variables
-            if (number := declared.decoration(variable.id, "BuiltIn")) is not None
-        }
-        self.variables = declared.variables
-        self.inputs = {variable.id for variable in declared.variables if variable.storage_class in _INPUTS}
+        super().__init__(module)
+        self.body = tuple(entry for entry in self.body if entry.name not in _NO_VALUES)
+        self.variables = self.declared.variables
+        self.inputs = {variable.id for variable in self.variables if variable.storage_class in _INPUTS}
         #: The variables of the push constants.
-        self.push = {entry.id for entry in declared.variables if entry.storage_class == "PushConstant"}
+        self.push = {entry.id for entry in self.variables if entry.storage_class == "PushConstant"}
         self._bits: dict[Source, int] = {}
         #: Influence on the contents of a value or a variable; on the indices of a pointer; bit sets.
-        self._values: dict[int, int] = {}
-        self._indices: dict[int, int] = {}
-        self._roots: dict[int, Source] = {}
-        self._parameters: dict[int, list[int]] = {}
+        self._values: defaultdict[int, int] = defaultdict(int)
+        self._indices: defaultdict[int, int] = defaultdict(int)
+        #: The variable, and its member, into which each pointer points, or from which an image was loaded.
+        self.roots: dict[int, Source] = {variable.id: (variable.id, WHOLE) for variable in self.variables}
         self._function = 0
-        for variable in declared.variables:
-            self._roots[variable.id] = (variable.id, WHOLE)
-        self._conditions = _conditions_of(self.body) if by_control else {}
-        self._specialize(instructions)
+        self._module, self._by_control = module, by_control
+        self._specialize(module.instructions)
         self._settle()
 
     def _specialize(self, instructions: Sequence[Instruction]) -> None:
@@ -74,20 +67,15 @@ class Influence:
             if entry.name == "OpFunction":
                 return
             if entry.name in _SPECIALIZED:
-                self._add(entry.result_id, self._bit((entry.result_id, WHOLE)))
+                self._values[entry.result_id] |= self._bit((entry.result_id, WHOLE))
             elif entry.name.startswith(("OpSpecConstant", "OpConstantComposite", "OpTypeArray")):
-                for operand in entry.operands:
-                    self._add(entry.result_id, self._values.get(operand, 0))
+                self._values[entry.result_id] |= self._any(entry.operands)
 
     def _settle(self) -> None:
         """Follow all instructions until nothing changes."""
-        for entry in self.body:
-            if entry.name == "OpFunction":
-                parameters = self._parameters[entry.result_id] = []
-            elif entry.name == "OpFunctionParameter":
-                parameters.append(entry.result_id)
-            elif entry.name == "OpVariable":
-                self._roots[entry.result_id] = (entry.result_id, WHOLE)
+        self.roots |= {
+            entry.result_id: (entry.result_id, WHOLE) for entry in self.body if entry.name == "OpVariable"
+        }
         for _ in range(_MAX_ROUNDS):
             before = self._extent()
             for entry in self.body:
@@ -100,23 +88,23 @@ class Influence:
         return (
             sum(map(int.bit_count, self._values.values())),
             sum(map(int.bit_count, self._indices.values())),
-            len(self._roots),
+            len(self.roots),
         )
 
     def _bit(self, source: Source) -> int:
         return 1 << self._bits.setdefault(source, len(self._bits))
 
-    def _add(self, identifier: int, bits: int) -> None:
-        if bits:
-            self._values[identifier] = self._values.get(identifier, 0) | bits
+    def _any(self, ids: Iterable[int]) -> int:
+        """Return the influence on any of some values."""
+        return reduce(or_, map(self._values.__getitem__, ids), 0)
 
     def _contents(self, pointer: int) -> int:
         """Return the influence on what a pointer points to."""
-        root = self._roots.get(pointer)
+        root = self.roots.get(pointer)
         if root is None:
-            return self._values.get(pointer, 0)
+            return self._values[pointer]
         own = self._bit(root) if root[0] in self.inputs else 0
-        return own | self._values.get(root[0], 0) | self._values.get(pointer, 0)
+        return own | self._values[root[0]] | self._values[pointer]
 
     def _follow(self, entry: Instruction) -> None:
         words, name = entry.operands, entry.name
@@ -125,64 +113,104 @@ class Influence:
         elif name in CHAINS or name == "OpImageTexelPointer":
             self._follow_chain(entry)
         elif name == "OpLoad":
-            self._add(entry.result_id, self._contents(words[0]) | self._indices.get(words[0], 0))
-            if words[0] in self._roots:
-                self._roots.setdefault(entry.result_id, self._roots[words[0]])
+            self._values[entry.result_id] |= self._contents(words[0]) | self._indices[words[0]]
         elif name in ("OpStore", "OpCopyMemory"):
-            source = self._contents(words[1]) if name == "OpCopyMemory" else self._values.get(words[1], 0)
-            root = self._roots.get(words[0], (words[0], WHOLE))
-            self._add(root[0], source | self._indices.get(words[0], 0) | self._control(entry))
+            source = self._contents(words[1]) if name == "OpCopyMemory" else self._values[words[1]]
+            root = self.roots.get(words[0], (words[0], WHOLE))
+            self._values[root[0]] |= source | self._indices[words[0]] | self._control(entry)
         elif name == "OpFunctionCall":
             self._follow_call(entry)
         elif name == "OpReturnValue":
-            self._add(self._function, self._values.get(words[0], 0) | self._control(entry))
+            self._values[self._function] |= self._values[words[0]] | self._control(entry)
         elif name == "OpPhi":
-            for operand in words[::2]:
-                self._add(entry.result_id, self._values.get(operand, 0) | self._control(entry))
+            self._values[entry.result_id] |= self._any(words[::2]) | self._control(entry)
         elif name == "OpArrayLength":
-            self._add(entry.result_id, self._bit((self._roots.get(words[0], (words[0], 0))[0], LENGTH)))
+            self._values[entry.result_id] |= self._bit((self.roots.get(words[0], (words[0], 0))[0], LENGTH))
         elif entry.result_id:
-            bits = 0
-            for operand in sort_operands(entry).values:
-                bits |= self._values.get(operand, 0)
+            bits = self._any(sort_operands(entry).values)
             if name.startswith(("OpAtomic", "OpReadClock")):
                 bits |= self._bit(UNKNOWN)
             if name.startswith("OpAtomic"):
-                bits |= self._contents(words[0]) | self._indices.get(words[0], 0)
-            self._add(entry.result_id, bits)
+                bits |= self._contents(words[0]) | self._indices[words[0]]
+            self._values[entry.result_id] |= bits
+        if name in _HANDLES and words[0] in self.roots:
+            self.roots.setdefault(entry.result_id, self.roots[words[0]])
+
+    @cached_property
+    def control_flow(self) -> ControlFlow:
+        """The blocks of the module, and the branches that decide which are executed."""
+        return ControlFlow(self._module)
 
     def _control(self, entry: Instruction) -> int:
         """Return the influence on the branches that decide whether an instruction is executed."""
-        bits = 0
-        for condition in self._conditions.get(entry.position, ()):
-            bits |= self._values.get(condition, 0)
-        return bits
+        if not self._by_control or entry.position not in self.control_flow.block_at:
+            return 0
+        flow = self.control_flow
+        # The value of a phi depends on the block before it.
+        labels = entry.operands[1::2] if entry.name == "OpPhi" else [flow.block_at[entry.position].label]
+        return self._any(branch.operands[0] for label in labels for branch in flow.branches.get(label, ()))
 
     def _follow_chain(self, entry: Instruction) -> None:
         base, *indices = entry.operands
-        bits = self._indices.get(base, 0)
-        for index in indices:
-            bits |= self._values.get(index, 0)
-        self._indices[entry.result_id] = self._indices.get(entry.result_id, 0) | bits
-        root = self._roots.get(base)
+        self._indices[entry.result_id] |= self._indices[base] | self._any(indices)
+        root = self.roots.get(base)
         if root is not None:
-            if root[1] == WHOLE and indices and root[0] in self.inputs:
-                constant = self._constants.get(indices[0])
-                is_index = entry.name != "OpImageTexelPointer"
-                root = (root[0], int(constant.evaluate()) if constant is not None and is_index else WHOLE)
-            self._roots[entry.result_id] = root
+            if root[1] == WHOLE and indices and root[0] in self.inputs and entry.name in CHAINS:
+                root = (root[0], self.constant(indices[0], WHOLE))
+            self.roots[entry.result_id] = root
         else:
-            self._add(entry.result_id, self._values.get(base, 0))
+            self._values[entry.result_id] |= self._values[base]
 
     def _follow_call(self, entry: Instruction) -> None:
         function, *arguments = entry.operands
-        for parameter, argument in zip(self._parameters.get(function, ()), arguments, strict=False):
-            self._add(parameter, self._contents(argument))
-            if argument in self._roots:
-                self._roots.setdefault(parameter, self._roots[argument])
-            if argument in self._indices:
-                self._indices[parameter] = self._indices.get(parameter, 0) | self._indices[argument]
-        self._add(entry.result_id, self._values.get(function, 0))
+        for parameter, argument in zip(self.parameters.get(function, ()), arguments, strict=False):
+            self._values[parameter] |= self._contents(argument)
+            self._indices[parameter] |= self._indices[argument]
+            if argument in self.roots:
+                self.roots.setdefault(parameter, self.roots[argument])
+        self._values[entry.result_id] |= self._values[function]
+
+    # --- uses of resources ----------------------------------------------------------------------------
+
+    @cached_property
+    def atomics(self) -> dict[Source, list[Instruction]]:
+        """The atomic instructions on each member of the inputs."""
+        instructions: dict[Source, list[Instruction]] = {}
+        for entry in self.body:
+            if entry.name.startswith("OpAtomic") and entry.operands[0] in self.roots:
+                instructions.setdefault(self.roots[entry.operands[0]], []).append(entry)
+        return instructions
+
+    @property
+    def measured(self) -> frozenset[int]:
+        """The variables of the buffers whose runtime arrays are asked for their length."""
+        return frozenset(variable for variable, member in self._bits if member == LENGTH)
+
+    def uses_atomic_results(self) -> bool:
+        """Whether the shader uses the result of an atomic on an input, for example to number workgroups."""
+        atomics = [each for (variable, _), each in self.atomics.items() if variable in self.inputs]
+        results = {entry.result_id for entries in atomics for entry in entries} - {0}
+        return any(results & set(sort_operands(entry).values) for entry in self.body)
+
+    def reads_of(self, variables: Container[int]) -> list[int]:
+        """Return the positions of the instructions that read the resources of the variables."""
+        images = {
+            variable.id
+            for variable in self.variables
+            if isinstance(variable.type, ImageType | SampledImageType)
+        }
+        return [
+            entry.position
+            for entry in self.body
+            if entry.result_id
+            and entry.operands
+            and (variable := self.roots.get(entry.operands[0], UNKNOWN)[0]) in variables
+            and (
+                entry.name.startswith("OpAtomic")
+                or (entry.name == "OpLoad" and variable not in images)
+                or (entry.name.startswith("OpImage") and entry.name not in _NO_READS)
+            )
+        ]
 
     @cached_property
     def _by_position(self) -> dict[int, Instruction]:
@@ -196,14 +224,14 @@ class Influence:
         pointers = [entry.result_id] if entry.name in CHAINS else list(entry.operands)
         bits = 0
         for pointer in pointers:
-            bits |= self._indices.get(pointer, 0)
+            bits |= self._indices[pointer]
         if entry.name.startswith("OpImage"):
             bits |= self._of_operands(entry)
         return self._sources(bits)
 
     def on_value(self, identifier: int) -> frozenset[Source]:
         """Return the inputs that influence a value."""
-        return self._sources(self._values.get(identifier, 0))
+        return self._sources(self._values[identifier])
 
     def on_operands(self, position: int) -> frozenset[Source]:
         """Return the inputs that influence the operands of an instruction."""
@@ -211,20 +239,11 @@ class Influence:
         return self._sources(self._of_operands(entry)) if entry is not None else frozenset()
 
     def _of_operands(self, entry: Instruction) -> int:
-        bits = 0
-        operands = entry.operands[:1] if entry.name.startswith("OpBranch") else sort_operands(entry).values
-        for operand in operands:
-            bits |= self._values.get(operand, 0)
-        return bits
+        is_branch = entry.name.startswith("OpBranch")
+        return self._any(entry.operands[:1] if is_branch else sort_operands(entry).values)
 
     def _sources(self, bits: int) -> frozenset[Source]:
         return frozenset(source for source, number in self._bits.items() if bits >> number & 1)
-
-
-def is_import(entry: Instruction, name: bytes) -> bool:
-    """Whether an instruction imports the set of extended instructions with a name."""
-    words = np.array(entry.operands, "<u4")
-    return entry.name == "OpExtInstImport" and words.tobytes().split(b"\0")[0] == name
 
 
 _COMBINING = {
@@ -234,37 +253,6 @@ _COMBINING = {
     **dict.fromkeys(("UMax", "SMax", "FMax", "NMax", "FMaxEXT"), "Max"),
 }
 """Operations of which a repeated operand does not change the result."""
-
-
-def _conditions_of(body: Sequence[Instruction]) -> dict[int, set[int]]:
-    """Return the conditions of the constructs around each store, phi and return, by position.
-
-    A phi has those of the construct that ends at its block, or of the loop that begins there.
-    """
-    around: list[tuple[int, set[int]]] = []  # merge block and conditions of each construct
-    found: dict[int, list[set[int]]] = {}
-    ended: list[set[int]] = []
-    phis: list[int] = []
-    for entry in body:
-        name = entry.name
-        if name == "OpFunction":
-            around = []
-        elif name == "OpLabel":
-            ended, phis = [], []
-            while around and around[-1][0] == entry.result_id:
-                ended.append(around.pop()[1])
-        elif name in ("OpSelectionMerge", "OpLoopMerge"):
-            around.append((entry.operands[0], set()))
-            for position in phis if name == "OpLoopMerge" else ():
-                found[position].append(around[-1][1])
-        elif name in ("OpBranchConditional", "OpSwitch") and around:
-            around[-1][1].add(entry.operands[0])
-        elif name in ("OpStore", "OpCopyMemory", "OpPhi", "OpReturnValue"):
-            found[entry.position] = [conditions for _, conditions in around]
-            if name == "OpPhi":
-                found[entry.position] += ended
-                phis.append(entry.position)
-    return {position: set().union(*conditions) for position, conditions in found.items()}
 
 
 @lru_cache(maxsize=16)
@@ -280,7 +268,7 @@ def combined_inputs(module: Module) -> dict[int, frozenset[str]]:
     Variables that influence an address are left out. Those that influence a branch are not combined by bits.
     """
     influence = influence_of(module)
-    glsl = next((entry.result_id for entry in module.instructions if is_import(entry, b"GLSL.std.450")), None)
+    imported = influence.declared.extended_sets
     combined: dict[int, set[str]] = {}
     on_addresses, on_branches = set[int](), set[int]()
     for entry in influence.body:
@@ -295,7 +283,7 @@ def combined_inputs(module: Module) -> dict[int, frozenset[str]]:
                 combined.setdefault(variable, set()).add(operation or "")
         elif name == "OpExtInst":
             called = extended_name("GLSL.std.450", entry.operands[1]).split()[-1]
-            operation = _COMBINING.get(called) if entry.operands[0] == glsl else None
+            operation = _COMBINING.get(called) if imported[entry.operands[0]] == "GLSL.std.450" else None
             if operation:
                 sides = [{variable for variable, _ in influence.on_value(value)} for value in values]
                 for variable in set.intersection(*sides):
@@ -305,3 +293,42 @@ def combined_inputs(module: Module) -> dict[int, frozenset[str]]:
         for variable, operations in combined.items()
         if variable not in on_addresses
     }
+
+
+class GeneratedInfluence:
+    """Tells which events of a module generated inputs can influence."""
+
+    def __init__(self, module: Module, inputs: DispatchInputs) -> None:
+        self._module, self._inputs = module, inputs
+        self._influence = influence_of(module)
+
+    @cached_property
+    def _generated(self) -> dict[int, Input]:
+        """The inputs with generated contents, by the ids of their variables."""
+        by_place = {entry.place: entry for entry in self._inputs.bindings if entry.generated}
+        bindings = self._module.reflection.bindings
+        return {
+            entry.id: by_place[entry.set, entry.binding]
+            for entry in bindings
+            if (entry.set, entry.binding) in by_place
+        }
+
+    def _is_generated(self, variable: int, member: int) -> bool:
+        if variable in self._influence.push:
+            members = self._inputs.generated_push
+            return bool(members) and (member < 0 or member in members)
+        return variable in self._generated and member not in self._generated[variable].given
+
+    def reaches(self, event: Event) -> bool:
+        """Whether generated inputs can influence an event."""
+        position = event.position
+        if event.cause is not None and event.cause.position >= 0:
+            position = event.cause.position
+        sources = self._influence.on_address(position)
+        if event.kind != "bounds":
+            sources |= self._influence.on_operands(position)
+        flow = self._influence.control_flow
+        for each in flow.with_calls(position):
+            for branch in flow.branches[flow.block_at[each].label] if each in flow.block_at else ():
+                sources |= self._influence.on_operands(branch.position)
+        return any(self._is_generated(*source) for source in sources)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.formats import TexelFormat
+from vkgroup.base.formats import FORMATS, TexelFormat, fitting
 from vkgroup.base.sampler import Sampler
 from vkgroup.check.contents import words_of
 from vkgroup.check.fields import Field, fields_of, member_names, take
-from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
+from vkgroup.reference.interpreter.operations.images import ImageMemory
+from vkgroup.reference.interpreter.operations.images import image_of as make_image
 from vkgroup.reference.interpreter.operations.images.memory import AXES
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.value import BEFORE_HARD
@@ -108,7 +109,7 @@ class Input:
                 memory = Memory(array.copy(), self.name, defined=self.defined)
             else:
                 kind = image_type(self.binding)
-                memory = image_of(
+                memory = make_image(
                     self.levels(array), self.name, self.format, dimension=kind.dimension, arrayed=kind.arrayed
                 )
                 if not self.defined:
@@ -185,7 +186,7 @@ class DispatchInputs:
     push: bytes  # bytes of the push constants
     origins: tuple[str, ...]  # descriptions of all inputs, one line each
     numbers: tuple[GeneratedNumber, ...] = ()  # the generated single integers
-    # least extents of generated images, as in `vkgroup.check.image_extents.Extents`
+    # least extents of generated images, as in `vkgroup.check.images.Extents`
     extents: Mapping[tuple[str, bool], Extent] = field(default_factory=dict)
     generated_push: frozenset[int] = frozenset()  # the indices of the generated push constants
 
@@ -230,13 +231,26 @@ def is_globals(binding: Binding) -> bool:
     return is_slang or binding.name in ("$Global", "$Globals")
 
 
+def image_of(binding: Binding) -> ImageType | None:
+    """Return the type of an image; None for other bindings."""
+    kind = binding.type
+    kind = kind.image if isinstance(kind, SampledImageType) else kind
+    return kind if isinstance(kind, ImageType) else None
+
+
 def image_type(binding: Binding) -> ImageType:
     """Return the type of the image of a descriptor with an image."""
-    kind = binding.type
-    if isinstance(kind, SampledImageType):
-        kind = kind.image
-    assert isinstance(kind, ImageType)
+    kind = image_of(binding)
+    assert kind is not None
     return kind
+
+
+def texel_format(kind: ImageType, dtype: np.dtype[Any] | None, components: int) -> TexelFormat | None:
+    """Return the declared format of an image, or one that fits a type and components; None without one."""
+    wanted = kind.sampled_type.kind if kind.sampled_type is not None else "float"
+    if dtype is None:
+        dtype = np.dtype({"uint": np.uint32, "int": np.int32}.get(wanted, np.float32))
+    return FORMATS.get(kind.format) or fitting(dtype, components, wanted, depth=kind.depth)
 
 
 def memory_of(resource: Any) -> Memory | ImageMemory | None:

@@ -9,9 +9,9 @@ vector, the length of an array, or a specialization constant.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,12 @@ import numpy.typing as npt
 from vkgroup.base.errors import VkgroupError
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.guesses import Numbers, limited
-from vkgroup.check.influence import LENGTH, Influence, Source
+from vkgroup.check.influence import LENGTH, Source
 from vkgroup.check.inputs import GeneratedNumber, NumberKey
 from vkgroup.check.runs import CheckedDispatch
 from vkgroup.check.search import TrialSearch
 from vkgroup.check.size_constants import COMPARISONS
-from vkgroup.check.trial_set import TrialSet
-from vkgroup.check.trials import WORK_LIMIT, Elements
+from vkgroup.check.trials import WORK_LIMIT
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.program.site import Site
@@ -91,139 +90,105 @@ class WatchedComparison:
                 self.splits[component] = rank, Split(value, int(limit[0, 0]))
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Values that split a workgroup.
-
-    `keys`: the integers that are limits. `numbers`, `elements`: of generated integers and of arrays' lengths,
-    which all trials use.
-    `further`: of single integers, each of which splits a workgroup at another comparison.
-    """
-
-    keys: frozenset[NumberKey]
-    numbers: Numbers
-    elements: Elements
-    further: tuple[Numbers, ...]
-
-
-class LimitSearch:
-    """Search for the limits of one shader; `make` returns its program with an instrument."""
-
-    def __init__(self, trial_set: TrialSet, make: Callable[[Instrument], ExecutableShader]) -> None:
-        self._set, self._make = trial_set, make
-        self._influence: Influence = trial_set.influence
-        self._tuned = {number.key for number in trial_set.numbers}
-
-    def find(self) -> Limits | None:
-        """Return values that split a workgroup at each comparison; None if there is nothing to change."""
-        first = self._set.first
-        comparisons = list(self._comparisons())
-        if not comparisons or first.run is None:
-            return None
-        try:
-            self._run(first.dispatch, comparisons)
-        except VkgroupError:
-            return None
-        numbers: dict[NumberKey, list[int]] = {}
-        elements: dict[tuple[int, int], int] = {}
-        keys = set[NumberKey]()
-        for comparison in comparisons:
-            for component, (_, split) in comparison.splits.items():
-                limits = list(self._numbers(comparison, component, split))
-                keys |= {number.key for number in limits}
-                if component in comparison.divided:
-                    continue
-                for number in limits:
-                    if (value := _scaled(number, split)) is not None:
-                        numbers.setdefault(number.key, []).append(value)
-                for place in self._lengths(comparison):
-                    elements[place] = max(elements.get(place, 0), split.value)
-        chosen = {key: max(values) for key, values in numbers.items() if key in self._tuned}
-        further = tuple(
-            {key: value}
-            for key, values in numbers.items()
-            for value in dict.fromkeys(values)
-            if value != chosen.get(key)
-        )
-        return Limits(frozenset(keys), chosen, elements, further)
-
-    def _comparisons(self) -> Iterator[WatchedComparison]:
-        """Yield the comparisons of a position, which only constants and built-ins decide, with an input."""
-        built_ins = self._influence.built_ins
-        positions = {variable for variable, name in built_ins.items() if name in _POSITIONS}
-        for entry in self._influence.body:
-            if entry.name not in _LESS:
-                continue
-            sides = [self._influence.on_value(operand) for operand in entry.operands]
-            for side, (position, limit) in enumerate((sides, sides[::-1])):
-                of_position = {variable for variable, _ in position} & positions
-                has_contents = any(self._set.is_buffer(variable) for variable, _ in position)
-                limits = {variable for variable, _ in limit}
-                if of_position and not has_contents and limits and not limits & positions:
-                    yield WatchedComparison(entry, side, limit)
-
-    def _run(self, dispatch: CheckedDispatch, comparisons: Sequence[WatchedComparison]) -> None:
-        """Run once, and watch the comparisons."""
-        per_workgroup = int(np.prod(dispatch.program.local_size))
-        by_position: dict[int, list[WatchedComparison]] = {}
-        for comparison in comparisons:
-            by_position.setdefault(comparison.instruction.position, []).append(comparison)
-
-        def instrument(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
-            watched = by_position.get(site.position)
-            return partial(_watched, function, watched, per_workgroup) if watched else function
-
-        limited_dispatch = replace(dispatch, timeout=None, work_limit=WORK_LIMIT)
-        limited_dispatch.run(RunParameters(32), races=False, program=self._make(instrument))
-
-    def _numbers(
-        self, comparison: WatchedComparison, component: int, split: Split
-    ) -> Iterator[GeneratedNumber]:
-        """Yield the integers that decide a limit: those with its value, or the only one."""
-        numbers = [
-            number for number in self._set.first.values if self._set.influences(number, comparison.sources)
-        ]
-        equal = [number for number in numbers if number.value == split.now]
-        own = [number for number in equal if number.key[1].endswith(f"[{component}]")]
-        yield from (own or equal) if equal else numbers if len(numbers) == 1 else ()
-
-    def _lengths(self, comparison: WatchedComparison) -> Iterator[tuple[int, int]]:
-        """Yield set and binding of the generated arrays whose length is the limit."""
-        for variable, member in comparison.sources:
-            if member == LENGTH and self._set.is_generated(variable, member):
-                yield self._set.place_of(variable)
-
-
 def split_workgroups(
     search: TrialSearch, make: Callable[[Instrument], ExecutableShader]
 ) -> tuple[TrialSearch, tuple[Numbers, ...]]:
     """Return a search whose trials use values that split a workgroup, and further such values.
 
+    Each of the further values splits a workgroup at another comparison.
+
     `search`: the search with the default values, which stays if a shader does not allow the others.
+    `make`: returns the program with an instrument.
     """
-    trier, limits = search.trier, LimitSearch(search, make).find()
-    if limits is None:
+    trier, comparisons = search.trier, list(_comparisons(search))
+    if not comparisons or search.first.run is None:
         return search, ()
-    trier.limits, trier.numbers, trier.elements = limits.keys, limits.numbers, limits.elements
-    if limits.numbers or limits.elements:
+    try:
+        _watch(search.first.dispatch, comparisons, make)
+    except VkgroupError:
+        return search, ()
+    numbers: dict[NumberKey, list[int]] = {}
+    elements: dict[tuple[int, int], int] = {}
+    keys = set[NumberKey]()
+    for comparison in comparisons:
+        for component, (_, split) in comparison.splits.items():
+            limits = list(_numbers(search, comparison, component, split))
+            keys |= {number.key for number in limits}
+            if component in comparison.divided:
+                continue
+            for number in limits:
+                if (value := _scaled(number, split)) is not None:
+                    numbers.setdefault(number.key, []).append(value)
+            for variable, member in comparison.sources:
+                # The length of a generated array is the limit.
+                if member == LENGTH and search.is_generated(variable, member):
+                    place = search.place_of(variable)
+                    elements[place] = max(elements.get(place, 0), split.value)
+    tuned = {number.key for number in search.numbers}
+    chosen = {key: max(values) for key, values in numbers.items() if key in tuned}
+    further = tuple(
+        {key: value}
+        for key, values in numbers.items()
+        for value in dict.fromkeys(values)
+        if value != chosen.get(key)
+    )
+    trier.limits = frozenset(keys)
+    if chosen or elements:
+        trier.numbers, trier.elements = chosen, elements
         changed = TrialSearch(search.module, trier)
         if changed.first.run is not None:
-            return changed, limits.further
+            return changed, further
         trier.numbers, trier.elements = {}, {}
-    return search, limits.further
+    return search, further
 
 
-def _watched(
-    function: Callable[..., Any],
+def _comparisons(search: TrialSearch) -> Iterator[WatchedComparison]:
+    """Yield the comparisons of a position, which only constants and built-ins decide, with an input."""
+    influence = search.influence
+    positions = {variable for variable, name in influence.built_ins.items() if name in _POSITIONS}
+    for entry in influence.body:
+        if entry.name not in _LESS:
+            continue
+        sides = [influence.on_value(operand) for operand in entry.operands]
+        for side, (position, limit) in enumerate((sides, sides[::-1])):
+            of_position = {variable for variable, _ in position} & positions
+            has_contents = any(search.is_buffer(variable) for variable, _ in position)
+            limits = {variable for variable, _ in limit}
+            if of_position and not has_contents and limits and not limits & positions:
+                yield WatchedComparison(entry, side, limit)
+
+
+def _watch(
+    dispatch: CheckedDispatch,
     comparisons: Sequence[WatchedComparison],
-    per_workgroup: int,
-    first: Any,
-    second: Any,
-) -> Any:
-    result = function(first, second)
-    for comparison in comparisons:
-        comparison.watch(per_workgroup, first, second, result)
-    return result
+    make: Callable[[Instrument], ExecutableShader],
+) -> None:
+    """Run once, and watch the comparisons."""
+    per_workgroup = math.prod(dispatch.program.local_size)
+
+    def instrument(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
+        watched = [each for each in comparisons if each.instruction.position == site.position]
+
+        def run(first: Any, second: Any) -> Any:
+            result = function(first, second)
+            for comparison in watched:
+                comparison.watch(per_workgroup, first, second, result)
+            return result
+
+        return run if watched else function
+
+    limited_dispatch = replace(dispatch, timeout=None, work_limit=WORK_LIMIT)
+    limited_dispatch.run(RunParameters(32), races=False, program=make(instrument))
+
+
+def _numbers(
+    search: TrialSearch, comparison: WatchedComparison, component: int, split: Split
+) -> Iterator[GeneratedNumber]:
+    """Yield the integers that decide a limit: those with its value, or the only one."""
+    numbers = [each for each in search.first.values if search.influences(each, comparison.sources)]
+    equal = [number for number in numbers if number.value == split.now]
+    own = [number for number in equal if number.key[1].endswith(f"[{component}]")]
+    yield from (own or equal) if equal else numbers if len(numbers) == 1 else ()
 
 
 def _scaled(number: GeneratedNumber, split: Split) -> int | None:

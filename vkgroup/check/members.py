@@ -94,7 +94,7 @@ def require_members(binding: Binding, values: Mapping[str, Any]) -> StructType:
     if not isinstance(binding.type, StructType):
         raise InvalidInput(f"{label!r} is no buffer, so it has no members.")
     fields = fields_of(binding.type, binding.type.fixed_size, binding.name)
-    paths = [path_of(field) for field in fields]
+    paths = [field.path for field in fields]
     known = dict.fromkeys([*members_of(binding.type, binding), *paths])
     for path in values:
         if path not in known:
@@ -104,14 +104,9 @@ def require_members(binding: Binding, values: Mapping[str, Any]) -> StructType:
     return binding.type
 
 
-def path_of(field: Field) -> str:
-    """Return the path of a field without indices."""
-    return field.name.replace("[{}]", "")
-
-
 def given_name(field: Field, top: str, values: Mapping[str, Any]) -> str | None:
     """Return the path under which the value of a field is given: its own or its member's; None if neither."""
-    return next((name for name in (path_of(field), top) if name in values), None)
+    return next((name for name in (field.path, top) if name in values), None)
 
 
 def given_length(values: Mapping[str, Any], last: str) -> int | None:
@@ -127,7 +122,7 @@ def missing_members(binding: Binding, values: Mapping[str, Any]) -> Iterator[str
     names = members_of(block, binding)
     for field in fields_of(block, block.fixed_size, binding.name):
         if given_name(field, names[field.member], values) is None:
-            yield path_of(field)
+            yield field.path
 
 
 def put_given(data: npt.NDArray[np.uint8], field: Field, value: Any, what: str) -> None:

@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Any
 
 from vkgroup.base.errors import CompileError, CompilerUnavailable, Unsupported, VkgroupError
-from vkgroup.check.findings import Finding
 from vkgroup.check.report import Report
 from vkgroup.check.report_text import count_of, lines_of
 
@@ -90,39 +89,28 @@ def _line(report: Report, strict: bool) -> tuple[OutcomeKind, str]:
     if report.internal_errors:
         return OutcomeKind.ERROR, f"internal error: {_short(report.internal_errors[0])}"
     if report.findings:
-        kind = OutcomeKind.FINDINGS if report.fails(strict) else OutcomeKind.WEAK
-        return kind, f"{count_of(report.findings)}: {_finding(report.findings[0])}"
+        kind, first = OutcomeKind.FINDINGS if report.fails(strict) else OutcomeKind.WEAK, report.findings[0]
+        where = f"{first.place.file}:{first.place.line}" if first.place.line else first.place.file
+        return kind, f"{count_of(report.findings)}: {where}: {first.kind}: {_short(first.message)}"
     if report.no_verdict:
         return OutcomeKind.NO_VERDICT, f"no verdict: {_short(report.no_verdict[0])}"
     if report.questions:
-        count = len(report.questions)
-        first = _short(report.questions[0].text)
-        kind = OutcomeKind.FINDINGS if strict else OutcomeKind.QUESTIONS
-        return kind, f"{count} question{'s' * (count != 1)}: {first}"
+        kind, count = OutcomeKind.FINDINGS if strict else OutcomeKind.QUESTIONS, len(report.questions)
+        return kind, f"{count} question{'s' * (count != 1)}: {_short(report.questions[0].text)}"
     if report.gaps:
         kind = OutcomeKind.FINDINGS if strict else OutcomeKind.IN_PART
         return kind, f"nothing found in what ran; {_short('; '.join(report.gaps))}"
     return OutcomeKind.CLEAN, "clean"
 
 
-def _finding(finding: Finding) -> str:
-    place = finding.place
-    where = f"{place.file}:{place.line}" if place.line else place.file
-    return f"{where}: {finding.kind}: {_short(finding.message)}"
-
-
 def of_error(error: VkgroupError, seconds: float) -> ConfigurationOutcome:
     """Return the outcome of a check that could not be made."""
+    kind, text = OutcomeKind.ERROR, str(error)
     if isinstance(error, CompileError):
-        first = error.diagnostics[0] if error.diagnostics else error
-        return ConfigurationOutcome(
-            OutcomeKind.NO_COMPILE, f"does not compile: {_short(str(first))}", seconds=seconds
-        )
-    if isinstance(error, Unsupported | CompilerUnavailable):
-        return ConfigurationOutcome(
-            OutcomeKind.NOT_COVERED, f"not covered: {_short(str(error))}", seconds=seconds
-        )
-    return ConfigurationOutcome(OutcomeKind.ERROR, f"error: {_short(str(error))}", seconds=seconds)
+        kind, text = OutcomeKind.NO_COMPILE, str(error.diagnostics[0] if error.diagnostics else error)
+    elif isinstance(error, Unsupported | CompilerUnavailable):
+        kind = OutcomeKind.NOT_COVERED
+    return ConfigurationOutcome(kind, f"{kind}: {_short(text)}", seconds=seconds)
 
 
 def of_late(sentence: str, seconds: float) -> ConfigurationOutcome:

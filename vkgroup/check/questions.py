@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
 
 from vkgroup.base.errors import DispatchTimeout, OutOfMemory
 from vkgroup.check.contents import partial_count
-from vkgroup.check.diagnosis import findings_of, identity
+from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.fields import member_names
 from vkgroup.check.findings import Finding, FindingKind, RunParameters, SourceLocations
-from vkgroup.check.generated_influence import GeneratedInfluence
+from vkgroup.check.guesses import Numbers
 from vkgroup.check.inputs import GeneratedNumber, Input
-from vkgroup.check.question import LENGTH, GeneratedValue, Question
+from vkgroup.check.report import LENGTH, GeneratedValue, Question
 from vkgroup.check.runs import CheckedRun
 from vkgroup.check.search import TrialSearch, least_change
 from vkgroup.check.trial_set import differing, options_of
@@ -74,7 +73,7 @@ class Questions:
                 self._doubts.append(doubt)
             else:
                 where = replace(doubt.configuration, options=options_of(self._chosen, trial))
-                result.append(CheckedRun(where, {}, {}, (doubt.event,)))
+                result.append(CheckedRun(where, events=(doubt.event,)))
         return result
 
     def _decided(self, event: Event, run: CheckedRun) -> _Doubt | None:
@@ -92,7 +91,7 @@ class Questions:
             return _Doubt(event, where, (length,))
         for trial in self._trials_without(event):
             if where == RunParameters(32):
-                values = self._values(event, trial)
+                values = self._values(event, self._chosen, trial)
             elif (rerun := self._rerun(trial, where)) is None:
                 continue
             else:
@@ -128,11 +127,14 @@ class Questions:
                 self._reruns[key] = None
         return self._reruns[key]
 
-    def _values(self, event: Event, trial: CheckTrial) -> tuple[GeneratedValue, ...]:
-        """Return the chosen values that cause an event which does not occur in a trial."""
-        return generated_values(
-            least_change(self._chosen, trial, lambda numbers: self._is_gone(event, numbers))
-        )
+    def _values(self, event: Event, first: CheckTrial, other: CheckTrial) -> tuple[GeneratedValue, ...]:
+        """Return the values of a trial that cause an event which does not occur in another one."""
+
+        def is_gone(numbers: Numbers) -> bool:
+            trial = self._search.try_(numbers)
+            return trial.run is not None and key_of(event) not in trial.events
+
+        return generated_values(least_change(first, other, is_gone))
 
     def _lengths(self, trial: CheckTrial) -> Iterator[GeneratedValue]:
         """Yield the chosen lengths of the arrays that are longer in a trial."""
@@ -141,10 +143,6 @@ class Questions:
         ):
             if entry.elements < other.elements:
                 yield _length(entry, entry.elements, other.elements)
-
-    def _is_gone(self, event: Event, numbers: Any) -> bool:
-        trial = self._search.try_(numbers)
-        return trial.run is not None and key_of(event) not in trial.events
 
     def _length(self, event: Event) -> GeneratedValue | None:
         """Return the generated length of the array that an event exceeds; None if it is another event."""
@@ -178,14 +176,8 @@ class Questions:
             for event in search.errors(trial).values() if changes and not is_other else ():
                 if search.sources(event) is None:
                     is_first = trial is search.first
-                    yield (
-                        trial,
-                        _Doubt(
-                            event,
-                            where,
-                            self._values_of_first(event) if is_first else generated_values(changes),
-                        ),
-                    )
+                    values = self._values_of_first(event) if is_first else generated_values(changes)
+                    yield trial, _Doubt(event, where, values)
 
     def _of_first(self) -> Iterator[_Doubt]:
         """Yield the errors with the default values if others were chosen, else those near ends of arrays."""
@@ -212,18 +204,14 @@ class Questions:
         first = self._search.first
         if not first.ended:
             return generated_values(differing(first, self._chosen))
-        return generated_values(
-            least_change(first, self._chosen, lambda numbers: self._is_gone(event, numbers))
-        )
+        return self._values(event, first, self._chosen)
 
-    def collect(
-        self, places: SourceLocations, influence: GeneratedInfluence, inputs: Any
-    ) -> tuple[Question, ...]:
+    def collect(self, places: SourceLocations) -> tuple[Question, ...]:
         """Return the questions: one for all errors of a line, and one for all lines with the same values."""
         by_place: dict[tuple[object, ...], list[_Doubt]] = {}
         for doubt in self._doubts:
-            if doubt.values and (found := _findings((doubt,), places, inputs, influence)):
-                by_place.setdefault(identity(found[0].place), []).append(doubt)
+            if doubt.values and (found := self._findings((doubt,), places)):
+                by_place.setdefault(found[0].place.identity, []).append(doubt)
         by_values: dict[tuple[GeneratedValue, ...], list[_Doubt]] = {}
         for doubts in by_place.values():
             agreeing, values = _agreeing(doubts)
@@ -231,24 +219,21 @@ class Questions:
         return tuple(
             Question(
                 values,
-                tuple(_findings(doubts, places, inputs, influence)),
+                tuple(self._findings(doubts, places)),
                 all(doubt.tried for doubt in doubts),
             )
             for values, doubts in by_values.items()
         )
+
+    def _findings(self, doubts: Iterable[_Doubt], places: SourceLocations) -> list[Finding]:
+        runs = [CheckedRun(doubt.configuration, events=(doubt.event,)) for doubt in doubts]
+        return findings_of(runs, places, self._chosen.dispatch)
 
 
 def _is_divergent(event: Event) -> bool:
     """Whether an event occurs because invocations are on different paths."""
     cause = event.cause.kind if event.cause is not None else ""
     return event.kind == FindingKind.BARRIER or cause in ("inactive_lane", "quad", "not_uniform")
-
-
-def _findings(
-    doubts: Iterable[_Doubt], places: SourceLocations, inputs: Any, influence: GeneratedInfluence
-) -> list[Finding]:
-    runs = [CheckedRun(doubt.configuration, {}, {}, (doubt.event,)) for doubt in doubts]
-    return findings_of(runs, places, inputs, influence)
 
 
 def _agreeing(doubts: Sequence[_Doubt]) -> tuple[list[_Doubt], tuple[GeneratedValue, ...]]:

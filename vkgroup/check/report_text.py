@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from vkgroup.check.findings import Coverage, Finding, FindingKind, RunParameters, SourceLocation, join
-from vkgroup.check.question import Question
-from vkgroup.check.report import Report
+from vkgroup.check.report import Question, Report
 from vkgroup.reference.events import FragmentInvocation, Invocation
 
 _COMMENT = re.compile(r"\s*//.*$")
@@ -109,7 +108,7 @@ def finding_lines(finding: Finding) -> Iterator[Text]:
     yield from _quote(place, "", margin, colour, "^")
     shown = place
     for note in finding.notes:
-        if note.place is not None and not _is_same_line(note.place, place):
+        if note.place is not None and note.place.identity != place.identity:
             yield from _quote(note.place, note.message, margin, "cyan", "-", shown)
             shown = note.place
     for text in _remarks(finding):
@@ -119,9 +118,9 @@ def finding_lines(finding: Finding) -> Iterator[Text]:
 def _question_lines(question: Question) -> Iterator[Text]:
     """Yield the lines of a question: the question, the line of each error, and what to do."""
     yield Text.assemble(("question", "bold yellow"), (f": {question.text}", "bold"))
-    by_place: dict[tuple[str, int], list[Finding]] = {}
+    by_place: dict[tuple[object, ...], list[Finding]] = {}
     for finding in question.findings:
-        by_place.setdefault((finding.place.file, finding.place.line), []).append(finding)
+        by_place.setdefault(finding.place.identity, []).append(finding)
     shown = None
     for findings in by_place.values():
         place = findings[0].place
@@ -160,13 +159,9 @@ def _quote(
     yield Text.assemble((" " * margin + " | ", "blue"), (underline + remark, colour))
 
 
-def _is_same_line(one: SourceLocation, other: SourceLocation) -> bool:
-    return (one.file, one.line) == (other.file, other.line) and (one.line > 0 or one.text == other.text)
-
-
 def _remarks(finding: Finding) -> Iterator[str]:
     for note in finding.notes:
-        if note.place is None or _is_same_line(note.place, finding.place):
+        if note.place is None or note.place.identity == finding.place.identity:
             yield note.message
     if finding.configurations:
         yield f"seen at {_where(finding.configurations)}"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.check.findings import FindingKind, RunParameters
-from vkgroup.check.flow import reads_of
+from vkgroup.check.influence import GeneratedInfluence, influence_of
 from vkgroup.check.inputs import DispatchInputs, memory_of
 from vkgroup.reference.interpreter import Event, EventCause, ExecutionOutcome, Invocation, execute
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
@@ -33,7 +34,8 @@ class CheckedRun:
     """The result of one run."""
 
     configuration: RunParameters  # parameters of the run
-    outputs: dict[Place, npt.NDArray[np.uint8]]  # bytes of every writable buffer and image
+    # bytes of every writable buffer and image
+    outputs: dict[Place, npt.NDArray[np.uint8]] = field(default_factory=dict)
     # for each byte of each output, 0 if it is defined, else the cause as in `Memory.causes`
     causes: dict[Place, npt.NDArray[np.uint16]] = field(default_factory=dict)
     events: tuple[Event, ...] = ()  # errors during the run
@@ -68,6 +70,11 @@ class CheckedDispatch:
     step_limit: int  # limit of loop iterations; a longer loop is reported as a hang
     timeout: float | None  # time limit of a run in seconds; None for none
     work_limit: float = math.inf  # work after which a run stops before its end
+
+    @cached_property
+    def generated(self) -> GeneratedInfluence:
+        """The influence of its generated inputs."""
+        return GeneratedInfluence(self.program.module, self.inputs)
 
     def run(
         self, configuration: RunParameters, *, races: bool = True, program: ExecutableShader | None = None
@@ -106,13 +113,9 @@ class CheckedDispatch:
         position, number = memory.stored_causes[BEFORE_HARD]
         fresh = [entry for entry in self.inputs.bindings if not entry.defined]
         names = " or ".join(entry.name for entry in fresh)
-        reads = reads_of(
-            self.program.module,
-            frozenset(
-                variable
-                for variable, place in self.program.bindings.items()
-                if place in {entry.place for entry in fresh}
-            ),
+        places = {entry.place for entry in fresh}
+        reads = influence_of(self.program.module).reads_of(
+            {variable for variable, place in self.program.bindings.items() if place in places}
         )
         detail = f"{names} is read before it is written"
         cause = EventCause("uninitialised", detail, reads[0] if len(reads) == 1 else -1)

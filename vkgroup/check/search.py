@@ -9,7 +9,7 @@ cause fewer such errors and still execute the same instructions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice, zip_longest
@@ -18,7 +18,6 @@ from vkgroup.check.contents import COUNTS
 from vkgroup.check.findings import RACES
 from vkgroup.check.flow import compared_literals
 from vkgroup.check.guesses import Numbers, branch_values, candidates, guesses
-from vkgroup.check.influence import Source
 from vkgroup.check.inputs import GeneratedNumber
 from vkgroup.check.trial_set import TrialSet, differing
 from vkgroup.check.trials import WORK_LIMIT, CheckTrial
@@ -80,11 +79,11 @@ class DefaultTrials:
     def _vary(self) -> Iterator[CheckTrial]:
         """Yield trials that change one constant after another; a value with fewer errors is kept."""
         trial_set = self._trial_set
-        errors = trial_set.best.events.values()
-        sources = frozenset[Source]().union(*(trial_set.sources(event) or () for event in errors))
+        sources = trial_set.sources_of(trial_set.best.events)
         ordered = sorted(self._constants, key=lambda number: not trial_set.influences(number, sources))
         numbers, least = dict(trial_set.best.numbers), trial_set.cost(trial_set.best)
-        for number, value in islice(_values(ordered), _MOST_DEFAULTS):
+        values = ((number, int(number.value * factor)) for factor in _FACTORS for number in ordered)
+        for number, value in islice((entry for entry in values if entry[1]), _MOST_DEFAULTS):
             if numbers.get(number.key) == value:
                 continue
             trial = trial_set.try_({**numbers, number.key: value})
@@ -92,15 +91,6 @@ class DefaultTrials:
             if trial_set.cost(trial) < least:
                 numbers[number.key], least = value, trial_set.cost(trial)
             yield trial
-
-
-def _values(constants: Sequence[GeneratedNumber]) -> Iterator[tuple[GeneratedNumber, int]]:
-    """Yield constants with the values to try, in the order in which to try them."""
-    for factor in _FACTORS:
-        for number in constants:
-            value = int(number.value * factor)
-            if value:
-                yield number, value
 
 
 @dataclass
@@ -213,7 +203,7 @@ class TrialSearch(TrialSet):
                 return
 
     def _spread(self) -> None:
-        """Try contents without equal elements, and equal ones, where the contents may cause a race."""
+        """Try values with which the two sides of a race access different elements."""
         for event in tuple(self.errors(self.best).values()):
             for numbers in self.apart(event, self.best):
                 self._improve({**self.best.numbers, **numbers})
@@ -259,9 +249,7 @@ class TrialSearch(TrialSet):
 
     def _ordered(self) -> list[GeneratedNumber]:
         """Return the integers, those first that influence an error of the best trial."""
-        sources: set[Source] = set()
-        for event in self.errors(self.best).values():
-            sources |= self.sources(event) or set()
+        sources = self.sources_of(self.errors(self.best))
         return sorted(
             self.numbers,
             key=lambda number: (not self.influences(number, sources), bool(number.words & COUNTS)),

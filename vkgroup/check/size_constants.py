@@ -6,7 +6,6 @@ and from experiments which constants change results.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -24,7 +23,7 @@ COMPARISONS = (
     *("OpSLessThan", "OpSLessThanEqual", "OpSGreaterThan", "OpSGreaterThanEqual"),
 )
 _CLUSTERED_REDUCE = 3
-_DIVISIONS = ("OpUDiv", "OpUMod", "OpSDiv", "OpSMod", "OpSRem")
+_QUOTIENTS, _REMAINDERS = ("OpUDiv", "OpSDiv"), ("OpUMod", "OpSMod", "OpSRem")
 _SHIFTS = ("OpShiftRightLogical", "OpShiftRightArithmetic")
 
 
@@ -38,9 +37,8 @@ class Follow(Enum):
 
     def at(self, size: int) -> int:
         """Return the constant's value for a subgroup size."""
-        return {"SIZE": size, "LAST": size - 1, "HALF": size // 2, "LOGARITHM": size.bit_length() - 1}[
-            self.name
-        ]
+        values = {"SIZE": size, "LAST": size - 1, "HALF": size // 2, "LOGARITHM": size.bit_length() - 1}
+        return values[self.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +87,8 @@ def find_candidates(flow: DataFlow) -> list[SizeCandidate]:
 
 
 _FAR = "lanes that are"
+_APART = _FAR + " {1} apart exchange values, as in subgroups of {0}"
+_UP_TO = _FAR + " up to {1} apart exchange values, as in subgroups of {0}"
 
 
 def operand_word(entry: Instruction, number: int) -> int:
@@ -100,37 +100,32 @@ def _is_size(number: int, smallest: int = _SMALLEST) -> bool:
     return smallest <= number <= _LARGEST and number & (number - 1) == 0
 
 
-def _distance(entry: Instruction, operand: int, size: int, words: str, follow: Follow) -> SizeCandidate:
-    text = f"{_FAR} {words}{size // 2} apart exchange values, as in subgroups of {size}"
-    return SizeCandidate(
-        entry.position, size, ">=", text, use=ConstantUse(operand_word(entry, operand), follow)
-    )
+def _needed(
+    entry: Instruction, operand: int, flow: DataFlow, follow: Follow, words: str
+) -> SizeCandidate | None:
+    """Return the candidate of a constant that needs subgroups of its size, or of twice its size, or more."""
+    number = flow.constants.get(entry.operands[operand], 0)
+    size = 2 * number if follow == Follow.HALF else number
+    if not _is_size(size):
+        return None
+    use = ConstantUse(operand_word(entry, operand), follow)
+    return SizeCandidate(entry.position, size, ">=", words.format(size, size // 2), use=use)
 
 
 def _delta(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
     """Return the candidate of a shuffle by a constant, which needs twice as many lanes."""
-    if entry.name not in DELTAS:
-        return None
-    number = flow.constants.get(entry.operands[2])
-    if number is None or not _is_size(2 * number):
-        return None
-    return _distance(entry, 2, 2 * number, "", Follow.HALF)
+    return _needed(entry, 2, flow, Follow.HALF, _APART) if entry.name in DELTAS else None
 
 
 def _steps(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
     """Return the candidate of a loop variable that is a shuffle distance, at its first or last value."""
     if entry.name == "OpStore" and entry.operands[0] in flow.distances:
-        number = flow.constants.get(entry.operands[1])
-        if number is not None and _is_size(2 * number):
-            return _distance(entry, 1, 2 * number, "", Follow.HALF)
-    if entry.name in COMPARISONS and len(entry.operands) == 2:
-        for variable, bound in ((0, 1), (1, 0)):
-            number = flow.constants.get(entry.operands[bound])
-            if flow.loaded_from.get(entry.operands[variable]) in flow.distances and number is not None:
-                last = entry.name.endswith("Equal")
-                size = 2 * number if last else number
-                if _is_size(size):
-                    return _distance(entry, bound, size, "up to ", Follow.HALF if last else Follow.SIZE)
+        return _needed(entry, 1, flow, Follow.HALF, _APART)
+    for variable, bound in ((0, 1), (1, 0)) if entry.name in COMPARISONS else ():
+        if flow.loaded_from.get(entry.operands[variable]) in flow.distances:
+            follow = Follow.HALF if entry.name.endswith("Equal") else Follow.SIZE
+            if candidate := _needed(entry, bound, flow, follow, _UP_TO):
+                return candidate
     return None
 
 
@@ -140,60 +135,47 @@ def _cluster(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
         return None
     if entry.name != "OpGroupNonUniformRotateKHR" and entry.operands[1] != _CLUSTERED_REDUCE:
         return None
-    number = flow.constants.get(entry.operands[3])
-    if number is None or not _is_size(number):
-        return None
-    text = f"a cluster of {number} needs subgroups of {number} or more"
-    return SizeCandidate(
-        entry.position, number, ">=", text, use=ConstantUse(operand_word(entry, 3), Follow.SIZE)
-    )
+    return _needed(entry, 3, flow, Follow.SIZE, "a cluster of {0} needs subgroups of {0} or more")
 
 
-def _shifted(number: int) -> tuple[int, Follow]:
-    return (1 << number if 3 <= number <= 7 else 0), Follow.LOGARITHM
+_WORDS = {
+    **dict.fromkeys(_SHIFTS, "shifted right by {0}, that is divided by {1}"),
+    "OpBitwiseAnd": "masked with {0}, that is taken modulo {1}",
+    **dict.fromkeys(_QUOTIENTS, "divided by {0}"),
+    **dict.fromkeys(_REMAINDERS, "taken modulo {0}"),
+    **dict.fromkeys(COMPARISONS, "compared with {0}"),
+}
+"""Arithmetic on a number of a lane or an invocation, by instruction."""
 
 
-def _compared(number: int) -> tuple[int, Follow]:
-    size, follow = (number + 1, Follow.LAST) if number & 1 else (number, Follow.SIZE)
-    return (size if size >= _SMALLEST_COMPARED else 0), follow
-
-
-_ARITHMETIC: tuple[tuple[tuple[str, ...], Callable[[int], tuple[int, Follow]], str], ...] = (
-    (_SHIFTS, _shifted, "shifted right by {0}, that is divided by {1}"),
-    (
-        ("OpBitwiseAnd",),
-        lambda number: (number + 1, Follow.LAST),
-        "masked with {0}, that is taken modulo {1}",
-    ),
-    (_DIVISIONS[:1] + _DIVISIONS[2:3], lambda number: (number, Follow.SIZE), "divided by {0}"),
-    (_DIVISIONS[1:2] + _DIVISIONS[3:], lambda number: (number, Follow.SIZE), "taken modulo {0}"),
-    (COMPARISONS, _compared, "compared with {0}"),
-)
+def _meaning(name: str, number: int) -> tuple[int, Follow]:
+    """Return the size that a constant of arithmetic stands for, and their relation."""
+    if name in _SHIFTS:
+        return (1 << number if 3 <= number <= 7 else 0), Follow.LOGARITHM
+    if name == "OpBitwiseAnd":
+        return number + 1, Follow.LAST
+    if name in COMPARISONS:
+        size, follow = (number + 1, Follow.LAST) if number & 1 else (number, Follow.SIZE)
+        return (size if size >= _SMALLEST_COMPARED else 0), follow
+    return number, Follow.SIZE
 
 
 def _arithmetic(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
     """Return the candidate of arithmetic on an invocation or lane number with a size-like constant."""
-    for names, meaning, words in _ARITHMETIC:
-        if entry.name not in names or len(entry.operands) != 2:
+    # In shifts and divisions the constant is the right operand; in masks and comparisons it may be either.
+    is_either = entry.name in COMPARISONS or entry.name == "OpBitwiseAnd"
+    sides = () if entry.name not in _WORDS else ((0, 1), (1, 0)) if is_either else ((0, 1),)
+    for lane_operand, constant_operand in sides:
+        number = flow.constants.get(entry.operands[constant_operand])
+        origin = flow.numberings.get(entry.operands[lane_operand])
+        if number is None or origin is None:
             continue
-        # In divisions the constant is the right operand; in masks and comparisons it may be either.
-        sides = ((0, 1), (1, 0)) if names in (COMPARISONS, ("OpBitwiseAnd",)) else ((0, 1),)
-        for lane_operand, constant_operand in sides:
-            number = flow.constants.get(entry.operands[constant_operand])
-            origin = flow.numberings.get(entry.operands[lane_operand])
-            if number is None or origin is None:
-                continue
-            size, follow = meaning(number)
-            if _is_size(size):
-                return SizeCandidate(
-                    entry.position,
-                    size,
-                    "=",
-                    f"{origin.name} is {words.format(number, size)}, as in subgroups of {size}",
-                    origin.is_local,
-                    ConstantUse(operand_word(entry, constant_operand), follow),
-                    origin.name,
-                )
+        size, follow = _meaning(entry.name, number)
+        if _is_size(size):
+            words = _WORDS[entry.name].format(number, size)
+            text = f"{origin.name} is {words}, as in subgroups of {size}"
+            use = ConstantUse(operand_word(entry, constant_operand), follow)
+            return SizeCandidate(entry.position, size, "=", text, origin.is_local, use, origin.name)
     return None
 
 

@@ -36,8 +36,7 @@ from vkgroup.check.findings import (
 )
 from vkgroup.check.flow import DataFlow
 from vkgroup.check.inputs import DispatchInputs
-from vkgroup.check.question import Question
-from vkgroup.check.report import Report
+from vkgroup.check.report import Question, Report
 from vkgroup.check.request import CheckRequest
 from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
@@ -99,7 +98,7 @@ class CheckState:
         hanging = 0
         local_size = self.dispatch.program.local_size
         for size in order:
-            if size < QUAD_SIZE and self._uses_quads():
+            if size < QUAD_SIZE and self._uses_quads:
                 self.not_covered.append((f"size {size}", "quads need subgroups of at least 4 invocations"))
                 continue
             if not self.host.allows(size, local_size):
@@ -150,6 +149,7 @@ class CheckState:
         hangs = [event.position for event in run.events if event.kind == "hang"]
         return bool(hangs) and all(self._counted.ends(position) for position in hangs)
 
+    @property
     def _uses_quads(self) -> bool:
         return "GroupNonUniformQuad" in self.dispatch.program.module.reflection.capabilities
 
@@ -206,7 +206,8 @@ class CheckState:
             if bad is not None:
                 self.not_covered.append((label, f"not run, because of the {bad} found"))
                 continue
-            if not self._has_end(device.subgroup_size):
+            self.reference_at(device.subgroup_size)
+            if RunParameters(device.subgroup_size) in self.unfinished:
                 why = f"not run, because the reference device does not end at size {device.subgroup_size}"
                 self.not_covered.append((label, why))
                 self.no_verdict.append(f"{label}: {why}")
@@ -225,34 +226,28 @@ class CheckState:
         """Run once on a device and record its outputs, or the reason why there are none."""
         with phase(f"executing on {where}", CodeOwner.EXECUTION):
             answer = run_job(job)
+        why = answer.slow
         if answer.idle:
             if not self.request.skip_idle_devices:
                 raise NoDevice(answer.idle)
-            self.not_covered.append((str(where), f"left out: {answer.idle}"))
+            why = f"left out: {answer.idle}"
         elif answer.unsupported:
-            self.not_covered.append((str(where), f"it lacks {answer.unsupported}"))
-        elif answer.slow:
-            self.not_covered.append((str(where), answer.slow))
+            why = f"it lacks {answer.unsupported}"
         elif answer.internal_error:
-            self.not_covered.append((str(where), "internal error"))
+            why = "internal error"
             self.internal_errors.append(f"{where}: {answer.internal_error}")
         elif answer.no_end:
             why = f"no end within {job.timeout:g} s on this device, so there is nothing to compare"
-            self.not_covered.append((str(where), why))
             self.no_verdict.append(f"{where}: {why}")
         elif answer.failure and self.reference_at(where.subgroup_size) is None:
             why = f"it fails, and the reference device has no defined result to compare: {answer.failure}"
-            self.not_covered.append((str(where), why))
         elif answer.failure:
             findings.append(failure_finding(where, answer.failure, self.places))
-        else:
+        elif not why:
             self.device_runs.append(CheckedRun(where, outputs_of_answer(self.dispatch.inputs, answer)))
+        if why:
+            self.not_covered.append((str(where), why))
         return answer
-
-    def _has_end(self, size: int) -> bool:
-        """Return whether the reference device ends at a size, or cannot run at it."""
-        self.reference_at(size)
-        return RunParameters(size) not in self.unfinished
 
     def reference_at(self, size: int) -> CheckedRun | None:
         """Return the linear run of the reference device at a size; None if it has no meaningful outputs."""
@@ -260,7 +255,7 @@ class CheckState:
         for run in [*self.runs, *self.further]:
             if run.configuration == where:
                 return None if run.disturbed else run
-        if where in self.unfinished or (size < QUAD_SIZE and self._uses_quads()):
+        if where in self.unfinished or (size < QUAD_SIZE and self._uses_quads):
             return None
         try:
             self.further.append(self.dispatch.run(where))

@@ -140,6 +140,10 @@ class TrialSet:
             return self.influence.on_operands(position if position >= 0 else event.position)
         return None
 
+    def sources_of(self, events: Mapping[EventKey, Event]) -> frozenset[Source]:
+        """Return the inputs that influence any of some events through an address or an operand."""
+        return frozenset[Source]().union(*(self.sources(event) or () for event in events.values()))
+
     def is_generated(self, variable: int, member: int) -> bool:
         """Whether a source is an input that was generated."""
         if variable in self._push:

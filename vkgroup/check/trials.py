@@ -10,7 +10,7 @@ from functools import cached_property
 from vkgroup.base.errors import InvalidInput, InvalidModule, OutOfMemory, Unsupported
 from vkgroup.check.findings import RACES, RunParameters
 from vkgroup.check.guesses import Numbers
-from vkgroup.check.image_extents import Extents, extents_for
+from vkgroup.check.images import Extents, extents_for
 from vkgroup.check.inputs import DispatchInputs, GeneratedNumber, NumberKey, constant_id
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.reference.events import Event
@@ -132,35 +132,24 @@ class Trier:
         """Return the trial of some values, with arrays as long as its accesses need."""
         elements: dict[tuple[int, int], int] = {}
         needed: dict[tuple[int, int], int] = {}
-        dispatch = replace(self.dispatch, timeout=None, step_limit=STEP_LIMIT, work_limit=WORK_LIMIT)
-        extents: Extents = {}
-        run: CheckedRun | None = None
+        dispatch, run, extents = self.dispatch, None, None
         try:
             dispatch = replace(dispatch, program=self._program({**self.numbers, **numbers}))
             for _ in range(_ROUNDS):
                 run = None
                 if numbers or elements or extents or self.numbers or self.elements:
                     dispatch = replace(dispatch, inputs=self.inputs(dispatch, elements, numbers, extents))
-                run = dispatch.run(_SIZE)
+                limited = replace(dispatch, timeout=None, step_limit=STEP_LIMIT, work_limit=WORK_LIMIT)
+                run = limited.run(_SIZE)
                 self.work += run.work + _RUN
-                longer, before = self.longer(dispatch.inputs, run), extents
-                extents = extents_for(self.dispatch.inputs.bindings, run.needed, extents, dispatch.groups)
-                if not longer and extents == before:
+                if (extents := self._grown(dispatch, run, elements, needed)) is None:
                     break
-                needed.update(longer)
-                elements.update((place, self._rounded(number)) for place, number in longer.items())
         except OutOfMemory:
             pass
         except (InvalidModule, InvalidInput, Unsupported):  # a value that the shader does not allow
             if not numbers and not self.numbers:
                 raise
         values = (*dispatch.inputs.numbers, *self._constants({**self.numbers, **numbers}))
-        dispatch = replace(
-            dispatch,
-            timeout=self.dispatch.timeout,
-            step_limit=self.dispatch.step_limit,
-            work_limit=self.dispatch.work_limit,
-        )
         return CheckTrial(numbers, dispatch, run, elements, needed, values)
 
     def _constants(self, numbers: Numbers) -> Iterator[GeneratedNumber]:
@@ -180,33 +169,41 @@ class Trier:
                 run = limited.run(configuration, races=False)
             except OutOfMemory:
                 break
-            longer, before = self.longer(dispatch.inputs, run), dispatch.inputs.extents
-            extents = extents_for(self.dispatch.inputs.bindings, run.needed, before, dispatch.groups)
-            if not longer and extents == before:
+            if (extents := self._grown(dispatch, run, elements, {})) is None:
                 break
-            elements.update((place, self._rounded(number)) for place, number in longer.items())
             dispatch = replace(dispatch, inputs=self.inputs(dispatch, elements, trial.numbers, extents))
         return replace(trial, dispatch=dispatch, elements=elements)
 
-    def longer(self, inputs: DispatchInputs, run: CheckedRun) -> Elements:
-        """Return the lengths of generated runtime arrays that a run needs and that are larger than now."""
-        longer = {}
-        for entry in inputs.bindings:
+    def _grown(
+        self,
+        dispatch: CheckedDispatch,
+        run: CheckedRun,
+        elements: dict[tuple[int, int], int],
+        needed: dict[tuple[int, int], int],
+    ) -> Extents | None:
+        """Return the extents of images that a run needs; None if no array and no image is too small.
+
+        The lengths that generated runtime arrays need are added to `needed`, and those that they get to
+        `elements`.
+        """
+        before, longer = dispatch.inputs.extents, dict[tuple[int, int], int]()
+        for entry in dispatch.inputs.bindings:
             block, reached = entry.binding.type, run.reached.get(entry.place, 0)
             if not reached or not entry.grows or not isinstance(block, StructType):
                 continue
             last = block.runtime_array
             if last is None or not isinstance(last.type, ArrayType) or not last.type.stride:
                 continue
-            needed = (reached - 1 - (last.offset or 0)) // last.type.stride + 1
-            if entry.elements < needed and needed * last.type.stride <= MOST_BYTES:
-                longer[entry.place] = needed
-        return longer
-
-    def _rounded(self, length: int) -> int:
-        """Return a length rounded up to elements for every invocation, if that is not much longer."""
+            least = (reached - 1 - (last.offset or 0)) // last.type.stride + 1
+            if entry.elements < least and least * last.type.stride <= MOST_BYTES:
+                longer[entry.place] = least
+        needed.update(longer)
+        # Elements for every invocation, if that is not much longer.
         total = self.invocations
-        return -(-length // total) * total if length <= _MOST_MULTIPLE * total else length
+        for place, least in longer.items():
+            elements[place] = -(-least // total) * total if least <= _MOST_MULTIPLE * total else least
+        extents = extents_for(self.dispatch.inputs.bindings, run.needed, before, dispatch.groups)
+        return extents if longer or extents != before else None
 
     @property
     def invocations(self) -> int:

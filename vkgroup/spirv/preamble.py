@@ -40,7 +40,7 @@ class ModulePreamble:
         self._position = 0  # first word of the current instruction
         self.capabilities: set[str] = set()
         self.extensions: set[str] = set()
-        self.extended_instruction_sets: set[str] = set()
+        self.extended_sets: dict[int, str] = {}
         self.memory_model: tuple[str, str] = ("", "")
         self.entry_points: list[EntryPointDeclaration] = []
         self.names: dict[int, str] = {}
@@ -81,7 +81,7 @@ class ModulePreamble:
             case "OpExtension":
                 self.extensions.add(self._string(words)[0])
             case "OpExtInstImport":
-                self.extended_instruction_sets.add(self._string(words, 1)[0])
+                self.extended_sets[words[0]] = self._string(words, 1)[0]
             case "OpMemoryModel":
                 addressing = self._enumerant("AddressingModel", words[0])
                 self.memory_model = addressing, self._enumerant("MemoryModel", words[1])

@@ -313,7 +313,7 @@ class Module(Binary):
             ),
             capabilities=frozenset(declared.capabilities),
             extensions=frozenset(declared.extensions),
-            extended_instruction_sets=frozenset(declared.extended_instruction_sets),
+            extended_instruction_sets=frozenset(declared.extended_sets.values()),
             memory_model=declared.memory_model,
             subgroup_uses=find_subgroup_uses(self, declared),
             array_lengths=_lengths(declared, declared.types.values()),

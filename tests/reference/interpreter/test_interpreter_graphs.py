@@ -7,7 +7,6 @@ import pytest
 from interpreting import program
 
 from vkgroup.reference.interpreter.program.flow import END, post_dominators, read_functions, successors
-from vkgroup.reference.interpreter.program.segments import Edge, Label, Segment, Terminator
 
 NESTED = """
 layout(local_size_x = 8) in;
@@ -65,19 +64,6 @@ def test_structured_order(optimize: str | bool) -> None:
                         assert place[label] < place[block.continue_target]
 
 
-def _segments(after: list[list[int]]) -> list[Segment]:
-    labels = [Label(number) for number in range(len(after))]
-    return [
-        Segment(
-            number,
-            terminator=Terminator(
-                "branch" if targets else "exit", edges=tuple(Edge(labels[t]) for t in targets)
-            ),
-        )
-        for number, targets in enumerate(after)
-    ]
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_post_dominators_by_their_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -86,7 +72,7 @@ def test_post_dominators_by_their_definition(seed: int) -> None:
     after[-1] = []
     graph = dict(enumerate(after))
     ends = {node for node, targets in graph.items() if not targets}
-    found = post_dominators(_segments(after))
+    found = post_dominators(after)
     for node in range(count):
         if not ends & _reachable(node, graph, -1):
             assert found[node] == END

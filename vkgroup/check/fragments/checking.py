@@ -11,14 +11,11 @@ from vkgroup.check.coverage import coverage_of, lines_of_sites
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.fragments.devices import DrawJob, FragmentCheck, draw_parameters
-from vkgroup.check.fragments.drawing import FragmentDraw
-from vkgroup.check.fragments.helpers import HelperExperiment, leaving_out, with_helpers
-from vkgroup.check.fragments.rules import with_rules
+from vkgroup.check.fragments.drawing import FragmentDraw, with_attachments, without_attachments
+from vkgroup.check.fragments.helpers import HelperExperiment, leaving_out, with_helpers, with_rules
 from vkgroup.check.fragments.scene import DEFAULT_SIZE, make_scene
-from vkgroup.check.fragments.targets import with_attachments, without_attachments
-from vkgroup.check.generated_influence import GeneratedInfluence
 from vkgroup.check.generation import make_inputs
-from vkgroup.check.image_extents import extents_for
+from vkgroup.check.images import extents_for
 from vkgroup.check.influence import UNKNOWN, Source, influence_of
 from vkgroup.check.reach import Sites
 from vkgroup.check.report import Report
@@ -77,8 +74,7 @@ def check_fragments(request: CheckRequest) -> Report:
             findings += HelperExperiment(draw, state.places, make, state.compare).findings(state.comparable)
         except DispatchTimeout:
             state.no_verdict.append(f"helper invocations: no end within {request.timeout:g} s")
-    influence = GeneratedInfluence(draw.program.module, draw.inputs)
-    own = findings_of(state.runs, state.places, draw.inputs, influence)
+    own = findings_of(state.runs, state.places, draw)
     findings += [with_rules(finding, state.places, module) for finding in own]
     findings = by_cause(findings, state.assumption)
     findings.sort(key=lambda entry: (entry.place.line, entry.place.position))
@@ -107,12 +103,7 @@ def _not_executed(state: FragmentCheck, request: CheckRequest) -> tuple[str, ...
         return source != UNKNOWN
 
     sites = Sites(module, state.dispatch.program.entry)
-    executed: dict[int, dict[int, int]] = {}
-    for run in state.runs:
-        executed.setdefault(run.configuration.subgroup_size, {}).update(run.executed)
-    return lines_of_sites(
-        {size: sites.missing(found, is_fixed) for size, found in executed.items()}, state.places
-    )
+    return lines_of_sites(state.runs, partial(sites.missing, fixed=is_fixed), state.places)
 
 
 def _require_options(request: CheckRequest) -> None:

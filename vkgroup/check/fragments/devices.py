@@ -13,8 +13,7 @@ from vkgroup.base.errors import Unsupported
 from vkgroup.check.compare import Difference, Tolerance, compare, pairs_of, widen
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.findings import RunParameters
-from vkgroup.check.fragments.drawing import FragmentDraw
-from vkgroup.check.fragments.targets import ATTACHMENTS
+from vkgroup.check.fragments.drawing import ATTACHMENTS, FragmentDraw
 from vkgroup.check.rounding import SAFETY, tolerance_of
 from vkgroup.check.runs import CheckedRun
 from vkgroup.check.state import CheckState

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
+from vkgroup.base.formats import TexelFormat
+from vkgroup.check.fields import interface_name
 from vkgroup.check.findings import RunParameters
-from vkgroup.check.flow import DataFlow
 from vkgroup.check.fragments.scene import CheckedScene
-from vkgroup.check.fragments.targets import ATTACHMENTS, color_targets
+from vkgroup.check.influence import influence_of
+from vkgroup.check.inputs import GIVEN, DispatchInputs, Input
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, Place
-from vkgroup.reference.drawing import Draw, DrawResult, draw
+from vkgroup.dispatch.attachments import ColorOutput, color_outputs
+from vkgroup.reference.drawing import ColorTarget, Draw, draw
 from vkgroup.reference.events import Event, FragmentInvocation, Invocation
 from vkgroup.reference.interpreter import ExecutionOutcome
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.execution.work import WorkBudget
 from vkgroup.reference.interpreter.values.event_log import InstructionTrace
-from vkgroup.spirv.declarations import Declarations
+from vkgroup.spirv import Binding, EntryPoint, ImageType, ScalarType
 
 _VERTEX_SIZE = 32
 """Subgroup size of the generated vertex shader, which has no subgroup operations."""
@@ -74,20 +79,9 @@ class FragmentDraw(CheckedDispatch):
                     if not who.is_helper and (who.workgroup, who.local) in watch
                 }
             )
-        drawn = self._draw(configuration, resources, program or self.program, trace)
-        self._remember(configuration, drawn)
-        return ExecutionOutcome(drawn.events, trace.executed if trace is not None else {}, drawn.executed)
-
-    def _draw(
-        self,
-        configuration: RunParameters,
-        resources: dict[tuple[int, int], list[Any]],
-        program: ExecutableShader,
-        trace: InstructionTrace | None = None,
-    ) -> DrawResult:
-        return draw(
+        drawn = draw(
             self.scene.vertex,
-            program,
+            program or self.program,
             Draw(self.scene.size, self.scene.vertices, colors=color_targets(resources)),
             resources,
             self.inputs.push,
@@ -99,11 +93,10 @@ class FragmentDraw(CheckedDispatch):
             step_limit=self.step_limit,
             trace=trace,
         )
-
-    def _remember(self, configuration: RunParameters, drawn: DrawResult) -> None:
         if configuration not in self._invocations and drawn.invocation is not None:
             count = drawn.fragments + drawn.helpers
             self._invocations[configuration] = [drawn.invocation(number) for number in range(count)]
+        return ExecutionOutcome(drawn.events, trace.executed if trace is not None else {}, drawn.executed)
 
     def _all_invocations(self, configuration: RunParameters) -> list[FragmentInvocation]:
         """Return all invocations of the fragment stage by number, helper invocations included."""
@@ -146,20 +139,18 @@ class FragmentDraw(CheckedDispatch):
 
     def _store(self, location: int) -> int:
         """Return the position of the last store to the output of a location; -1 if there is none."""
-        module = self.program.module
-        declared = Declarations(module)
+        influence = influence_of(self.program.module)
         outputs = {
             variable.id
-            for variable in declared.variables
-            if variable.storage_class == "Output" and declared.decoration(variable.id, "Location") == location
+            for variable in influence.variables
+            if variable.storage_class == "Output"
+            and influence.declared.decoration(variable.id, "Location") == location
         }
-        stored = -1
-        for entry in DataFlow(module).body:
-            if entry.name in ("OpAccessChain", "OpInBoundsAccessChain") and entry.operands[0] in outputs:
-                outputs.add(entry.result_id)
-            elif entry.name == "OpStore" and entry.operands[0] in outputs:
-                stored = entry.position
-        return stored
+        stores = [entry for entry in influence.body if entry.name == "OpStore"]
+        written = [
+            each.position for each in stores if influence.roots.get(each.operands[0], (0, 0))[0] in outputs
+        ]
+        return max(written, default=-1)
 
 
 def _errors(events: list[Event]) -> Iterator[Event]:
@@ -179,3 +170,50 @@ def _errors(events: list[Event]) -> Iterator[Event]:
             if hangs and event.cause.kind == "uninitialised":
                 continue
         yield event
+
+
+ATTACHMENTS = -1
+"""The set of color attachments in the inputs and outputs of a run; the binding is the location."""
+
+
+def with_attachments(inputs: DispatchInputs, entry: EntryPoint, size: tuple[int, int]) -> DispatchInputs:
+    """Return inputs with an entry for each color output of a fragment shader, cleared to zero.
+
+    Raises Unsupported: no attachment can hold an output.
+    """
+    attachments = [_attachment(output, size) for output in color_outputs(entry)]
+    return replace(inputs, bindings=(*inputs.bindings, *attachments))
+
+
+def without_attachments(inputs: DispatchInputs) -> DispatchInputs:
+    """Return inputs without the entries of color attachments."""
+    return replace(
+        inputs, bindings=tuple(entry for entry in inputs.bindings if entry.place[0] != ATTACHMENTS)
+    )
+
+
+def _attachment(output: ColorOutput, size: tuple[int, int]) -> Input:
+    """Return the input of a color attachment, with as many components as the shader writes."""
+    format_ = _format_of(output)
+    name = interface_name(output.name) or f"color {output.location}"
+    kind = ImageType(ScalarType(output.kind, 32), "2D", False, False, False, True, format_.name)
+    binding = Binding(
+        ATTACHMENTS, output.location, name, "storage_image", kind, 1, False, True, False, True, id=-1
+    )
+    shape = (size[1], size[0], *([format_.components] if format_.components > 1 else []))
+    return Input(binding, (np.zeros(shape, format_.dtype),), True, GIVEN, format_)
+
+
+def _format_of(output: ColorOutput) -> TexelFormat:
+    """Return the format of an attachment; three components have no format in Vulkan that can be drawn to."""
+    format_ = output.format
+    if output.components == format_.components:
+        return format_
+    return replace(format_, components=output.components)
+
+
+def color_targets(resources: Mapping[tuple[int, int], Sequence[Any]]) -> list[ColorTarget]:
+    """Return the color attachments among the resources of a run."""
+    return [
+        ColorTarget(place[1], resource[0]) for place, resource in resources.items() if place[0] == ATTACHMENTS
+    ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from vkgroup.reference.interpreter.operations.accessor import Subgroups
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import Causes, Data, Value, filled, select
+from vkgroup.spirv import Module
 
 Flags = npt.NDArray[np.bool_]
 
@@ -41,14 +42,14 @@ HINT = (
 )
 
 
-def _is_optional(site: Site) -> bool:
+def _is_optional(name: str) -> bool:
     """Whether a device may leave helper invocations out of an instruction."""
-    return site.name.startswith(_GROUPS) and not site.name.startswith(_QUADS)
+    return name.startswith(_GROUPS) and not name.startswith(_QUADS)
 
 
 def with_helpers(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
     """Let helper invocations take part in a group instruction, without marking its results."""
-    if not _is_optional(site):
+    if not _is_optional(site.name):
         return function
 
     def run(subgroups: Subgroups, *operands: Value) -> Value:
@@ -67,7 +68,7 @@ def leaving_out(inner: Instrument | None = None, positions: Collection[int] | No
 
     def instrument(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
         function = function if inner is None else inner(site, function)
-        if not _is_optional(site):
+        if not _is_optional(site.name):
             return function
         if positions is not None and site.position not in positions:
             return with_helpers(site, function)
@@ -149,19 +150,11 @@ class HelperExperiment:
             return []
         configurations = tuple(run.configuration for run, _, _ in differing)
         found = [
-            self._finding(position, difference, configurations)
-            for position in self._positions()
-            if (difference := self._alone(position, differing)) is not None
+            self._finding(entry.position, difference, configurations)
+            for entry in self.draw.program.module.instructions
+            if _is_optional(entry.name) and (difference := self._alone(entry.position, differing)) is not None
         ]
         return found or [self._finding(-1, differing[0][2], configurations)]
-
-    def _positions(self) -> list[int]:
-        """Return the positions of the group instructions that may leave helper invocations out."""
-        return [
-            entry.position
-            for entry in self.draw.program.module.instructions
-            if entry.name.startswith(_GROUPS) and not entry.name.startswith(_QUADS)
-        ]
 
     def _alone(
         self, position: int, differing: list[tuple[CheckedRun, CheckedRun, Difference]]
@@ -191,3 +184,45 @@ class HelperExperiment:
             configurations=configurations,
             element=label,
         )
+
+
+_DERIVATIVES = ("OpDPd", "OpFwidth")
+_DISCARDS = ("OpKill", "OpTerminateInvocation")
+
+_DERIVATIVE = (
+    "a derivative is undefined unless all four invocations of the quad execute it"
+    ' (Vulkan 1.4, "Derivative Operations"; GLSL 4.60, 8.14.1: "undefined within non-uniform control flow")'
+)
+_IMPLICIT = (
+    "the level of detail of this lookup comes from implicit derivatives, which are undefined unless all four"
+    ' invocations of the quad execute it (Vulkan 1.4, "Derivative Operations"; GLSL 4.60, 8.9)'
+)
+_BEFORE_BRANCH = "compute the derivative before the branch"
+_EXPLICIT = "compute the derivatives before the branch and use textureGrad, or use textureLod"
+_DEMOTE = (
+    "discard ends invocations of the quad before this line; take the derivative before discard, or use demote"
+    " (GL_EXT_demote_to_helper_invocation), which keeps them as helper invocations"
+)
+
+
+def with_rules(finding: Finding, places: SourceLocations, module: Module) -> Finding:
+    """Return a finding about derivatives or helper invocations with its rule and a hint."""
+    entry = places.by_position.get(finding.place.position)
+    if finding.kind != FindingKind.UNDEFINED or entry is None:
+        return finding
+    if "helper invocation" in finding.message and entry.name.startswith("OpGroup"):
+        return _with(finding, RULE, HINT)
+    if "all four invocations of a quad" not in finding.message:
+        return finding
+    explicit = entry.name.startswith(_DERIVATIVES)
+    hint = _BEFORE_BRANCH if explicit else _EXPLICIT
+    position = finding.place.position
+    if any(entry.name in _DISCARDS and entry.position < position for entry in module.instructions):
+        hint = _DEMOTE
+    return _with(finding, _DERIVATIVE if explicit else _IMPLICIT, hint)
+
+
+def _with(finding: Finding, rule: str, hint: str) -> Finding:
+    """Return a finding whose rule is replaced."""
+    notes = [note for note in finding.notes if not note.message.startswith("rule:")]
+    return replace(finding, notes=(*notes, Note(f"rule: {rule}"), Note(hint)))

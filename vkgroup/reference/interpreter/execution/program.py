@@ -215,7 +215,8 @@ class ExecutableShader(ProgramForm):
     @cached_property
     def post_dominators(self) -> list[int]:
         """The immediate post-dominator of each segment."""
-        return post_dominators(self.segments)
+        edges = (segment.terminator.edges for segment in self.segments)
+        return post_dominators([[edge.target.number for edge in each] for each in edges])
 
     @cached_property
     def waiting_loops(self) -> frozenset[int]:

@@ -24,6 +24,7 @@ from vkgroup.reference.interpreter.operations.accessor import Accessor
 from vkgroup.reference.interpreter.operations.memory_semantics import (
     DEVICE,
     KINDS,
+    SCOPE_NAMES,
     SUBGROUP,
     WORKGROUP,
     Semantics,
@@ -38,8 +39,9 @@ Where = Any
 """The index of some invocations on an axis of all: a slice, or their numbers."""
 
 
-def _zeros(total: int, *levels: int) -> dict[int, Numbers]:
-    return {level: np.zeros(total, np.int64) for level in levels}
+def _zeros(total: int) -> Numbers:
+    """Return times by level and invocation."""
+    return np.zeros((DEVICE + 1, total), np.int64)
 
 
 class KindOrder:
@@ -57,19 +59,15 @@ class KindOrder:
 
     def __init__(self, total: int, per_workgroup: int, releases: Releases) -> None:
         self._per_workgroup = per_workgroup
-        self.fenced = _zeros(total, SUBGROUP, WORKGROUP, DEVICE)
-        self.offered = _zeros(total, SUBGROUP, WORKGROUP)
-        self.acquired = _zeros(total, SUBGROUP, WORKGROUP)
-        self.pending = _zeros(total, SUBGROUP, WORKGROUP, DEVICE)
-        self.met = _zeros(total, SUBGROUP, WORKGROUP)
-        self.available = _zeros(total, SUBGROUP, WORKGROUP, DEVICE)
-        self.visible = _zeros(total, SUBGROUP, WORKGROUP, DEVICE)
+        self.fenced, self.offered, self.acquired = _zeros(total), _zeros(total), _zeros(total)
+        self.pending, self.met = _zeros(total), _zeros(total)
+        self.available, self.visible = _zeros(total), _zeros(total)
         self.last_release, self.last_acquire = np.zeros(total, np.int64), np.zeros(total, np.int64)
         self.releases = releases
         self.is_used = False
 
     def have_reached(
-        self, times: dict[int, Numbers], who: Numbers, when: Numbers, own: Numbers, level: Numbers
+        self, times: Numbers, who: Numbers, when: Numbers, own: Numbers, level: Numbers
     ) -> Flags:
         """Return whether `available` or `visible` of some invocations is enough for scopes of these levels.
 
@@ -78,8 +76,7 @@ class KindOrder:
         Vulkan 1.4, "Availability and Visibility": a chain consists of an operation in the workgroup, and one
         of any of its invocations in the device.
         """
-        latest = np.choose(level - SUBGROUP, [times[wide][who] for wide in (SUBGROUP, WORKGROUP, DEVICE)])
-        reached: Flags = (own >= level) | (latest > when)
+        reached: Flags = (own >= level) | (times[level, who] > when)
         inside = (level == DEVICE) & ((own >= WORKGROUP) | (times[WORKGROUP][who] > when))
         if inside.any():
             of_workgroup = times[DEVICE].reshape(-1, self._per_workgroup).max(axis=1)
@@ -102,7 +99,7 @@ class Order:
         self._arrangement = arrangement
         self.time = self._locations = 0
         #: By level and invocation: when it passed its last barrier.
-        self._passed = _zeros(total, SUBGROUP, WORKGROUP)
+        self._passed = _zeros(total)
         self._has_subgroup_barriers = False
         self.kinds = {
             kind: KindOrder(
@@ -143,21 +140,18 @@ class Order:
             self.kinds[name].releases.acquire(invocations, semantics.level, semantics.kinds)
         if semantics.releases:
             self._release(at, invocations, semantics, now)
-        for wide in range(SUBGROUP, level + 1):
-            self._passed[wide][at] = now
+        self._passed[: level + 1, at] = now
         for name, kind in self.kinds.items():
             if not kind.is_used:
                 continue
             kind.releases.barrier(invocations, level)
-            for wide in range(SUBGROUP, level + 1):
-                kind.offered[wide][at] = kind.fenced[wide][at]
+            kind.offered[: level + 1, at] = kind.fenced[: level + 1, at]
             if level == WORKGROUP and self._has_subgroup_barriers:
                 self._offer_of_subgroups(kind, invocations)
             is_complete = semantics.acquires and semantics.releases and name in semantics.kinds
             if is_complete and level == WORKGROUP <= semantics.level:
                 # All that atomics of the workgroup could order is ordered now.
-                for wide in range(SUBGROUP, (DEVICE if name == "workgroup" else WORKGROUP) + 1):
-                    kind.pending[wide][at] = 0
+                kind.pending[: (DEVICE if name == "workgroup" else WORKGROUP) + 1, at] = 0
         if semantics.acquires:
             self._acquire(at, invocations, semantics, now)
         if semantics.releases:
@@ -187,29 +181,25 @@ class Order:
             kind = self.kinds[name]
             kind.is_used = True
             kind.last_release[at] = now << _TIME | semantics.level
-            for level in range(SUBGROUP, semantics.level + 1):
-                kind.fenced[level][at] = kind.pending[level][at] = now
-                if semantics.available:
-                    kind.available[level][at] = now
+            kind.fenced[: semantics.level + 1, at] = kind.pending[: semantics.level + 1, at] = now
+            if semantics.available:
+                kind.available[: semantics.level + 1, at] = now
         self._keep(at, invocations, semantics)
 
     def _keep(self, at: Where, invocations: Numbers, semantics: Semantics) -> None:
         """Record what a release barrier releases of the accesses of others."""
         for name in semantics.kinds:
             kind = self.kinds[name]
-            for level in (SUBGROUP, WORKGROUP):
-                kind.met[level][at] = kind.acquired[level][at]
+            kind.met[:, at] = kind.acquired[:, at]
             kind.releases.keep(invocations)
 
     def _acquire(self, at: Where, invocations: Numbers, semantics: Semantics, now: int) -> None:
         for name in semantics.kinds:
             kind = self.kinds[name]
             kind.last_acquire[at] = now << _TIME | semantics.level
-            for level in range(SUBGROUP, min(semantics.level, WORKGROUP) + 1):
-                kind.acquired[level][at] = self._passed[level][at]
+            kind.acquired[: semantics.level + 1, at] = self._passed[: semantics.level + 1, at]
             if semantics.visible:
-                for level in range(SUBGROUP, semantics.level + 1):
-                    kind.visible[level][at] = now
+                kind.visible[: semantics.level + 1, at] = now
             kind.releases.acquire(invocations, semantics.level, semantics.kinds)
 
     # --- atomics --------------------------------------------------------------------------------------
@@ -236,44 +226,34 @@ class Order:
                 self.kinds[name].last_release[who] = now << _TIME | semantics.level
             if semantics.acquires:
                 self.kinds[name].last_acquire[who] = now << _TIME | semantics.level
-        result = np.zeros(len(who), np.bool_)
-        levels = range(SUBGROUP, semantics.level + 1)
+        result, levels = np.zeros(len(who), np.bool_), slice(SUBGROUP, semantics.level + 1)
         for name, kind in self.kinds.items():
             at_once = semantics.releases and name in semantics.kinds
+            released = _zeros(len(who))
             if at_once:
-                released = {level: np.full(len(who), now) for level in levels}
+                released[levels] = now
             elif kind.is_used:
                 fenced = self.kinds[memory].fenced
-                released = {
-                    level: np.minimum(kind.pending[level][who], fenced[level][who]) for level in levels
-                }
-            else:
-                released = {}
-            releasing = np.zeros(len(who), np.bool_)
-            if writes:
-                for times in released.values():
-                    releasing |= times > 0
-                result |= releasing
+                released[levels] = np.minimum(kind.pending[levels, who], fenced[levels, who])
+            releasing = (released > 0).any(axis=0) if writes else np.zeros(len(who), np.bool_)
+            result |= releasing
             chosen = releasing | touched
             if chosen.any():
                 kind.is_used = True
                 met = kind.acquired if at_once else kind.met
                 acquires = semantics.acquires and name in semantics.kinds
-                nothing = np.zeros(int(chosen.sum()), np.int64)
                 kind.releases.atomics(
                     AtomicRecord(
                         location[chosen], who[chosen], memory, semantics.level, reads, writes,
                         semantics.level if acquires else 0,
-                        {level: released[level][chosen] if released else nothing for level in levels},
-                        at_once, {level: met[level][who[chosen]] for level in (SUBGROUP, WORKGROUP)},
+                        released[:, chosen], at_once, met[:, who[chosen]],
                     )
                 )  # fmt: skip
             if self.is_explicit and name in semantics.kinds:
-                for level in levels:
-                    if semantics.available:
-                        kind.available[level][who] = now
-                    if semantics.visible:
-                        kind.visible[level][who] = now
+                if semantics.available:
+                    kind.available[levels, who] = now
+                if semantics.visible:
+                    kind.visible[levels, who] = now
         return result
 
     # --- queries --------------------------------------------------------------------------------------
@@ -326,3 +306,61 @@ def _where(invocations: Numbers) -> Where:
     """Return the index of invocations, which are ascending."""
     is_range = int(invocations[-1]) - int(invocations[0]) == len(invocations) - 1
     return slice(int(invocations[0]), int(invocations[-1]) + 1) if is_range else invocations
+
+
+_MEMORIES = {"buffer": "buffers", "image": "images", "workgroup": "shared memory"}
+_FENCES = {
+    "buffer": "memoryBarrierBuffer()",
+    "image": "memoryBarrierImage()",
+    "workgroup": "memoryBarrierShared()",
+}
+
+PRIVATE_ACCESS = (
+    "; one of them is private, as accesses of the Vulkan memory model are unless the variable is declared"
+    " coherent, workgroupcoherent or the like"
+)
+NOT_AVAILABLE = "; the write is not made available to the scope of the other access"
+NOT_VISIBLE = "; the write is available, but not made visible to the other access"
+
+
+def narrow_atomic(level: int) -> str:
+    """Return the reason of a race between atomics of which one has a scope of this level."""
+    name = SCOPE_NAMES[level]
+    return f"; an atomic of {name} scope is only atomic within its {name}"
+
+
+def missing_barrier(order: Order, kind: str, earlier: int, when: int, later: int) -> str:
+    """Return the reason of a race between accesses with a barrier() between them."""
+    of_kind = order.kinds[kind]
+    released, acquired = of_kind.offered[WORKGROUP][earlier] > when, of_kind.acquired[WORKGROUP][later] > when
+    place = "after it" if released else "before it" if acquired else "before and after it"
+    memory = _MEMORIES[kind]
+    return f"; the barrier() between them does not order accesses to {memory}: add {_FENCES[kind]} {place}"
+
+
+def missing_release(order: Order, kind: str, earlier: int, when: int, later: int, level: int) -> str:
+    """Return the reason of a race between accesses with a release and an acquire between them, or "".
+
+    `level`: of the narrowest scope that contains both invocations.
+    """
+    last = {
+        "release": {named: int(of_kind.last_release[earlier]) for named, of_kind in order.kinds.items()},
+        "acquire": {named: int(of_kind.last_acquire[later]) for named, of_kind in order.kinds.items()},
+    }
+    operations = {}
+    for name, of_kinds in last.items():
+        named = [other for other, operation in of_kinds.items() if operation >> 2 >= when]
+        if kind in named:
+            operations[name] = of_kinds[kind] & 3
+        elif named:
+            kinds = " and ".join(_MEMORIES[other] for other in named)
+            return f"; the {name} names {kinds}, the access is to {_MEMORIES[kind]}"
+    for name, reached in operations.items():
+        scope = SCOPE_NAMES[reached]
+        if reached < level:
+            return f"; the {name} has {scope} scope, but the other invocation is in another {scope}"
+    if len(operations) == 2:
+        return "; the acquire does not read an atomic that the release writes"
+    if "release" in operations:
+        return "; the other invocation releases it, but this one does not acquire it"
+    return "; this invocation acquires, but the other one releases nothing" if operations else ""

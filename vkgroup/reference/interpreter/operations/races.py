@@ -13,12 +13,21 @@ They leave the memory defined. A race of a read or of an atomic is always a ``"r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.reference.interpreter.operations.accessor import Accessor
-from vkgroup.reference.interpreter.operations.memory_order import Order
+from vkgroup.reference.interpreter.operations.memory_order import (
+    NOT_AVAILABLE,
+    NOT_VISIBLE,
+    PRIVATE_ACCESS,
+    Order,
+    missing_barrier,
+    missing_release,
+    narrow_atomic,
+)
 from vkgroup.reference.interpreter.operations.memory_semantics import (
     DEVICE,
     PRIVATE,
@@ -28,14 +37,6 @@ from vkgroup.reference.interpreter.operations.memory_semantics import (
     semantics_of,
     written_as,
 )
-from vkgroup.reference.interpreter.operations.race_reasons import (
-    NOT_AVAILABLE,
-    NOT_VISIBLE,
-    PRIVATE_ACCESS,
-    missing_barrier,
-    missing_release,
-    narrow_atomic,
-)
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.event_log import LOCKSTEP
 from vkgroup.reference.interpreter.values.value import Causes, Data
@@ -44,6 +45,40 @@ Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 _RECORDS = ("write", "read", "read_before", "atomic")
+
+
+class _Record:
+    """The last access of one sort to each granule, all of shape (granules,)."""
+
+    def __init__(self, granules: int) -> None:
+        self.who, self.position = np.full(granules, -1, np.int64), np.full(granules, -1, np.int64)
+        self.when = np.zeros(granules, np.int64)
+        #: `PRIVATE`, or the level that a write made itself available to, or the level of an atomic's scope.
+        self.how = np.zeros(granules, np.int8)
+
+
+@dataclass(frozen=True)
+class _Access:
+    """Accesses of one instruction; `granule` and `who` have an entry for each granule of each access."""
+
+    frame: Accessor
+    site: Site
+    verb: str
+    how: int  # as in `_Record`
+    granule: Numbers
+    who: Numbers
+
+    def neighbours(self) -> tuple[Numbers, Numbers]:
+        """Return the indices of accesses to one granule, each with the next one to the same granule."""
+        order = np.argsort(self.granule, kind="stable")
+        same = self.granule[order][1:] == self.granule[order][:-1]
+        return order[:-1][same], order[1:][same]
+
+
+def _flat(array: npt.NDArray[Any], shape: tuple[int, ...], skipped: Flags | None) -> npt.NDArray[Any]:
+    """Return the entries of accesses of a shape, without those that are `skipped`."""
+    array = np.broadcast_to(array, shape)
+    return array.reshape(-1) if skipped is None else array[~np.broadcast_to(skipped, shape)]
 
 
 @dataclass(frozen=True)
@@ -61,17 +96,15 @@ class Store:
 
         `shape`, `skipped`: accesses, and those among them that are dropped. `granule`: bytes of a granule.
         """
-        data = np.broadcast_to(self.data, np.broadcast_shapes(shape, self.data.shape))
-        defined = np.broadcast_to(True if self.cause is None else self.cause == 0, data.shape)
-        if skipped is not None:
-            checked = ~np.broadcast_to(skipped, data.shape)
-            data, defined = data[checked], defined[checked]
+        shape = np.broadcast_shapes(shape, self.data.shape)
+        data = _flat(self.data, shape, skipped)
+        defined = _flat(np.asarray(True if self.cause is None else self.cause == 0), shape, skipped)
         steps = data.itemsize // granule
         if not steps or data.dtype.kind not in "uif":
             # A part of a granule says nothing about the rest.
             return np.zeros(data.size, np.int64), np.zeros(data.size, np.bool_)
-        words = np.ascontiguousarray(data.reshape(-1)).view(f"u{granule}").astype(np.int64)
-        return words, np.repeat(defined.reshape(-1), steps)
+        words = np.ascontiguousarray(data).view(f"u{granule}").astype(np.int64)
+        return words, np.repeat(defined, steps)
 
     def before(self, granules: Numbers, granule: int) -> tuple[Numbers, Flags]:
         """Return the numbers in the memory before the store, and whether they are defined."""
@@ -94,11 +127,7 @@ class Accesses:
 
     def __init__(self, order: Order, granules: int, granule: int, memory: str, kind: str) -> None:
         self._order, self._granule, self._memory, self._kind = order, granule, memory, kind
-        self._who = {name: np.full(granules, -1, np.int64) for name in _RECORDS}
-        self._when = {name: np.zeros(granules, np.int64) for name in _RECORDS}
-        self._position = {name: np.full(granules, -1, np.int64) for name in _RECORDS}
-        #: `PRIVATE`, or the level that a write made itself available to, or the level of an atomic's scope.
-        self._how = {name: np.zeros(granules, np.int8) for name in _RECORDS}
+        self._records = {name: _Record(granules) for name in _RECORDS}
         self._location = order.reserve(granules)
         #: Which granules have held a release; whether an atomic had a scope that may be too narrow.
         self._touched = np.zeros(granules, np.bool_)
@@ -107,81 +136,58 @@ class Accesses:
     @property
     def untouched(self) -> Flags:
         """Which granules have no recorded write, (granules,)."""
-        return (self._who["write"] < 0) & (self._who["atomic"] < 0)
+        return (self._records["write"].who < 0) & (self._records["atomic"].who < 0)
 
     def read(
         self, frame: Accessor, site: Site, offset: Numbers, itemsize: int, skipped: Flags | None
     ) -> Flags | None:
         """Check plain reads and record them; return which of them race, in the shape of `offset`, or None."""
-        granule, who = self._flatten(frame, offset, itemsize, skipped)
-        now, how = self._order.tick(), read_as(site.memory)
-        racing = self._check(frame, site, granule, who, ("write", "atomic"), "reads", how)
-        changed = self._who["read"][granule] != who
-        at = granule[changed]
-        for record in (self._who, self._when, self._position, self._how):
-            record["read_before"][at] = record["read"][at]
+        access = self._access(frame, site, "reads", read_as(site.memory), offset, itemsize, skipped)
+        granule, last, before = access.granule, self._records["read"], self._records["read_before"]
+        racing = self._check(access, ("write", "atomic"))
+        at = granule[last.who[granule] != access.who]
+        for name in ("who", "when", "position", "how"):
+            getattr(before, name)[at] = getattr(last, name)[at]
         # If several invocations read at once, one of them is recorded.
-        order = np.argsort(granule, kind="stable")
-        repeated = order[1:][granule[order][1:] == granule[order][:-1]]
-        self._set("read_before", granule[repeated], who[repeated], now, site.position, how)
-        first = np.ones(len(granule), np.bool_)
-        first[repeated] = False
-        self._set("read", granule[first], who[first], now, site.position, how)
-        if racing is None:
+        _, repeated = access.neighbours()
+        self._set("read_before", access, repeated)
+        self._set("read", access, np.delete(np.arange(len(granule)), repeated))
+        if not racing.size:
             return None
-        start, racing_granules = offset // self._granule, granule[racing]
-        races: Flags = np.isin(start, racing_granules)
+        start = offset // self._granule
+        races: Flags = np.isin(start, racing)
         for step in range(1, itemsize // self._granule):
-            races = races | np.isin(start + step, racing_granules)
+            races = races | np.isin(start + step, racing)
         return races
 
     def write(
         self, frame: Accessor, site: Site, offset: Numbers, itemsize: int, skipped: Flags | None, store: Store
     ) -> Numbers:
-        """Check plain writes and record them; return the granules of racing writes of different values."""
-        granule, who = self._flatten(frame, offset, itemsize, skipped)
-        now, how = self._order.tick(), written_as(site.memory)
-        equal = self._equal_to_memory(frame, granule, who, offset, skipped, store)
-        racing = self._check(frame, site, granule, who, ("write",), "writes", how, equal)
-        races = [] if racing is None else [granule[racing]]
-        racing = self._check(frame, site, granule, who, ("read", "read_before", "atomic"), "writes", how)
-        races += [] if racing is None else [granule[racing]]
-        order = np.argsort(granule, kind="stable")
-        same = granule[order][1:] == granule[order][:-1]
-        other = same & (who[order][1:] != who[order][:-1])
-        if other.any():
-            words, defined = store.words(_shape(frame, offset), skipped, self._granule)
-            first, second = order[:-1], order[1:]
-            alike = (words[first] == words[second]) & defined[first] & defined[second]
-            for chosen, kind in ((other & ~alike, "race"), (other & alike, "same_value")):
-                if chosen.any():
-                    self._report(
-                        frame, site, granule[second][chosen], who[second][chosen], who[first][chosen],
-                        np.full(int(chosen.sum()), site.position), "writes", None, kind=kind,
-                    )  # fmt: skip
-            races.append(granule[second][other & ~alike])
-        self._set("write", granule, who, now, site.position, how)
-        return np.concatenate([granule[:0], *races])
+        """Check plain writes and record them; return the granules of racing writes of different values.
 
-    def _equal_to_memory(
-        self,
-        frame: Accessor,
-        granule: Numbers,
-        who: Numbers,
-        offset: Numbers,
-        skipped: Flags | None,
-        store: Store,
-    ) -> Flags | None:
-        """Return which accesses store the value that another one has written; None if no other has written.
-
-        An earlier race of different values has left the memory undefined, which equals nothing.
+        A write of the value that another one has written is an event of another kind. An earlier race of
+        different values has left the memory undefined, which equals nothing.
         """
-        before = self._who["write"][granule]
-        if not ((before >= 0) & (before != who)).any():
-            return None
-        words, defined = store.words(_shape(frame, offset), skipped, self._granule)
-        old, known = store.before(granule, self._granule)
-        return np.asarray(defined & known & (words == old))
+        access = self._access(frame, site, "writes", written_as(site.memory), offset, itemsize, skipped)
+        before, equal = self._records["write"].who[access.granule], None
+        first, second = access.neighbours()
+        other = access.who[first] != access.who[second]
+        first, second = first[other], second[other]
+        rewrites = ((before >= 0) & (before != access.who)).any()
+        if rewrites or first.size:
+            words, defined = store.words(_shape(frame, offset), skipped, self._granule)
+        if rewrites:
+            old, known = store.before(access.granule, self._granule)
+            equal = np.asarray(defined & known & (words == old))
+        races = [self._check(access, _RECORDS, equal)]
+        if first.size:
+            alike = (words[first] == words[second]) & defined[first] & defined[second]
+            self._report(
+                access, second, access.who[first], np.full(len(second), site.position), None, "", alike
+            )
+            races.append(access.granule[second[~alike]])
+        self._set("write", access)
+        return np.concatenate(races)
 
     def atomic(
         self,
@@ -195,129 +201,104 @@ class Accesses:
         reads: bool,
     ) -> None:
         """Check and record atomic accesses, and record the releases that they write and read."""
-        granule, who = self._flatten(frame, offset, itemsize, skipped)
-        now = self._order.tick()
-        against = ("write", "read", "read_before") if writes else ("write",)
         semantics = semantics_of(site.scopes[0], site.scopes[1])
-        self._check(frame, site, granule, who, against, "accesses", semantics.level)
+        access = self._access(frame, site, "accesses", semantics.level, offset, itemsize, skipped)
+        self._check(access, ("write", "read", "read_before") if writes else ("write",))
         self._is_narrow |= semantics.level < (WORKGROUP if self._kind == "workgroup" else DEVICE)
         if self._is_narrow:
-            self._check_scopes(frame, site, granule, who, semantics.level, writes)
+            self._check_scopes(access, writes)
         releasing = self._order.atomic(
-            who, granule + self._location, self._kind, semantics, self._touched[granule],
+            access.who, access.granule + self._location, self._kind, semantics, self._touched[access.granule],
             reads=reads, writes=writes,
         )  # fmt: skip
-        self._touched[granule[releasing]] = True
+        self._touched[access.granule[releasing]] = True
         if writes:
-            self._set("atomic", granule, who, now, site.position, semantics.level)
+            self._set("atomic", access)
 
-    def _check_scopes(
-        self, frame: Accessor, site: Site, granule: Numbers, who: Numbers, level: int, writes: bool
-    ) -> None:
+    def _check_scopes(self, access: _Access, writes: bool) -> None:
         """Report atomics that are not mutually ordered with others (Vulkan 1.4, "Atomic Operation")."""
-        order = np.argsort(granule, kind="stable")
-        first, second = order[:-1], order[1:]
-        same = (granule[first] == granule[second]) & writes
+        first, second = (index[: None if writes else 0] for index in access.neighbours())
         # Each with the last one before this instruction, and neighbours within the instruction.
-        at, us = (np.concatenate([array, array[second][same]]) for array in (granule, who))
-        them = np.concatenate([self._who["atomic"][granule], who[first][same]])
-        least = np.minimum(level, self._how["atomic"][at])
-        least[len(who) :] = level
-        when, positions = self._when["atomic"][at], self._position["atomic"][at]
-        when[len(who) :], positions[len(who) :] = self._order.time, site.position
+        index = np.concatenate([np.arange(len(access.who)), second])
+        record, at, us, inside = (
+            self._records["atomic"],
+            access.granule[index],
+            access.who[index],
+            len(access.who),
+        )
+        them, when, positions = record.who[at], record.when[at], record.position[at]
+        least = np.minimum(access.how, record.how[at])
+        them[inside:], least[inside:] = access.who[first], access.how
+        when[inside:], positions[inside:] = self._order.time, access.site.position
         alone = (them >= 0) & (least < self._order.common_level(them, us))
         alone &= ~self._order.ordered(self._kind, them, when, us)
         if alone.any():
             reason = narrow_atomic(int(least[alone][0]))
-            self._report(
-                frame, site, at[alone], us[alone], them[alone], positions[alone], "accesses", None, reason
-            )
+            self._report(access, index[alone], them[alone], positions[alone], None, reason)
 
-    def _flatten(
-        self, frame: Accessor, offset: Numbers, itemsize: int, skipped: Flags | None
-    ) -> tuple[Numbers, Numbers]:
-        """Return granule and invocation of every access."""
-        invocations = frame.invocations
+    def _access(
+        self,
+        frame: Accessor,
+        site: Site,
+        verb: str,
+        how: int,
+        offset: Numbers,
+        itemsize: int,
+        skipped: Flags | None,
+    ) -> _Access:
+        """Advance time, and return the accesses by granule."""
+        self._order.tick()
         shape = _shape(frame, offset)
-        granule = np.broadcast_to(offset // self._granule, shape)
-        who = np.broadcast_to(invocations, shape)
-        if skipped is not None:
-            checked = ~np.broadcast_to(skipped, shape)
-            granule, who = granule[checked], who[checked]
-        granule, who = granule.reshape(-1), who.reshape(-1)
+        granule = _flat(offset // self._granule, shape, skipped)
+        who = _flat(frame.invocations, shape, skipped)
         steps = max(1, itemsize // self._granule)
         if steps > 1:
             granule = (granule[:, None] + np.arange(steps)).reshape(-1)
             who = np.repeat(who, steps)
-        return granule, who
+        return _Access(frame, site, verb, how, granule, who)
 
-    def _set(self, name: str, granule: Numbers, who: Numbers, now: int, position: int, how: int) -> None:
-        self._who[name][granule] = who
-        self._when[name][granule] = now
-        self._position[name][granule] = position
+    def _set(self, name: str, access: _Access, index: Numbers | slice = slice(None)) -> None:
+        record, granule = self._records[name], access.granule[index]
+        record.who[granule] = access.who[index]
+        record.when[granule] = self._order.time
+        record.position[granule] = access.site.position
         if self._order.is_explicit or name == "atomic":
-            self._how[name][granule] = how
+            record.how[granule] = access.how
 
-    def _check(
-        self,
-        frame: Accessor,
-        site: Site,
-        granule: Numbers,
-        who: Numbers,
-        against: tuple[str, ...],
-        verb: str,
-        how: int,
-        equal: Flags | None = None,
-    ) -> Flags | None:
-        """Report accesses that race with earlier ones; return which of them race, or None.
+    def _check(self, access: _Access, against: tuple[str, ...], equal: Flags | None = None) -> Numbers:
+        """Report accesses that race with earlier ones; return the granules of the races.
 
-        `how`: `PRIVATE`, or the level of the access.
-        `equal`: which accesses store the value that is there; they are reported, but not returned.
+        `equal`: which accesses store the value that was written before; they are reported, but not returned.
         """
-        racing: Flags | None = None
+        racing = [access.granule[:0]]
         for name in against:
-            other = self._who[name][granule]
-            present = np.flatnonzero((other >= 0) & (other != who))
+            other = self._records[name].who[access.granule]
+            present = np.flatnonzero((other >= 0) & (other != access.who))
             if present.size == 0:
                 continue
-            at, them, us = granule[present], other[present], who[present]
-            when = self._when[name][at]
-            ordered = self._order.ordered(self._kind, them, when, us)
-            reason = ""
+            at, them, us = access.granule[present], other[present], access.who[present]
+            when = self._records[name].when[at]
+            ordered, reason = self._order.ordered(self._kind, them, when, us), ""
             if self._order.is_explicit:
-                ordered, reason = self._explicit(ordered, name, at, us, verb, how)
-            if not ordered.all():
-                alike = np.zeros(len(at), np.bool_) if equal is None else equal[present]
-                for bad, kind in ((~ordered & ~alike, "race"), (~ordered & alike, "same_value")):
-                    if not bad.any():
-                        continue
-                    if kind == "race":
-                        racing = np.zeros(len(granule), np.bool_) if racing is None else racing
-                        racing[present[bad]] = True
-                    positions = self._position[name][at][bad]
-                    self._report(
-                        frame,
-                        site,
-                        at[bad],
-                        us[bad],
-                        them[bad],
-                        positions,
-                        verb,
-                        when[bad],
-                        reason,
-                        kind=kind,
-                    )
-        return racing
+                ordered, reason = self._explicit(ordered, name, at, us, access)
+            bad = ~ordered
+            if bad.any():
+                index, positions = present[bad], self._records[name].position[at][bad]
+                alike = None if equal is None or name != "write" else equal[index]
+                self._report(access, index, them[bad], positions, when[bad], reason, alike)
+                racing.append(access.granule[index if alike is None else index[~alike]])
+        return np.concatenate(racing)
 
     def _explicit(
-        self, ordered: Flags, name: str, at: Numbers, us: Numbers, verb: str, how: int
+        self, ordered: Flags, name: str, at: Numbers, us: Numbers, access: _Access
     ) -> tuple[Flags, str]:
         """Return which accesses are ordered in the Vulkan memory model, and the reason if one is not.
 
         `ordered`: which accesses the earlier ones of record `name` happen before.
         Vulkan 1.4, "Location-Ordered".
         """
-        them, when, was = self._who[name][at], self._when[name][at], self._how[name][at].astype(np.int64)
+        record, how = self._records[name], access.how
+        them, when, was = record.who[at], record.when[at], record.how[at].astype(np.int64)
         private = ((was | how) & PRIVATE) != 0
         if private.any():
             return ordered & ~private, PRIVATE_ACCESS
@@ -327,7 +308,7 @@ class Accesses:
         available = order.have_reached(order.available, them, when, was, level)
         if (ordered & ~available).any():
             return ordered & available, NOT_AVAILABLE
-        if verb == "writes":
+        if access.verb == "writes":
             return ordered, ""
         visible = order.have_reached(order.visible, us, when, np.full(len(us), how), level)
         return ordered & visible, NOT_VISIBLE if (ordered & ~visible).any() else ""
@@ -344,44 +325,45 @@ class Accesses:
 
     def _report(
         self,
-        frame: Accessor,
-        site: Site,
-        granule: Numbers,
-        who: Numbers,
+        access: _Access,
+        index: Numbers,
         other: Numbers,
         position: Numbers,
-        verb: str,
         when: Numbers | None,
         reason: str = "",
-        *,
-        kind: str = "race",
+        alike: Flags | None = None,
     ) -> None:
         """Report races, one for each pair of instructions.
 
-        `when`: times of the earlier accesses; None if both are of one instruction.
+        `index`: of the accesses. `other`, `position`, `when`: invocations, instructions and times of the
+        earlier accesses; no times if both are of one instruction.
         `reason`: the end of the message, if it is known.
+        `alike`: which accesses store the same value as the earlier ones.
         """
-        for there in np.unique(position).tolist():
-            chosen = position == there
-            us, them = who[chosen], other[chosen]
-            message = (
-                f"an invocation {verb} memory of {self._memory} that another one accesses unsynchronized"
-            )
-            if kind == "same_value":
+        alike = np.zeros(len(index), np.bool_) if alike is None else alike
+        for kind, of_kind in (("race", ~alike), ("same_value", alike)):
+            for there in np.unique(position[of_kind]).tolist():
+                chosen = of_kind & (position == there)
+                us, them = access.who[index[chosen]], other[chosen]
                 message = f"invocations write the same value to memory of {self._memory} unsynchronized"
-            else:
-                message += reason or self._reason(them, None if when is None else when[chosen], us)
-            frame.machine.events.add(
-                kind,
-                site.position,
-                us - frame.machine.first,
-                np.ones(len(us), np.bool_),
-                message,
-                memory=self._memory,
-                offset=granule[chosen] * self._granule,
-                other_position=there,
-                other=int(them[0]),
-            )
+                if kind == "race":
+                    message = (
+                        f"an invocation {access.verb} memory of {self._memory} that another one accesses"
+                        " unsynchronized"
+                    )
+                    message += reason or self._reason(them, None if when is None else when[chosen], us)
+                machine = access.frame.machine
+                machine.events.add(
+                    kind,
+                    access.site.position,
+                    us - machine.first,
+                    np.ones(len(us), np.bool_),
+                    message,
+                    memory=self._memory,
+                    offset=access.granule[index[chosen]] * self._granule,
+                    other_position=there,
+                    other=int(them[0]),
+                )
 
 
 def _shape(frame: Accessor, offset: Numbers) -> tuple[int, ...]:

@@ -40,10 +40,10 @@ class AtomicRecord:
     writes: bool
     acquired: int  # the level that acquire semantics reach; 0 for none
     # By level: the time of the last access that each write releases; 0 for none.
-    released: dict[int, Numbers]
+    released: Numbers
     at_once: bool  # whether the atomics have release semantics, and no memory barrier stands before them
     # By level: the time before which accesses are ordered by barriers before the release.
-    met: dict[int, Numbers]
+    met: Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class Releases:
     # --- queries --------------------------------------------------------------------------------------
 
     def ordered(
-        self, earlier: Numbers, when: Numbers, later: Numbers, offered: dict[int, Numbers]
+        self, earlier: Numbers, when: Numbers, later: Numbers, offered: Numbers
     ) -> npt.NDArray[np.bool_]:
         """Return whether `later` know a release after the accesses of `earlier` at these times.
 
@@ -216,7 +216,7 @@ class Releases:
                 result[number] = bool(known & covering[access])
         return result
 
-    def _after(self, who: int, when: int, offered: dict[int, Numbers]) -> int:
+    def _after(self, who: int, when: int, offered: Numbers) -> int:
         """Return the releases that an access happens before."""
         releases, subgroup = 0, int(self._subgroup_of()[who])
         # A barrier with others of the workgroup, or of the subgroup, that the access happens before.

@@ -80,7 +80,7 @@ def site_of(program: ProgramForm, op: Op) -> Site:
     operands = sort_operands(entry)
     name, literals = entry.name, operands.literals
     if name == "OpExtInst":
-        name = extended_name(program.facts.extended_sets[entry.operands[0]], entry.operands[1])
+        name = extended_name(program.declared.extended_sets[entry.operands[0]], entry.operands[1])
         literals = literals[1:]
     scopes = tuple(_scope(program, identifier) for identifier in operands.scopes)
     return Site(

@@ -69,14 +69,15 @@ END = 1 << 30
 """Number of the end of the shader, where all paths meet."""
 
 
-def post_dominators(segments: list[Segment]) -> list[int]:
-    """Return the immediate post-dominator of each segment: the nearest one on every path from it to the end.
+def post_dominators(after: list[list[int]]) -> list[int]:
+    """Return the immediate post-dominator of each node: the nearest one on every path from it to the end.
 
-    Cooper, Harvey and Kennedy's iteration, on the reversed graph. A segment without a path to the end has
-    `END`.
+    Cooper, Harvey and Kennedy's iteration, on the reversed graph. A node without a path to the end has `END`.
+
+    `after`: the nodes that may follow each node; none for one that ends the shader.
     """
-    count = len(segments)
-    after = [[edge.target.number for edge in segment.terminator.edges] or [count] for segment in segments]
+    count = len(after)
+    after = [following or [count] for following in after]
     order = _from_the_end(after)
     rank = {node: position for position, node in enumerate(order)}
     dominators: dict[int, int] = {count: count}
@@ -153,6 +154,11 @@ class BasicBlock:
     #: `merge`, `continue_target`: labels in its merge instruction; 0 where it has none.
     merge: int = 0
     continue_target: int = 0
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Its instructions, without label and merge."""
+        return (*self.phis, *self.body, self.terminator)
 
 
 @dataclass(slots=True)

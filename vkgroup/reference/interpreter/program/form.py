@@ -121,7 +121,7 @@ class Inliner:
         for block in function.blocks:
             segment = self._segment(scope.labels[block.label])
             segment.loop_merge = scope.labels[block.merge] if block.continue_target else None
-            segment.position = (*block.phis, *block.body, block.terminator)[0].position
+            segment.position = block.instructions[0].position
             segment = self._emit_body(block, segment, scope)
             if block.merge and not block.continue_target:
                 segment.merge = scope.labels[block.merge]

@@ -72,7 +72,6 @@ class ModuleFacts:
     `functions`: the functions by id.
     `types`: the type of every id that has one.
     `constants`: the value of every constant and global OpUndef by id; the last axis has length one.
-    `extended_sets`: names of extended instruction sets by id.
     """
 
     def __init__(self, module: Module, causes: CauseTable, lanewise: Lanewise) -> None:
@@ -92,12 +91,8 @@ class ModuleFacts:
         }
         self._causes, self._lanewise = causes, lanewise
         self.constants: dict[int, Value] = {}
-        self.extended_sets: dict[int, str] = {}
         for entry in self.global_instructions:
-            if entry.name == "OpExtInstImport":
-                raw = b"".join(word.to_bytes(4, "little") for word in entry.operands)
-                self.extended_sets[entry.result_id] = raw.split(b"\0")[0].decode("utf-8", "replace")
-            elif entry.name.startswith(("OpConstant", "OpSpecConstant")) or entry.name == "OpUndef":
+            if entry.name.startswith(("OpConstant", "OpSpecConstant")) or entry.name == "OpUndef":
                 value = self._constant(entry)
                 if value is not None:
                     self.constants[entry.result_id] = value
@@ -108,7 +103,9 @@ class ModuleFacts:
 
     def is_non_semantic(self, entry: Instruction) -> bool:
         """Return whether an instruction has no effect on execution (SPV_KHR_non_semantic_info)."""
-        return entry.name == "OpExtInst" and self.extended_sets[entry.operands[0]].startswith("NonSemantic.")
+        return entry.name == "OpExtInst" and self.declared.extended_sets[entry.operands[0]].startswith(
+            "NonSemantic."
+        )
 
     def element_stride(self, pointer: int) -> int:
         """Return the bytes between elements for OpPtrAccessChain: ArrayStride of the pointer's own type."""
