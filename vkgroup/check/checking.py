@@ -24,6 +24,7 @@ from vkgroup.check.generation import make_inputs
 from vkgroup.check.influence import influence_of
 from vkgroup.check.inputs import Key
 from vkgroup.check.limits import split_workgroups
+from vkgroup.check.permitted import PermittedExecutions
 from vkgroup.check.questions import Questions, generated_values
 from vkgroup.check.report import Question, Report
 from vkgroup.check.request import (
@@ -269,6 +270,12 @@ def perform(request: CheckRequest) -> Report:
                 # Another constant of the pipeline makes another shader, which may not fit the other inputs.
                 kept, asked = [], (*asked, Question(generated_values(changes), tuple(kept)))
             examined.append(replace(further, findings=kept, questions=asked))
+    first = examined[0]
+    ended = first.interrupted is None and not first.state.late and not first.state.no_verdict
+    if ended:
+        known = [finding for each in examined for finding in each.findings if not finding.weak]
+        permitted = PermittedExecutions(first.state, prepared.search.trier, first.trial, known)
+        first.findings.extend(permitted.findings())
     return _report(prepared, examined)
 
 

@@ -30,6 +30,9 @@ class FindingKind(StrEnum):
     HANG = "hang"
     BOUNDS = "bounds"
     ASSUMES = "assumes"
+    SPARSE = "sparse"
+    RECONVERGENCE = "reconvergence"
+    PROGRESS = "progress"
     COMPILE = "compile"
 
 
@@ -42,8 +45,8 @@ _MAX_LINES = 3
 _MAX_RANGES = 12
 """Maximum number of ranges of line numbers in a note."""
 
-_WEAK_KINDS = (FindingKind.SAME_VALUE,)
-"""Kinds of findings for which every order of the accesses gives the same result."""
+_WEAK_KINDS = (FindingKind.SAME_VALUE, FindingKind.RECONVERGENCE)
+"""Kinds of findings for which every order of the accesses, or most drivers, give the intended result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,18 @@ class Note:
     place: SourceLocation | None = None
 
 
+_MODELS = {
+    "sparse=half": "half of the lanes of each subgroup filled",
+    "sparse=quarter": "a quarter of the lanes of each subgroup filled",
+    "sparse=seeded": "some lanes of each subgroup filled",
+    "reconvergence=declared": "reconvergence only where it is declared",
+    "progress=occupancy": "workgroups one after another",
+    "progress=one": "a workgroup that stops",
+    "unit=subgroup": "subgroup by subgroup",
+}
+"""Choices of the execution model in words."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunParameters:
     """The parameters of one run of the shader."""
@@ -81,12 +96,19 @@ class RunParameters:
     choice: str = ""  # value of ``--device`` that selects this device
     required: bool = False  # whether the pipeline required this subgroup size
     options: tuple[str, ...] = ()  # the options that set generated values of further runs, such as --push n=1
+    model: tuple[str, ...] = ()  # choices of the execution model, as in `ExecutionModel.of`
 
     def __str__(self) -> str:
         if self.device:
             return self.device + f" at size {self.subgroup_size}" * self.required
         given = f" with {' '.join(self.options)}" if self.options else ""
-        return f"size {self.subgroup_size}" + ", lanes shuffled" * self.shuffled + given
+        chosen = f", {self.model_text}" if self.model else ""
+        return f"size {self.subgroup_size}" + ", lanes shuffled" * self.shuffled + chosen + given
+
+    @property
+    def model_text(self) -> str:
+        """The choices of the execution model in words."""
+        return ", ".join(_MODELS[word] for word in self.model if word in _MODELS)
 
 
 class _Configured:

@@ -26,6 +26,9 @@ _COLOURS = {
     FindingKind.BOUNDS: "bold red",
     FindingKind.ASSUMES: "bold yellow",
     FindingKind.COMPILE: "bold red",
+    FindingKind.SPARSE: "bold red",
+    FindingKind.RECONVERGENCE: "bold yellow",
+    FindingKind.PROGRESS: "bold red",
 }
 _TAB = 4
 """Columns between two tab stops of quoted lines."""
@@ -189,7 +192,8 @@ def _numbers(three: tuple[int, int, int]) -> str:
 
 def _where(configurations: Iterable[RunParameters]) -> str:
     """Return configurations in words: sizes with lanes in order, sizes with shuffled lanes, devices."""
-    runs = list(configurations)
+    runs = [run for run in configurations if not run.model]
+    others = [run for run in configurations if run.model]
     linear = sorted({run.subgroup_size for run in runs if not run.device and not run.shuffled})
     shuffled = sorted({run.subgroup_size for run in runs if not run.device and run.shuffled})
     parts = []
@@ -201,7 +205,7 @@ def _where(configurations: Iterable[RunParameters]) -> str:
     for device in dict.fromkeys(run.device for run in runs if run.device):
         sizes = [run.subgroup_size for run in runs if run.device == device and run.required]
         parts.append(f"{device}, also at size {join(sizes)}" if sizes else device)
-    return "; ".join(parts)
+    return "; ".join([*parts, *map(str, others)])
 
 
 def _summary(report: Report) -> Iterator[Text]:

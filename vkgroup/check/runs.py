@@ -15,11 +15,14 @@ from vkgroup.check.findings import FindingKind, RunParameters
 from vkgroup.check.influence import GeneratedInfluence, influence_of
 from vkgroup.check.inputs import DispatchInputs, memory_of
 from vkgroup.reference.interpreter import Event, EventCause, ExecutionOutcome, Invocation, execute
+from vkgroup.reference.interpreter.execution.execute import arrange
+from vkgroup.reference.interpreter.execution.models import ExecutionModel
+from vkgroup.reference.interpreter.execution.paths import Parting
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.execution.work import WorkBudget
 from vkgroup.reference.interpreter.operations.images import ImageMemory
 from vkgroup.reference.interpreter.operations.memory import Memory
-from vkgroup.reference.interpreter.values.arrangement import Arrangement, shuffled
+from vkgroup.reference.interpreter.values.arrangement import Arrangement
 from vkgroup.reference.interpreter.values.value import BEFORE_HARD
 
 Place = tuple[int, int, int]
@@ -47,6 +50,8 @@ class CheckedRun:
     needed: dict[tuple[int, int], npt.NDArray[np.int64]] = field(default_factory=dict)
     work: int = 0  # the work of the run, as in `WorkBudget`
     ended: bool = True  # whether it ended before the limit of its work
+    # by the positions of group operations: how invocations parted that were not together there
+    partings: Mapping[int, Parting] = field(default_factory=dict)
 
     @property
     def serious_events(self) -> list[Event]:
@@ -106,6 +111,7 @@ class CheckedDispatch:
             _needed(self.inputs, resources),
             work.spent,
             not work.is_spent,
+            outcome.partings,
         )
 
     def _unwritten(self, configuration: RunParameters, memory: Memory) -> Event:
@@ -132,10 +138,13 @@ class CheckedDispatch:
 
     def arrangement(self, configuration: RunParameters) -> Arrangement:
         """Return the assignment of invocations to subgroups and lanes."""
-        size = self.program.local_size
-        total = self.groups[0] * self.groups[1] * self.groups[2]
-        assignment = shuffled(size, total, self.seed) if configuration.shuffled else None
-        return Arrangement(self.groups, size, configuration.subgroup_size, assignment)
+        return arrange(
+            self.program,
+            self.groups,
+            configuration.subgroup_size,
+            self.seed if configuration.shuffled else None,
+            model=ExecutionModel.of(configuration.model),
+        )
 
     def invocation(self, configuration: RunParameters, number: int) -> Invocation:
         """Return an invocation by its number in a run."""
@@ -175,6 +184,7 @@ class CheckedDispatch:
             watch=watch,
             deadline=self.timeout,
             work=work,
+            model=ExecutionModel.of(configuration.model),
         )
 
 

@@ -182,20 +182,7 @@ def execute(
         )
     if 0 in groups:
         return ExecutionOutcome(())
-    quads = _quads(program, subgroup_size)
-    if shuffle is not None:
-        assignment = shuffled(program.local_size, groups[0] * groups[1] * groups[2], shuffle, quads)
-    elif assignment is None:
-        assignment = quads
-    if model.sparse != "full" and not program.needs_full_subgroups:
-        assignment = spread(
-            linear(program.local_size) if assignment is None else assignment,
-            subgroup_size,
-            model.sparse,
-            model.seed,
-            in_quads=program.needs_quads or quads is not None,
-        )
-    arrangement = Arrangement(groups, program.local_size, subgroup_size, assignment)
+    arrangement = arrange(program, groups, subgroup_size, shuffle, assignment, model)
     watched = {arrangement.number(*name): name for name in watch or ()}
     trace = (
         InstructionTrace({number: name for number, name in watched.items() if number >= 0})
@@ -225,6 +212,31 @@ def execute(
         execution.executed,
         execution.partings,
     )
+
+
+def arrange(
+    program: ExecutableShader,
+    groups: Groups,
+    subgroup_size: int,
+    shuffle: int | None = None,
+    assignment: npt.NDArray[np.int64] | None = None,
+    model: ExecutionModel = FULL,
+) -> Arrangement:
+    """Return the subgroups and lanes of a dispatch; the parameters are those of `execute`."""
+    quads = _quads(program, subgroup_size)
+    if shuffle is not None:
+        assignment = shuffled(program.local_size, groups[0] * groups[1] * groups[2], shuffle, quads)
+    elif assignment is None:
+        assignment = quads
+    if model.sparse != "full" and not program.needs_full_subgroups:
+        assignment = spread(
+            linear(program.local_size) if assignment is None else assignment,
+            subgroup_size,
+            model.sparse,
+            model.seed,
+            in_quads=program.needs_quads or quads is not None,
+        )
+    return Arrangement(groups, program.local_size, subgroup_size, assignment)
 
 
 def _quads(program: ExecutableShader, subgroup_size: int) -> npt.NDArray[np.int64] | None:

@@ -1,0 +1,233 @@
+"""Executions that Vulkan permits and few devices show: sparse subgroups, reconvergence, forward progress.
+
+They run at sizes at which a shader has no other error. What is wrong only there is one finding for each of
+the three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from vkgroup.base.errors import DispatchTimeout, OutOfMemory, Unsupported
+from vkgroup.check.diagnosis import difference_findings, findings_of
+from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters
+from vkgroup.check.influence import influence_of
+from vkgroup.check.runs import CheckedDispatch, CheckedRun
+from vkgroup.check.state import CheckState
+from vkgroup.check.trials import CheckTrial, Trier, key_of
+from vkgroup.reference.interpreter.execution.models import CHOICES
+
+_SPARSE_RUNS = ((32, "half"), (64, "half"), (32, "quarter"), (8, "seeded"), (128, "seeded"))
+"""Subgroup sizes and parts of their lanes that hold invocations, if all sizes run."""
+
+_FEW = 3
+"""Number of sizes up to which each runs with all parts."""
+
+_BUILT_INS = frozenset({"SubgroupId", "NumSubgroups", "SubgroupSize", "SubgroupLocalInvocationId"})
+
+_BY_SIZE = (FindingKind.DIFFERS, FindingKind.ASSUMES)
+
+_SPARSE_RULE = (
+    "rule: unless the pipeline requires full subgroups, a subgroup may have lanes without an invocation"
+    " (Vulkan, SubgroupLocalInvocationId)"
+)
+_SPARSE_REMEDY = (
+    "remedy: require full subgroups (VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT, with the"
+    " feature computeFullSubgroups and a local size in x that is a multiple of the subgroup size) and check"
+    " with --full-subgroups; or take positions from gl_LocalInvocationIndex, counts from gl_NumSubgroups,"
+    " and the lanes that exist from subgroupBallot(true)"
+)
+_PROGRESS_RULE = "rule: Vulkan does not guarantee that a workgroup starts while others wait for it"
+_PROGRESS_REMEDY = (
+    "remedy: let each workgroup take its number from an atomic counter when it starts, so that it waits only"
+    " for workgroups that have started; or use several dispatches"
+)
+_TO_DECLARE = {
+    "glsl": "[[maximally_reconverges]] (GL_EXT_maximal_reconvergence)",
+    "hlsl": "DXC's option -fspv-enable-maximal-reconvergence",
+    "slang": "[MaximallyReconverges]",
+}
+"""How a source declares maximal reconvergence, by language."""
+
+
+@dataclass
+class PermittedExecutions:
+    """The further executions of a check.
+
+    `state`: the check. `trier`, `trial`: its inputs. `known`: its findings.
+    """
+
+    state: CheckState
+    trier: Trier
+    trial: CheckTrial
+    known: Sequence[Finding]
+
+    def findings(self) -> list[Finding]:
+        """Return what is wrong only in these executions."""
+        found = []
+        known = {finding.place.identity for finding in self.known}
+        for search in (self._sparse, self._reconvergence, self._progress):
+            finding = next(search(), None)
+            if finding is not None and finding.place.identity not in known:
+                found.append(finding)
+        return found
+
+    @property
+    def _sizes(self) -> list[int]:
+        """The sizes at which the shader has no other findings with lanes in order."""
+        runs = [where for finding in self.known for where in finding.configurations]
+        wrong = {where.subgroup_size for where in runs if not where.shuffled and not where.device}
+        return [size for size in self.state.request.run_sizes if size not in wrong]
+
+    @property
+    def _size(self) -> int | None:
+        """The size at which reconvergence and progress are tried; None for none."""
+        return 32 if 32 in self._sizes else max(self._sizes, default=None)
+
+    @property
+    def _dispatch(self) -> CheckedDispatch:
+        return self.state.dispatch
+
+    def _run(self, dispatch: CheckedDispatch, where: RunParameters) -> CheckedRun | None:
+        """Run once, without the search for races; None if the run did not end."""
+        try:
+            return dispatch.run(where, races=False)
+        except (DispatchTimeout, OutOfMemory, Unsupported):
+            return None
+
+    def _wrong_only_in(self, dispatch: CheckedDispatch, where: RunParameters) -> Finding | None:
+        """Return what is wrong in a run and not in the one with full subgroups that reconverge."""
+        base = self._run(dispatch, replace(where, model=()))
+        run = self._run(dispatch, where)
+        if base is None or run is None or base.disturbed:
+            return None
+        known = {key_of(event) for event in base.events}
+        new = tuple(event for event in run.serious_events if key_of(event) not in known)
+        if new:
+            return findings_of([replace(run, events=new)], self.state.places, dispatch)[0]
+        difference = self.state.compare(base, run)
+        if difference is None:
+            return None
+        finding = difference_findings(
+            [(base, run, difference)], dispatch, self.state.flow, self.state.places
+        )[0]
+        first = Note(
+            f"{finding.element} is {difference.first} at {base.configuration}, {difference.second} here"
+        )
+        notes = (*(note for note in finding.notes if note.place), first)
+        return replace(finding, message="the output is another one; it is written here", notes=notes)
+
+    # --- subgroups that are not full ------------------------------------------------------------------
+
+    def _sparse(self) -> Iterator[Finding]:
+        """Yield a finding for each run in which it matters that subgroups are not full."""
+        program, sizes = self._dispatch.program, self._sizes
+        module = program.module
+        uses = any(
+            entry.name.startswith(("OpGroupNonUniform", "OpSubgroup")) for entry in module.instructions
+        )
+        uses |= bool(_BUILT_INS & set(influence_of(module).built_ins.values()))
+        # A result that depends on the size depends on how many lanes are filled, too.
+        by_size = any(finding.kind in _BY_SIZE and finding.sizes for finding in self.known)
+        if by_size or not uses or self.state.host.full_subgroups or program.needs_full_subgroups:
+            return
+        runs = [(size, part) for size, part in _SPARSE_RUNS if size in sizes]
+        if len(self.state.request.run_sizes) <= _FEW:
+            runs = [(size, part) for size in sizes for part in CHOICES["sparse"][1:] if size > 1]
+        for size, part in runs:
+            where = RunParameters(size, model=(f"sparse={part}",))
+            try:
+                fitted = self.trier.fit(self.trial, where).dispatch
+            except (DispatchTimeout, OutOfMemory, Unsupported):
+                continue
+            finding = self._wrong_only_in(fitted, where)
+            if finding is not None:
+                yield replace(
+                    finding,
+                    kind=FindingKind.SPARSE,
+                    message=f"wrong if subgroups are not full: {finding.message}",
+                    notes=(*finding.notes, Note(_SPARSE_RULE), Note(_SPARSE_REMEDY)),
+                )
+
+    # --- reconvergence --------------------------------------------------------------------------------
+
+    def _reconvergence(self) -> Iterator[Finding]:
+        """Yield a finding for each run in which invocations that stay apart change the results."""
+        size = self._size
+        if size is None:
+            return
+        for apart in CHOICES["apart"]:
+            where = RunParameters(size, model=("reconvergence=declared", f"apart={apart}"))
+            run = self._run(self._dispatch, where)
+            if run is None or not run.partings:
+                return
+            finding = self._wrong_only_in(self._dispatch, where)
+            if finding is not None:
+                yield self._of_parting(run, finding)
+
+    def _of_parting(self, run: CheckedRun, finding: Finding) -> Finding:
+        """Return the finding on the first group operation whose invocations need not be together."""
+        places = self.state.places
+        position = min(run.partings, key=lambda position: (places[position].line, position))
+        parting = run.partings[position]
+        notes = [Note("they part here", places[parting.branch])]
+        if parting.merge >= 0 and places[parting.merge].identity != places[position].identity:
+            notes.append(Note("and need not meet here", places[parting.merge]))
+        notes += [
+            note for note in finding.notes if note.place is None and not note.message.startswith("rule")
+        ]
+        notes.append(
+            Note(
+                "rule: invocations that part in control flow that is not uniform in the whole workgroup meet"
+                " again only if the module declares it (SPIR-V, Uniform Control Flow)"
+            )
+        )
+        language = "hlsl" if places[position].file.endswith(".hlsl") else "glsl"
+        language = "slang" if places[position].file.endswith(".slang") else language
+        notes.append(
+            Note(
+                f"remedy: declare maximal reconvergence: {_TO_DECLARE[language]}; or move the operation into"
+                " uniform control flow"
+            )
+        )
+        return replace(
+            finding,
+            kind=FindingKind.RECONVERGENCE,
+            message="the invocations of a subgroup that execute this together are not guaranteed",
+            place=places[position],
+            notes=tuple(notes),
+        )
+
+    # --- progress -------------------------------------------------------------------------------------
+
+    def _progress(self) -> Iterator[Finding]:
+        """Yield a finding for each order in which a workgroup waits for another that has not started."""
+        size = self._size
+        if size is None or not self._dispatch.program.waiting_loops:
+            return
+        for seed in (1, 0, 7):
+            words = ("progress=occupancy", *((f"seed={seed}",) if seed else ()))
+            run = self._run(self._dispatch, RunParameters(size, model=words))
+            waits = [event for event in run.events if event.kind == FindingKind.PROGRESS] if run else []
+            if run is not None and waits:
+                found = findings_of([replace(run, events=tuple(waits))], self.state.places, self._dispatch)
+                notes = (*found[0].notes, Note(_PROGRESS_RULE), Note(_PROGRESS_REMEDY))
+                yield replace(found[0], notes=notes)
+        self._note_assumptions(size)
+
+    def _note_assumptions(self, size: int) -> None:
+        """Note what the shader needs beyond what Vulkan guarantees, though devices do it."""
+        for model, what in (
+            (("progress=one",), "workgroups that have started"),
+            (("progress=occupancy", "unit=subgroup"), "subgroups of a workgroup"),
+            (("progress=occupancy", "unit=subgroup", "seed=1"), "subgroups of a workgroup"),
+        ):
+            run = self._run(self._dispatch, RunParameters(size, model=model))
+            waits = [event for event in run.events if event.kind == "occupancy"] if run else []
+            if waits:
+                place = self.state.places[waits[0].position]
+                where = f" (line {place.line})" if place.line else ""
+                text = f"a loop{where} needs that all {what} make progress, which Vulkan does not guarantee"
+                if text not in self.state.notes:
+                    self.state.notes.append(text)
