@@ -50,6 +50,14 @@ CHECK_SIZES = (1, 4, 8, 16, 32, 64, 128)
 CHECK_LANES = ("any", "linear")
 """Assignments of invocations to lanes that a check may assume; the first is the default."""
 
+CHECK_RECONVERGENCE = ("declared", "maximal")
+"""Where a check may assume that invocations meet again: where the module declares it, or by the rules of
+maximal reconvergence. The first is the default."""
+
+CHECK_PROGRESS = ("occupancy", "one", "fair")
+"""Which workgroups a check may assume to make progress while others wait: those that have started, only one,
+or all. The first is the default."""
+
 CHECK_STEP_LIMIT = 10_000
 """Default limit of loop iterations in a check; a longer loop is reported as a hang."""
 

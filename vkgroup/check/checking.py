@@ -336,6 +336,12 @@ def _report(prepared: PreparedShader, examined: Sequence[_Examination]) -> Repor
                 findings.append(replace(finding, configurations=runs))
         questions = {question.text: question for question in further.questions} | questions
         main.state.notes.append(f"it also ran with {' '.join(options)}, to execute more of the shader")
+    known |= {(finding.kind, finding.place.file, finding.place.line) for finding in findings}
+    asked = [
+        question
+        for question in questions.values()
+        if not {(part.kind, part.place.file, part.place.line) for part in question.findings} <= known
+    ]
     findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
     every = [run for each in examined for run in each.state.runs]
     coverages = [coverage_of(each.state) for each in examined]
@@ -349,7 +355,7 @@ def _report(prepared: PreparedShader, examined: Sequence[_Examination]) -> Repor
     main.state.no_verdict = examined[0].state.no_verdict
     inputs = main.state.dispatch.inputs
     interrupted = next(filter(None, (each.interrupted for each in examined)), None)
-    return main.state.report(findings, covered, inputs, interrupted, tuple(questions.values()))
+    return main.state.report(findings, covered, inputs, interrupted, tuple(asked))
 
 
 def _require_no_addresses(module: Module) -> None:

@@ -43,6 +43,14 @@ _PROGRESS_REMEDY = (
     "remedy: let each workgroup take its number from an atomic counter when it starts, so that it waits only"
     " for workgroups that have started; or use several dispatches"
 )
+_ONE_RULE = "rule: Vulkan does not guarantee that one goes on while others wait for it"
+_ASSUMED = (
+    (("progress=one",), "workgroups that have started"),
+    (("progress=occupancy", "unit=subgroup"), "subgroups of a workgroup"),
+    (("progress=occupancy", "unit=subgroup", "seed=1"), "subgroups of a workgroup"),
+)
+"""Models with less progress than devices have, and what a shader assumes that waits there."""
+
 _TO_DECLARE = {
     "glsl": "[[maximally_reconverges]] (GL_EXT_maximal_reconvergence)",
     "hlsl": "DXC's option -fspv-enable-maximal-reconvergence",
@@ -135,7 +143,12 @@ class PermittedExecutions:
         runs = [(size, part) for size, part in _SPARSE_RUNS if size in sizes]
         if len(self.state.request.run_sizes) <= _FEW:
             runs = [(size, part) for size in sizes for part in CHOICES["sparse"][1:] if size > 1]
+        local_size = program.local_size[0]
+        # Vulkan 1.3: subgroups of a module of SPIR-V 1.6 are full if they divide the workgroup.
+        is_full = module.version >= (1, 6)
         for size, part in runs:
+            if is_full and local_size % size == 0:
+                continue
             where = RunParameters(size, model=(f"sparse={part}",))
             try:
                 fitted = self.trier.fit(self.trial, where).dispatch
@@ -155,7 +168,7 @@ class PermittedExecutions:
     def _reconvergence(self) -> Iterator[Finding]:
         """Yield a finding for each run in which invocations that stay apart change the results."""
         size = self._size
-        if size is None:
+        if size is None or self.state.host.reconvergence == "maximal":
             return
         for apart in CHOICES["apart"]:
             where = RunParameters(size, model=("reconvergence=declared", f"apart={apart}"))
@@ -194,7 +207,7 @@ class PermittedExecutions:
         return replace(
             finding,
             kind=FindingKind.RECONVERGENCE,
-            message="the invocations of a subgroup that execute this together are not guaranteed",
+            message="which invocations of a subgroup execute this together is not guaranteed",
             place=places[position],
             notes=tuple(notes),
         )
@@ -203,31 +216,28 @@ class PermittedExecutions:
 
     def _progress(self) -> Iterator[Finding]:
         """Yield a finding for each order in which a workgroup waits for another that has not started."""
-        size = self._size
-        if size is None or not self._dispatch.program.waiting_loops:
+        size, progress = self._size, self.state.host.progress
+        if size is None or progress == "fair" or not self._dispatch.program.waiting_loops:
             return
         for seed in (1, 0, 7):
             words = ("progress=occupancy", *((f"seed={seed}",) if seed else ()))
-            run = self._run(self._dispatch, RunParameters(size, model=words))
-            waits = [event for event in run.events if event.kind == FindingKind.PROGRESS] if run else []
-            if run is not None and waits:
-                found = findings_of([replace(run, events=tuple(waits))], self.state.places, self._dispatch)
-                notes = (*found[0].notes, Note(_PROGRESS_RULE), Note(_PROGRESS_REMEDY))
-                yield replace(found[0], notes=notes)
-        self._note_assumptions(size)
-
-    def _note_assumptions(self, size: int) -> None:
-        """Note what the shader needs beyond what Vulkan guarantees, though devices do it."""
-        for model, what in (
-            (("progress=one",), "workgroups that have started"),
-            (("progress=occupancy", "unit=subgroup"), "subgroups of a workgroup"),
-            (("progress=occupancy", "unit=subgroup", "seed=1"), "subgroups of a workgroup"),
-        ):
-            run = self._run(self._dispatch, RunParameters(size, model=model))
-            waits = [event for event in run.events if event.kind == "occupancy"] if run else []
-            if waits:
-                place = self.state.places[waits[0].position]
-                where = f" (line {place.line})" if place.line else ""
+            if (found := self._waits(RunParameters(size, model=words), FindingKind.PROGRESS)) is not None:
+                yield replace(found, notes=(*found.notes, Note(_PROGRESS_RULE), Note(_PROGRESS_REMEDY)))
+        for model, what in _ASSUMED:
+            found = self._waits(RunParameters(size, model=model), "occupancy")
+            if found is not None and progress == "one":
+                yield replace(found, kind=FindingKind.PROGRESS, notes=(*found.notes, Note(_ONE_RULE)))
+            elif found is not None:
+                where = f" (line {found.place.line})" if found.place.line else ""
                 text = f"a loop{where} needs that all {what} make progress, which Vulkan does not guarantee"
                 if text not in self.state.notes:
                     self.state.notes.append(text)
+
+    def _waits(self, where: RunParameters, kind: str) -> Finding | None:
+        """Return the first wait of a kind in a run; None if there is none."""
+        run = self._run(self._dispatch, where)
+        waits = [event for event in run.events if event.kind == kind] if run is not None else []
+        if run is None or not waits:
+            return None
+        waits = [replace(event, kind=FindingKind.PROGRESS) for event in waits]
+        return findings_of([replace(run, events=tuple(waits))], self.state.places, self._dispatch)[0]

@@ -227,6 +227,8 @@ def _summary(report: Report) -> Iterator[Text]:
         yield Text(f"{report.shader}: nothing found", style="bold green")
     if covered.configurations:
         yield Text(f"  ran at {_where(covered.configurations)}")
+    if by_size := _by_size(report):
+        yield Text(f"  {by_size}", style="bold")
     if report.gaps and (report.findings or report.questions):
         yield Text(f"  {'; '.join(report.gaps)}", style="yellow")
     if covered.compiler:
@@ -248,6 +250,16 @@ def _summary(report: Report) -> Iterator[Text]:
         yield Text(f"  assumed: {guarantee}")
     for note in covered.notes:
         yield Text(f"  note: {note}", style="yellow")
+
+
+def _by_size(report: Report) -> str:
+    """Return at which sizes the shader is right, and at which it is wrong; empty if it is the same at all."""
+    every = set(report.covered.sizes)
+    runs = [run for finding in report.findings if not finding.weak for run in finding.configurations]
+    wrong = every & {run.subgroup_size for run in runs if not run.device and not run.model}
+    if not wrong or wrong == every:
+        return ""
+    return f"right at size {join(sorted(every - wrong))}; wrong at size {join(sorted(wrong))}"
 
 
 def count_of(findings: Sequence[Finding]) -> str:

@@ -38,11 +38,17 @@ class Guarantees:
         SubgroupLocalInvocationId).
     size_control : the host may require a subgroup size
         (VkPipelineShaderStageRequiredSubgroupSizeCreateInfo). Without it, each device chooses one.
+    reconvergence : ``"declared"``: invocations that part meet again where the module declares it.
+        ``"maximal"``: as SPV_KHR_maximal_reconvergence says, on every device of the host.
+    progress : the workgroups that make progress while others wait: ``"occupancy"``: those that have started.
+        ``"one"``: only one. ``"fair"``: all.
     """
 
     full_subgroups: bool = False
     linear_lanes: bool = False
     size_control: bool = True
+    reconvergence: str = "declared"
+    progress: str = "occupancy"
 
     def allows(self, size: int, local_size: tuple[int, int, int]) -> bool:
         """Return whether the host can run the shader at a subgroup size."""
@@ -64,6 +70,10 @@ class Guarantees:
             yield "linear lanes: no run had shuffled lanes"
         if not self.size_control:
             yield "no size control: no run required a subgroup size of a device"
+        if self.reconvergence == "maximal":
+            yield "maximal reconvergence, also where the shader does not declare it"
+        if self.progress == "fair":
+            yield "fair progress: workgroups may wait for others that have not started"
 
 
 @dataclass(frozen=True, slots=True)

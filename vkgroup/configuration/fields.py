@@ -51,6 +51,8 @@ class Configuration(msgspec.Struct, kw_only=True, omit_defaults=True):
     subgroup_sizes: int | list[int] | None = None
     full_subgroups: bool | None = None
     lanes: str | None = None
+    reconvergence: str | None = None
+    progress: str | None = None
     size_control: bool | None = None
     timeout: float | None = None
     step_limit: int | None = None
@@ -66,6 +68,8 @@ _CHOICES: dict[str, Collection[str]] = {
     "target": choices.VULKAN_VERSIONS,
     "optimize": choices.OPTIMIZATIONS,
     "lanes": choices.CHECK_LANES,
+    "reconvergence": choices.CHECK_RECONVERGENCE,
+    "progress": choices.CHECK_PROGRESS,
 }
 """The fields that have one of several words."""
 

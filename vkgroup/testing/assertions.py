@@ -22,6 +22,7 @@ from vkgroup.check import checking
 from vkgroup.check.findings import Finding, FindingKind
 from vkgroup.check.report import Report
 from vkgroup.check.report_text import finding_lines
+from vkgroup.check.request import Guarantees
 from vkgroup.compiler import TargetEnvironment, compile_file, compile_source
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import RunResult
@@ -81,6 +82,9 @@ def check_shader(
     timeout: float = choices.CHECK_TIMEOUT,
     strict: bool = False,
     target: TargetEnvironment | str | None = None,
+    full_subgroups: bool = False,
+    reconvergence: str = choices.CHECK_RECONVERGENCE[0],
+    progress: str = choices.CHECK_PROGRESS[0],
 ) -> Report:
     """Check a compute shader like `vkgroup check`; raise an error if there are findings.
 
@@ -96,12 +100,13 @@ def check_shader(
     defines, entry_point : as for `vkgroup.compile`.
     devices : additional real devices, as for `vkgroup.open`; none by default.
     ignore : kinds of findings to ignore: ``"differs"``, ``"undefined"``, ``"race"``, ``"same_value"``,
-        ``"barrier"``, ``"hang"``, ``"bounds"``, ``"assumes"``.
+        ``"barrier"``, ``"hang"``, ``"bounds"``, ``"assumes"``, ``"sparse"``, ``"progress"``.
     seed : seed of the generated values.
     timeout : time limit for one run, in seconds.
     target : the Vulkan version to compile for, such as ``"vulkan1.3"``; None means Vulkan 1.2,
         and for SPIR-V the one that its SPIR-V version belongs to.
-    strict : whether weak findings (``"same_value"``) raise the error too.
+    strict : whether weak findings (``"same_value"``, ``"reconvergence"``) raise the error too.
+    full_subgroups, reconvergence, progress : what the host guarantees, as in `Guarantees`.
 
     Returns
     -------
@@ -137,6 +142,7 @@ def check_shader(
         seed=seed,
         devices=[device if isinstance(device, DeviceInfo) else select(device) for device in devices],
         timeout=timeout,
+        host=Guarantees(full_subgroups, reconvergence=reconvergence, progress=progress),
     )
     findings = [
         finding for finding in report.findings if finding.kind not in ignore and (strict or not finding.weak)

@@ -1,4 +1,5 @@
 // Lane 0 of each subgroup, which is always there, hands out a salt that comes from a uniform block.
+// needs: full subgroups
 #version 460
 #extension GL_KHR_shader_subgroup_ballot : require
 layout(local_size_x = 64) in;

@@ -1,4 +1,5 @@
 // Sum by a butterfly that begins at half the subgroup and asks only lanes that are there.
+// needs: full subgroups
 #version 460
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_KHR_shader_subgroup_ballot : require

@@ -1,5 +1,6 @@
 // Neighbouring lanes swap values through shared memory, ordered by a subgroup barrier.
 // Slots are numbered by subgroup and lane, for invocations may be assigned to lanes in any order.
+// needs: full subgroups
 #version 460
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_basic : require

@@ -1,4 +1,5 @@
 // Sum of a workgroup at any subgroup size: partial sums in a loop until one is left.
+// needs: full subgroups
 #version 460
 #extension GL_KHR_shader_subgroup_arithmetic : require
 layout(local_size_x = 256) in;

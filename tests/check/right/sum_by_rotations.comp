@@ -1,4 +1,5 @@
 // Sums the values of a workgroup: subgroups add rotated copies of what they have, the elected lanes add atomically.
+// needs: full subgroups
 #version 460
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_EXT_spirv_intrinsics : require

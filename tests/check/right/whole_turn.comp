@@ -1,4 +1,5 @@
 // Passes values round the ring of a subgroup's lanes until they are home again.
+// needs: full subgroups
 #version 460
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_KHR_shader_subgroup_arithmetic : require

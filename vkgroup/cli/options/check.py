@@ -76,6 +76,16 @@ _CHECK = Command(
                    help="assignment of invocations to lanes; linear: no runs with shuffled lanes (default:"
                         " any)",
                    default=choices.CHECK_LANES[0], choices=choices.CHECK_LANES, field="lanes", printed=20),
+            Option("--reconvergence",
+                   help="where invocations that part meet again: declared: where the shader declares it;"
+                        " maximal: as most drivers do (default: declared)",
+                   default=choices.CHECK_RECONVERGENCE[0], choices=choices.CHECK_RECONVERGENCE,
+                   field="reconvergence", printed=23),
+            Option("--progress",
+                   help="workgroups that make progress while others wait: occupancy: those that have started;"
+                        " one: only one; fair: all (default: occupancy)",
+                   default=choices.CHECK_PROGRESS[0], choices=choices.CHECK_PROGRESS, field="progress",
+                   printed=24),
             flag("--no-size-control",
                  "the host cannot require a subgroup size: devices run only at the size that they choose",
                  default=True, dest="size_control", field="size_control", printed=21),
