@@ -31,7 +31,7 @@ LAYERS = {
     "record": 1_610,
     "workers": 3_020,
     "programs": 3_070,
-    "conformance": 20_920,
+    "conformance": 20_950,
     "check": 9_610,
     "probe": 2_150,
     "cost": 730,

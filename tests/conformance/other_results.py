@@ -54,6 +54,7 @@ def instances_of(program: BatchProgram) -> Instances:
         subgroups=tuple(np.unique(number[group == one]) for one in range(WORKGROUPS)),
         member=member,
         place=stage.places(group, number, member),
+        cell=stage.cell(number, member),
         active=active,
         recorded=active,
         mask=pack(active),

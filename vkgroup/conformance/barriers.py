@@ -136,14 +136,16 @@ def constants(stage: BatchStage, size: int) -> list[str]:
     ]
 
 
-def parts(barrier: Barrier, memory: str, k: int, binding: int, slots: int, at: str) -> dict[str, str]:
+def parts(
+    barrier: Barrier, memory: str, k: int, binding: int, slots: int, at: str, stage: BatchStage
+) -> dict[str, str]:
     """Return the GLSL of a case by part of the program.
 
     These are the declaration of its memory, `body`, and the statement that clears flags in shared memory.
     """
     glsl = {
         "cells": _CELLS[memory][0].format(k=k, binding=binding, planes=_planes(barrier, slots)),
-        "observations": f"{{\n        {body(barrier, memory, k, at)}\n        }}",
+        "observations": f"{{\n        {body(barrier, memory, k, at, stage)}\n        }}",
     }
     if barrier.kind == "message" and memory == "shared":
         steps = "uint i = gl_LocalInvocationIndex; i < GROUP_CELLS; i += WORKGROUP_INVOCATIONS"
@@ -151,7 +153,7 @@ def parts(barrier: Barrier, memory: str, k: int, binding: int, slots: int, at: s
     return glsl
 
 
-def body(barrier: Barrier, memory: str, k: int, at: str) -> str:
+def body(barrier: Barrier, memory: str, k: int, at: str, stage: BatchStage) -> str:
     """Return the GLSL that a case executes at a mark ``@OBSERVE(slot)``.
 
     It writes `ROUNDS` pairs (flag seen, value read) from output word `at` on. The code uses `mask`, the
@@ -162,8 +164,7 @@ def body(barrier: Barrier, memory: str, k: int, at: str) -> str:
         "uvec4 above = mask & gl_SubgroupGtMask;",
         "bool wraps = all(equal(above, uvec4(0u)));",
         "uint next = subgroupBallotFindLSB(wraps ? mask : above);",
-        "uint own = subgroup * size + lane;",
-        "uint other = subgroup * size + next;",
+        *stage.cell_glsl,
     ]
     make = _exchange if barrier.kind == "exchange" else _message
     for number in range(ROUNDS):
@@ -220,7 +221,7 @@ def expected(barrier: Barrier, got: Words, instances: Instances) -> tuple[Words,
     2 × `ROUNDS`); so have the legal values, and which are defined.
     """
     recorded, following = instances.recorded, _next_active(instances.active)
-    cell = instances.subgroup[:, None] * instances.size + following
+    cell = np.take_along_axis(instances.cell, following, axis=1)
     workgroup = np.broadcast_to(instances.group[:, None], cell.shape).astype(np.uint32)
     # Stores of helper invocations have no effect, so no lane has to read them.
     written = np.take_along_axis(recorded, following, axis=1)

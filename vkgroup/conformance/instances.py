@@ -75,6 +75,7 @@ class Instances:
     subgroups: tuple[Indices, ...]  # for each group, the numbers of its subgroups, ascending
     member: Indices  # (rows, size) invocation index of each lane; 0 where the lane left no record
     place: Indices  # (rows, size) where each lane's values lie in the data
+    cell: Indices  # (rows, size) the cell of each lane in barrier cases
     active: Flags  # (rows, size) lanes that executed the instance
     recorded: Flags  # (rows, size) lanes that recorded results: all active ones except helper invocations
     mask: Words  # (rows, 4) the active mask from the device (reconstructed if there are no ballots)
@@ -142,7 +143,8 @@ def read(program: RecordedPlanes, outputs: Words, ballot: bool) -> Instances:
     return Instances(
         size=size, slot=rows[:, 0], group=rows[:, 1], subgroup=rows[:, 2], number=number,
         subgroups=tuple(np.unique(subgroup[group == workgroup]) for workgroup in range(WORKGROUPS)),
-        member=member, place=place, active=unpack(mask, size), recorded=recorded, mask=mask,
+        member=member, place=place, cell=stage.cell(rows[:, 2], member),
+        active=unpack(mask, size), recorded=recorded, mask=mask,
         faults=tuple(faults), shown=shown, mask_fault=mask_fault,
     )  # fmt: skip
 
@@ -151,8 +153,8 @@ def _empty(size: int, faults: list[str]) -> Instances:
     none, lanes = np.zeros(0, np.int64), np.zeros((0, size), np.int64)
     return Instances(
         size=size, slot=none, group=none, subgroup=none, number=none, subgroups=(none,) * WORKGROUPS,
-        member=lanes, place=lanes, active=lanes != 0, recorded=lanes != 0, mask=np.zeros((0, 4), np.uint32),
-        faults=tuple(faults),
+        member=lanes, place=lanes, cell=lanes, active=lanes != 0, recorded=lanes != 0,
+        mask=np.zeros((0, 4), np.uint32), faults=tuple(faults),
     )  # fmt: skip
 
 

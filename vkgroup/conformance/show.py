@@ -286,8 +286,8 @@ def _example(entry: BatchEntry, program: BatchProgram) -> tuple[str, dict[str, l
     instances = Instances(
         size=size, slot=none, group=none, subgroup=none, number=none,
         subgroups=(np.arange(max(stage.group_places // size, 1)),) * WORKGROUPS,
-        member=lanes, place=stage.places(none, none, lanes), active=active, recorded=active,
-        mask=pack(active), faults=(),
+        member=lanes, place=stage.places(none, none, lanes), cell=stage.cell(none, lanes),
+        active=active, recorded=active, mask=pack(active), faults=(),
     )  # fmt: skip
     words = np.ones(program.output_words, np.uint32)
     got, _ = results_of(entry, program, instances, words)

@@ -335,7 +335,7 @@ def stale_memory(seen: CaseObservation) -> Variants:
         old[..., 2 * number + 1] = read == 0
         for round_ in range(int(instances.slot.max()) * ROUNDS + ROUNDS):
             for cell in range(seen.size):
-                cells = (instances.subgroup[:, None] * seen.size + cell).astype(np.uint32)
+                cells = instances.cell[:, cell : cell + 1].astype(np.uint32)
                 written = barriers.value_of(np.broadcast_to(cells, read.shape), round_, group)
                 old[..., 2 * number + 1] |= read == written
         if case.operand == "shared":  # uninitialized at first

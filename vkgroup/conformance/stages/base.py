@@ -18,7 +18,7 @@ from vkgroup.conformance.arrays import Indices, Words
 from vkgroup.conformance.patterns import WORKGROUPS
 
 GROUP_CELLS = 256
-"""Cells of barrier cases in a workgroup: subgroup times size, which workgroups of 128 stay below."""
+"""Cells of barrier cases in a workgroup, which has no more invocations."""
 
 LANES = 128
 """Lanes of the largest subgroup, and number of places of each group of the data outside of workgroups."""
@@ -148,6 +148,17 @@ class BatchStage:
         first = self.block(number) & ~np.int64(3)
         return np.asarray(group[:, None] * LANES + (first[:, None] + np.arange(member.shape[1])) % LANES)
 
+    #: GLSL of the cells in barrier cases of an invocation and of the active lane `next`.
+    cell_glsl: tuple[str, ...] = (
+        "uint own = subgroup * size + lane;",
+        "uint other = subgroup * size + next;",
+    )
+
+    def cell(self, subgroup: Indices, member: Indices) -> Indices:
+        """Return the cells of all lanes, (rows, size), of subgroups, (rows,)."""
+        size = member.shape[1]
+        return np.asarray(subgroup[:, None] * size + np.arange(size))
+
     def cells(self, size: int) -> int:
         """Return the number of cells that barrier cases need for subgroups of a size."""
         return self.invocations * size
@@ -178,6 +189,19 @@ class WorkgroupStage(BatchStage):
     name: str = "compute"
 
     cell_stride = GROUP_CELLS
+    # Subgroups need not be full, so that their number times their size may exceed the cells.
+    cell_glsl = (
+        "uint own = gl_LocalInvocationIndex;",
+        "uint other = 0u;",
+        "for (uint bit = 0u; bit < 8u; ++bit) {",
+        "    uvec4 set = subgroupBallot((own >> bit & 1u) != 0u);",
+        "    other |= uint(subgroupBallotBitExtract(set, next)) << bit;",
+        "}",
+    )
+
+    def cell(self, subgroup: Indices, member: Indices) -> Indices:
+        """Return the local indices of all lanes."""
+        return np.asarray(member % self.group_places)
 
     @property
     def group_places(self) -> int:

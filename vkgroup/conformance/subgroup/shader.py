@@ -222,7 +222,7 @@ class BatchProgram:
             words = barriers.words(barrier, self.stage, self.subgroup_size, slots)
             self.memories[binding] = BarrierMemory(case.operand, words)
         at = self._entry(case, 2 * ROUNDS)
-        for part, line in barriers.parts(barrier, case.operand, k, binding, slots, at).items():
+        for part, line in barriers.parts(barrier, case.operand, k, binding, slots, at, self.stage).items():
             self.glsl[part][line] = None
 
     def declarations(self) -> list[str]:

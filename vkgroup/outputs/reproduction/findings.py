@@ -45,7 +45,7 @@ _KINDS = {
     "hang": "Invocations wait for each other for ever, or a loop does not end.",
     "bounds": "An access lies outside of its buffer, image or array.",
     "assumes": "The shader takes a subgroup size for granted that a device need not have.",
-    "sparse": "The shader is wrong if subgroups have lanes without an invocation, as Vulkan permits where the "
+    "sparse": "The shader is wrong if subgroups have lanes without an invocation, as Vulkan permits if the "
     "pipeline does not require full subgroups (SubgroupLocalInvocationId).",
     "reconvergence": "Invocations of a subgroup that part need not meet again where the shader expects them "
     "(SPIR-V, Uniform Control Flow).",
