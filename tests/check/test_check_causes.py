@@ -30,7 +30,7 @@ def test_errors_that_vanish_with_lanes_in_order_are_one_finding(checked, written
     lines = [finding["place"]["line"], *(place["line"] for place in finding["further"])]
     assert len(lines) == len(set(lines)) > 1
     assert any("--lanes linear" in note["message"] for note in finding["notes"])
-    assert checked(written(_LANE_AS_INDEX), "--lanes", "linear")["findings"] == []
+    assert checked(written(_LANE_AS_INDEX), "--lanes", "linear", "--full-subgroups")["findings"] == []
 
 
 def test_another_error_stays_a_finding_of_its_own(checked, written) -> None:
@@ -102,7 +102,7 @@ void main() {
     b[i] = last;
 }
 """),
-        *("--lanes", "linear", "--subgroup-size", "8,16,32"),
+        *("--lanes", "linear", "--subgroup-size", "8,16,32", "--full-subgroups"),
     )
     (finding,) = report["findings"]
     assert (finding["kind"], finding["place"]["line"]) == ("undefined", 8)

@@ -40,7 +40,7 @@ def test_a_finding_is_quoted_as_compilers_do(checked, monkeypatch: pytest.Monkey
 
 
 def test_a_clean_shader_says_what_was_covered(checked) -> None:
-    file = _RIGHT / "reduce_in_two_levels.comp"
+    file = _RIGHT / "wide_sums.comp"
     report = checked(file)
     assert report["code"] == 0
     assert report["text"].split("\n")[:3] == [
@@ -51,7 +51,7 @@ def test_a_clean_shader_says_what_was_covered(checked) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["total_from_lane_thirty_one", "more_partials_than_lanes", "butterfly_in_the_guard"]
+    "name", ["total_from_lane_thirty_one", "exclusive_scan_by_hand", "butterfly_in_the_guard"]
 )
 def test_the_command_of_a_finding_shows_it_again(
     name: str, checked, capsys: pytest.CaptureFixture[str]
@@ -175,7 +175,7 @@ def test_every_field_of_the_json_is_documented(checked) -> None:
             question["findings"] = question["values"] = []
         found |= _paths({key: report[key] for key in _KEYS})
     places = {"file", "line", "column", "text", "position"}
-    runs = {"subgroup_size", "shuffled", "device", "choice", "required", "options"}
+    runs = {"subgroup_size", "shuffled", "device", "choice", "required", "options", "model"}
     inner = {
         path
         for path in found

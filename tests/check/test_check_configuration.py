@@ -205,7 +205,7 @@ def test_each_configuration_has_a_heading_and_an_entry(
 
 
 def test_findings_decide_the_exit_code_of_several(configured) -> None:
-    wrong, right = _WRONG / "reversal_without_a_barrier.comp", _RIGHT / "reduce_in_two_levels.comp"
+    wrong, right = _WRONG / "reversal_without_a_barrier.comp", _RIGHT / "wide_sums.comp"
     entries = [{"name": "bad", "shader": str(wrong)}, {"name": "good", "shader": str(right)}]
     file = configured({"subgroup_sizes": [8], "groups": 1, "configurations": entries})
     assert main(["check", "--with", str(file), "--device", "none"]) == 1

@@ -22,7 +22,8 @@ REPEATED = [
     *("--target", "1.3", "--optimize", "size", "--out", "b", "--push", "n=1,2", "--spec", "0=true"),
     *("--entry-point", "other", "--compiler", "dxc", "--local-size", "8,8", "--register-shift", "b=0,t=16"),
     *("--groups", "4,2", "--size", "15,9", "--seed", "7", "--strict", "--full-subgroups"),
-    *("--lanes", "linear", "--no-size-control", "--step-limit", "5"),
+    *("--lanes", "linear", "--no-size-control", "--step-limit", "5", "--reconvergence", "maximal"),
+    *("--progress", "fair"),
 ]
 """All options that a printed command repeats, except --in, in the order of printed commands."""
 

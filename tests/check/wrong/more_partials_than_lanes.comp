@@ -12,7 +12,7 @@ void main() {
     barrier();
     if (gl_SubgroupID == 0u) {
         uint part = gl_SubgroupInvocationID < gl_NumSubgroups ? partial[gl_SubgroupInvocationID] : 0u;
-        uint total = subgroupAdd(part);
+        uint total = subgroupAdd(part); // expect: reconvergence
         if (subgroupElect())
             sums[gl_WorkGroupID.x] = total; // expect: differs
     }
