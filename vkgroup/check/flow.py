@@ -123,7 +123,7 @@ class ModuleCode:
     """Declarations of a module, and the instructions of its functions: `body`."""
 
     def __init__(self, module: Module) -> None:
-        self.declared = Declarations(module)
+        self.module, self.declared = module, Declarations(module)
         instructions = module.instructions
         first = next(
             (k for k, entry in enumerate(instructions) if entry.name == "OpFunction"), len(instructions)
@@ -143,6 +143,11 @@ class ModuleCode:
                 function = self.parameters[entry.result_id] = []
             elif entry.name == "OpFunctionParameter":
                 function.append(entry.result_id)
+
+    @cached_property
+    def control_flow(self) -> ControlFlow:
+        """The blocks of the module, and the branches that decide which are executed."""
+        return ControlFlow(self.module)
 
     def constant(self, identifier: int, otherwise: int) -> int:
         """Return the value of a constant index; `otherwise` for an id that is none."""
@@ -173,6 +178,16 @@ class DataFlow(ModuleCode):
     def origins(self) -> dict[int, Origin]:
         """The built-in variable from which each value or variable is derived, by id."""
         return self._follow(lambda entry: True)
+
+    @cached_property
+    def natural(self) -> frozenset[int]:
+        """The positions of instructions that only compute with lane and subgroup numbers."""
+        of_lanes = {identifier for identifier, origin in self.origins.items() if not origin.is_local}
+        return frozenset(
+            entry.position
+            for entry in self.body
+            if entry.result_id in of_lanes or (entry.name == "OpStore" and entry.operands[1] in of_lanes)
+        )
 
     @cached_property
     def numberings(self) -> dict[int, Origin]:

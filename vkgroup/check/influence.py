@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Sequence
 from functools import cached_property, lru_cache, reduce
 from operator import or_
 
-from vkgroup.check.flow import CHAINS, WHOLE, ControlFlow, ModuleCode
+from vkgroup.check.flow import CHAINS, WHOLE, ModuleCode
 from vkgroup.check.inputs import DispatchInputs, Input
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.program.site import extended_name, sort_operands
@@ -57,7 +57,7 @@ class Influence(ModuleCode):
         #: The variable, and its member, into which each pointer points, or from which an image was loaded.
         self.roots: dict[int, Source] = {variable.id: (variable.id, WHOLE) for variable in self.variables}
         self._function = 0
-        self._module, self._by_control = module, by_control
+        self._by_control = by_control
         self._specialize(module.instructions)
         self._settle()
 
@@ -135,11 +135,6 @@ class Influence(ModuleCode):
             self._values[entry.result_id] |= bits
         if name in _HANDLES and words[0] in self.roots:
             self.roots.setdefault(entry.result_id, self.roots[words[0]])
-
-    @cached_property
-    def control_flow(self) -> ControlFlow:
-        """The blocks of the module, and the branches that decide which are executed."""
-        return ControlFlow(self._module)
 
     def _control(self, entry: Instruction) -> int:
         """Return the influence on the branches that decide whether an instruction is executed."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch, InvalidInput
-from vkgroup.check.configured import find_binding, members_of, names_of
+from vkgroup.check.configured import find_binding, keys_of, members_of
 from vkgroup.check.fields import Field, fields_of, put
 from vkgroup.check.inputs import is_globals
 from vkgroup.configuration.fields import Key, key_of, nearest
@@ -53,10 +53,7 @@ def split_member(module: Module, key: Key) -> tuple[Key, str]:
     """Return the key of a binding and the path of a member in it; the path is empty for a whole binding."""
     if not isinstance(key, str):
         return key, ""
-    known: set[Key] = set()
-    for binding in module.reflection.bindings:
-        known |= {(binding.set, binding.binding), *names_of(binding)}
-        known |= {binding.binding} if binding.set == 0 else set()
+    known = set[Key]().union(*map(keys_of, module.reflection.bindings))
     ends = [number for number, letter in enumerate(key) if letter == "."]
     for end in (len(key), *reversed(ends)):
         if key_of(key[:end]) in known:

@@ -102,8 +102,7 @@ class CheckedDispatch:
             causes,
             tuple(events),
             outcome.executed,
-            _reached(self.inputs, resources),
-            _needed(self.inputs, resources),
+            *_outside(self.inputs, resources),
             work.spent,
             not work.is_spent,
         )
@@ -178,30 +177,19 @@ class CheckedDispatch:
         )
 
 
-def _reached(
+def _outside(
     inputs: DispatchInputs, resources: dict[tuple[int, int], list[Any]]
-) -> dict[tuple[int, int], int]:
-    """Return the end of the farthest access beyond each buffer, in bytes; only buffers that have one."""
-    reached = {}
+) -> tuple[dict[tuple[int, int], int], dict[tuple[int, int], npt.NDArray[np.int64]]]:
+    """Return `reached` and `needed` of `CheckedRun`, only of buffers and images with such accesses."""
+    reached, needed = {}, {}
     for entry in inputs.bindings:
-        memories = [memory_of(resource) for resource in resources[entry.place]]
-        end = max((memory.reached for memory in memories if memory is not None), default=0)
-        if end:
+        memories = [memory for each in resources[entry.place] if (memory := memory_of(each)) is not None]
+        if end := max((memory.reached for memory in memories), default=0):
             reached[entry.place] = end
-    return reached
-
-
-def _needed(
-    inputs: DispatchInputs, resources: dict[tuple[int, int], list[Any]]
-) -> dict[tuple[int, int], npt.NDArray[np.int64]]:
-    """Return the extents that the accesses outside of images need; only images that have such accesses."""
-    needed = {}
-    for entry in inputs.bindings:
-        images = [memory_of(resource) for resource in resources[entry.place]]
-        extents = [image.needed for image in images if isinstance(image, ImageMemory) and image.needed.any()]
+        extents = [each.needed for each in memories if isinstance(each, ImageMemory) and each.needed.any()]
         if extents:
             needed[entry.place] = np.max(extents, axis=0)
-    return needed
+    return reached, needed
 
 
 def outputs_of(inputs: DispatchInputs, resources: dict[tuple[int, int], list[Any]]) -> dict[Place, Memory]:
