@@ -104,7 +104,7 @@ class Questions:
                 self._guessed = True
                 search.guess()
             yield from islice(search.without(event), _MOST_RERUNS)
-        yield from islice(search.defaults.without(event), _MOST_RERUNS)
+        yield from islice(search.with_other_constants(event), _MOST_RERUNS)
 
     def _rerun(self, trial: CheckTrial, where: RunParameters) -> tuple[CheckTrial, CheckedRun] | None:
         """Return a trial with arrays long enough for a configuration, and its run there."""

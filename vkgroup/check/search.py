@@ -39,57 +39,6 @@ _MOST_REPAIRS = 3
 """Maximum number of guesses that are tried if other values cover more, but cause errors."""
 
 
-class DefaultTrials:
-    """The trials of one shader in which constants have other values than their defaults."""
-
-    def __init__(self, trial_set: TrialSet) -> None:
-        self.trials: list[CheckTrial] = []
-        trier = trial_set.trier
-        self._trial_set, self._constants = trial_set, trier.defaults if trier.varies_defaults else ()
-        self._further = self._vary()
-
-    def without(self, event: Event) -> Iterator[CheckTrial]:
-        """Yield trials without an event; further trials run only if none of the earlier ones is taken.
-
-        It may be an access outside of an array, a race, or a read of shared memory that nothing has written.
-        """
-        uninitialised = event.cause is not None and event.cause.kind == "uninitialised"
-        if event.kind in ("bounds", *RACES) or uninitialised:
-            for trial in chain(tuple(self.trials), self._further):
-                if self._removes(trial, event):
-                    yield trial
-
-    def _removes(self, trial: CheckTrial, event: Event) -> bool:
-        """Whether a trial is without an event, and its constants can be the reason.
-
-        A constant that removes a race must influence the address. Otherwise a smaller local size would excuse
-        a missing barrier.
-        """
-        trial_set = self._trial_set
-        if event.kind in RACES:
-            sources = trial_set.sources(event) or frozenset()
-            changed = [number for number in self._constants if number.key in trial.numbers]
-            if not any(trial_set.influences(number, sources) for number in changed):
-                return False
-        return trial_set.is_without(event, trial)
-
-    def _vary(self) -> Iterator[CheckTrial]:
-        """Yield trials that change one constant after another; a value with fewer errors is kept."""
-        trial_set = self._trial_set
-        sources = trial_set.sources_of(trial_set.best.events)
-        ordered = sorted(self._constants, key=lambda number: not trial_set.influences(number, sources))
-        numbers, least = dict(trial_set.best.numbers), trial_set.cost(trial_set.best)
-        values = ((number, int(number.value * factor)) for factor in _FACTORS for number in ordered)
-        for number, value in islice((entry for entry in values if entry[1]), _MOST_DEFAULTS):
-            if numbers.get(number.key) == value:
-                continue
-            trial = trial_set.try_({**numbers, number.key: value})
-            self.trials.append(trial)
-            if trial_set.cost(trial) < least:
-                numbers[number.key], least = value, trial_set.cost(trial)
-            yield trial
-
-
 @dataclass
 class TrialSearch(TrialSet):
     """The search for the best trial of one shader."""
@@ -99,7 +48,10 @@ class TrialSearch(TrialSet):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.defaults = DefaultTrials(self)
+        #: Trials in which constants have other values than their defaults, and the generator of further ones.
+        self._varied: list[CheckTrial] = []
+        self._constants_to_vary = self.trier.defaults if self.trier.varies_defaults else ()
+        self._further_varied = self._vary()
 
     def run(self) -> CheckTrial:
         """Return the best trial: the first one if no generated value matters."""
@@ -109,6 +61,41 @@ class TrialSearch(TrialSet):
                 self.best = self.first
         self._cover()
         return self.best
+
+    def with_other_constants(self, event: Event) -> Iterator[CheckTrial]:
+        """Yield trials without an event; further trials run only if none of the earlier ones is taken.
+
+        It may be an access outside of an array, a race, or a read of shared memory that nothing has written.
+        A constant that removes a race must influence the address. Otherwise a smaller local size would excuse
+        a missing barrier.
+        """
+        is_race, sources = event.kind in RACES, self.sources(event) or frozenset()
+        uninitialised = event.cause is not None and event.cause.kind == "uninitialised"
+        if event.kind == "bounds" or is_race or uninitialised:
+            for trial in chain(tuple(self._varied), self._further_varied):
+                changed = [each for each in self._constants_to_vary if each.key in trial.numbers]
+                is_reason = not is_race or any(self.influences(number, sources) for number in changed)
+                if is_reason and self.is_without(event, trial):
+                    yield trial
+
+    def _vary(self) -> Iterator[CheckTrial]:
+        """Yield trials that change one constant after another; a value with fewer errors is kept."""
+        sources = self.sources_of(self.best.events)
+        ordered = sorted(self._constants_to_vary, key=lambda number: not self.influences(number, sources))
+        numbers, least = dict(self.best.numbers), self.cost(self.best)
+        values = ((number, int(number.value * factor)) for factor in _FACTORS for number in ordered)
+        for number, value in islice((entry for entry in values if entry[1]), _MOST_DEFAULTS):
+            if numbers.get(number.key) == value:
+                continue
+            trial = self.try_({**numbers, number.key: value})
+            self._varied.append(trial)
+            if self.cost(trial) < least:
+                numbers[number.key], least = value, self.cost(trial)
+            yield trial
+
+    def _guesses(self, *, fewer: bool = False) -> Iterator[Numbers]:
+        """Yield guessed values for all generated integers."""
+        return guesses(self.first.dispatch.inputs.numbers, self.trier.invocations, fewer=fewer)
 
     def _cover(self) -> None:
         """Try values with which the shader executes more of its stores, barriers and subgroup operations.
@@ -150,9 +137,7 @@ class TrialSearch(TrialSet):
         trial = self.try_(numbers)
         if not trial.ended or not trial.executed.keys() - covered.keys():
             return None
-        inputs, invocations = self.first.dispatch.inputs, self.trier.invocations
-        further = islice(guesses(inputs.numbers, invocations, fewer=False), _MOST_REPAIRS)
-        for others in ({}, *further):
+        for others in ({}, *islice(self._guesses(), _MOST_REPAIRS)):
             trial = self.try_({**numbers, **others, number.key: numbers[number.key]})
             if self.is_consistent(trial) and trial.executed.keys() - covered.keys():
                 return trial
@@ -181,15 +166,13 @@ class TrialSearch(TrialSet):
                 self._improve({**self.best.numbers, **numbers})
         if self._done() or not self.numbers:
             return
-        for numbers in guesses(
-            self.first.dispatch.inputs.numbers, self.trier.invocations, fewer=not self.first.ended
-        ):
+        for numbers in self._guesses(fewer=not self.first.ended):
             self._improve(numbers)
             if self._done():
                 return
         start = self.trier.work
         for key, event in self.errors(self.best).items():
-            if next(self.without(event), None) is None and next(self.defaults.without(event), None):
+            if next(self.without(event), None) is None and next(self.with_other_constants(event), None):
                 self.by_defaults.add(key)
         self.until += self.trier.work - start
         self._take_branches()
@@ -218,7 +201,7 @@ class TrialSearch(TrialSet):
 
     def guess(self) -> None:
         """Try the guessed values, without a search."""
-        for numbers in guesses(self.first.dispatch.inputs.numbers, self.trier.invocations, fewer=False):
+        for numbers in self._guesses():
             self.try_(numbers)
 
     def _descend(self) -> None:
@@ -249,7 +232,7 @@ class TrialSearch(TrialSet):
             self.best = trial
 
     def _done(self) -> bool:
-        number = len(self.trials) - len(self.defaults.trials)
+        number = len(self.trials) - len(self._varied)
         exhausted = number >= _MOST_TRIALS or self.trier.work > self.until
         return exhausted or self.is_clean(self.best)
 
