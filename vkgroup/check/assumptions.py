@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from vkgroup.base.errors import VkgroupError
-from vkgroup.check.compare import Difference
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.flow import DataFlow
-from vkgroup.check.runs import CheckedDispatch, CheckedRun
+from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference
 from vkgroup.check.size_constants import COMPARISONS, SizeCandidate, operand_word
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.values.value import HARD

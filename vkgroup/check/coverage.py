@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from vkgroup.check.compare import count_numbers
 from vkgroup.check.findings import Coverage, SourceLocations, join, ranges
 from vkgroup.check.request import values_of
-from vkgroup.check.runs import CheckedRun
+from vkgroup.check.runs import CheckedRun, count_numbers
 from vkgroup.check.state import CheckState
 
 

@@ -150,9 +150,8 @@ class JobAnswer:
     @property
     def is_ready(self) -> bool:
         """Whether nothing prevents the job from running."""
-        return not (
-            self.unsupported or self.failure or self.no_end or self.slow or self.idle or self.internal_error
-        )
+        problems = (self.unsupported, self.failure, self.no_end, self.slow, self.idle, self.internal_error)
+        return not any(problems)
 
 
 def bindings_of(inputs: DispatchInputs) -> dict[tuple[int, int], Any]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from vkgroup.base.errors import DispatchTimeout
 from vkgroup.check.assumptions import Assumption
-from vkgroup.check.compare import Difference
 from vkgroup.check.divergence import Divergence, find_divergence
 from vkgroup.check.findings import (
     RACES,
@@ -21,7 +20,7 @@ from vkgroup.check.findings import (
     notes_of_lines,
 )
 from vkgroup.check.flow import DataFlow
-from vkgroup.check.runs import CheckedDispatch, CheckedRun
+from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference
 from vkgroup.check.size_constants import SizeCandidate
 from vkgroup.reference.events import Event
 

@@ -30,17 +30,11 @@ class OutcomeKind(StrEnum):
 
 
 _CODES = {
-    OutcomeKind.CLEAN: 0,
     OutcomeKind.FINDINGS: 1,
-    OutcomeKind.QUESTIONS: 0,
-    OutcomeKind.WEAK: 0,
-    OutcomeKind.IN_PART: 0,
-    OutcomeKind.NO_COMPILE: 2,
-    OutcomeKind.NO_VERDICT: 2,
-    OutcomeKind.ERROR: 2,
+    **dict.fromkeys((OutcomeKind.NO_COMPILE, OutcomeKind.NO_VERDICT, OutcomeKind.ERROR), 2),
     OutcomeKind.NOT_COVERED: 3,
 }
-"""The exit code of ``vkgroup check`` for each outcome."""
+"""The exit code of ``vkgroup check`` for each outcome; 0 for the others."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +51,7 @@ class ConfigurationOutcome:
     @property
     def exit_code(self) -> int:
         """The exit code of ``vkgroup check`` for this outcome alone."""
-        return _CODES[self.kind]
+        return _CODES.get(self.kind, 0)
 
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as JSON data, as it is stored."""

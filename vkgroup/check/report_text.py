@@ -18,15 +18,10 @@ _OPERATOR = re.compile(r"[-+*/%&|^<>=!~?:]+|.")
 
 _COLOURS = {
     FindingKind.DIFFERS: "bold magenta",
-    FindingKind.UNDEFINED: "bold red",
-    FindingKind.RACE: "bold red",
     FindingKind.SAME_VALUE: "bold yellow",
-    FindingKind.BARRIER: "bold red",
-    FindingKind.HANG: "bold red",
-    FindingKind.BOUNDS: "bold red",
     FindingKind.ASSUMES: "bold yellow",
-    FindingKind.COMPILE: "bold red",
 }
+"""Colours of kinds of findings; the others are red."""
 _TAB = 4
 """Columns between two tab stops of quoted lines."""
 
@@ -86,7 +81,7 @@ def lines_of(report: Report) -> Iterator[Text]:
 
 def finding_lines(finding: Finding) -> Iterator[Text]:
     """Yield the lines of one finding."""
-    colour = _COLOURS[finding.kind]
+    colour = _COLOURS.get(finding.kind, "bold red")
     place = finding.place
     margin = max(
         [len(str(entry.line)) for entry in (place, *(note.place for note in finding.notes)) if entry],

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.formats import TexelFormat
-from vkgroup.check.compare import Flags, Tolerance, pairs_of, widen
-from vkgroup.check.runs import CheckedDispatch, CheckedRun
+from vkgroup.check.runs import CheckedDispatch, CheckedRun, Flags, Tolerance, pairs_of, widen
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.accessor import Subgroups
 from vkgroup.reference.interpreter.operations.precision import legal_range

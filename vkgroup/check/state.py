@@ -10,7 +10,6 @@ from vkgroup.base import phases
 from vkgroup.base.errors import DispatchTimeout, NoDevice, Unsupported
 from vkgroup.base.phases import CodeOwner, DeadlineReached, phase
 from vkgroup.check.assumptions import Assumption, ConstantExperiment, find_assumption
-from vkgroup.check.compare import Difference, Tolerance, compare
 from vkgroup.check.counted_loops import CountedLoops
 from vkgroup.check.device_jobs import (
     DispatchJob,
@@ -39,7 +38,7 @@ from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.report import Question, Report
 from vkgroup.check.request import CheckRequest
 from vkgroup.check.rounding import tolerance_of
-from vkgroup.check.runs import CheckedDispatch, CheckedRun
+from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference, Tolerance, compare
 from vkgroup.check.size_constants import find_candidates
 from vkgroup.device import DeviceInfo
 from vkgroup.reference.interpreter.execution.program import ExecutableShader

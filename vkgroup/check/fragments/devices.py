@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.check.compare import Difference, Tolerance, compare, pairs_of, widen
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.fragments.drawing import ATTACHMENTS, FragmentDraw
 from vkgroup.check.rounding import SAFETY, tolerance_of
-from vkgroup.check.runs import CheckedRun
+from vkgroup.check.runs import CheckedRun, Difference, Tolerance, compare, pairs_of, widen
 from vkgroup.check.state import CheckState
 from vkgroup.device import Capabilities
 from vkgroup.dispatch.attachments import color_outputs

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.compare import Difference
 from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters, SourceLocations
 from vkgroup.check.fragments.drawing import FragmentDraw
-from vkgroup.check.runs import CheckedRun
+from vkgroup.check.runs import CheckedRun, Difference
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.accessor import Subgroups
 from vkgroup.reference.interpreter.operations.steps import Instrument
