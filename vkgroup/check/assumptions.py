@@ -13,9 +13,8 @@ from vkgroup.check.findings import RunParameters
 from vkgroup.check.flow import DataFlow
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference
 from vkgroup.check.size_constants import COMPARISONS, SizeCandidate, operand_word
-from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.values.value import HARD
-from vkgroup.spirv import Instruction, Module, grammar
+from vkgroup.spirv import Instruction, grammar
 from vkgroup.spirv.editor import replace_constants
 
 _WORK = 1 << 30
@@ -49,7 +48,6 @@ class ConstantExperiment:
 
     dispatch: CheckedDispatch  # the unchanged shader
     flow: DataFlow  # data flow of its module
-    make: Callable[[Module], ExecutableShader]  # makes the program of a changed module
     compare: Callable[
         [CheckedRun, CheckedRun], Difference | None
     ]  # compares a run with a base, allowing for rounding
@@ -113,7 +111,7 @@ class ConstantExperiment:
         module = self.dispatch.program.module
         changed = replace_constants(module, values)
         try:
-            program = self.make(changed)
+            program = self.dispatch.remade(module=changed)
             run = self.dispatch.run(RunParameters(size), program=program)
             self.work += run.work
         except VkgroupError:

@@ -61,16 +61,13 @@ class PreparedShader:
 
     search: TrialSearch  # the trials of other inputs
     trial: CheckTrial  # the trial whose inputs were chosen
-    module: Module  # the module without values of its specialization constants
     specialization: dict[int | str, Any]  # given and generated specialization constants, by id or name
     notes: list[str]  # remarks on the given options and on values that were chosen
 
-    def constants(self, trial: CheckTrial) -> tuple[dict[int | str, Any], dict[int, Any]]:
-        """Return the specialization constants of a trial, by id or name, and all by id."""
+    def constants(self, trial: CheckTrial) -> dict[int | str, Any]:
+        """Return the specialization constants of a trial, by id or name."""
         changed = _changed_constants(self.search.first, trial)
-        chosen = dict(self.specialization)
-        chosen.update((number, value) for number, (_, value) in changed.items())
-        return chosen, pack_specialization(self.module.reflection.specialization_constants, chosen)[0]
+        return {**self.specialization, **{number: value for number, (_, value) in changed.items()}}
 
 
 def prepare(request: CheckRequest) -> PreparedShader:
@@ -108,9 +105,7 @@ def prepare(request: CheckRequest) -> PreparedShader:
     )
     with phase("trying values of the inputs on the reference device"):
         search = TrialSearch(program.module, trier)
-        search, further = split_workgroups(
-            search, lambda instrument: ExecutableShader(module, request.entry_point, values, instrument)
-        )
+        search, further = split_workgroups(search)
         trial = search.run()
         for numbers in further:
             search.further.append(search.try_({**trial.numbers, **numbers}))
@@ -126,7 +121,7 @@ def prepare(request: CheckRequest) -> PreparedShader:
     for number, (name, value) in changed.items():
         if number not in generated:
             notes.append(f"{name} (id {number}) = {value} was chosen: its default is 0.")
-    return PreparedShader(search, trial, module, specialization, notes)
+    return PreparedShader(search, trial, specialization, notes)
 
 
 def _require_limits(entry: EntryPoint, values: Mapping[int, Any]) -> None:
@@ -287,16 +282,9 @@ def _examine(
     request: CheckRequest, prepared: PreparedShader, trial: CheckTrial, devices: Sequence[DeviceInfo]
 ) -> _Examination:
     """Run a trial's inputs at all sizes and on real devices, and compare the runs."""
-    module, dispatch = request.module, trial.dispatch
-    specialization, values = prepared.constants(trial)
-    state = CheckState(
-        request,
-        dispatch,
-        lambda instrument: ExecutableShader(module, request.entry_point, values, instrument),
-        lambda changed: ExecutableShader(changed, request.entry_point),
-        notes=prepared.notes,
-    )
-    job = partial(DispatchJob, **state.job_parameters(dispatch.inputs, specialization))
+    dispatch = trial.dispatch
+    state = CheckState(request, dispatch, notes=prepared.notes)
+    job = partial(DispatchJob, **state.job_parameters(dispatch.inputs, prepared.constants(trial)))
     findings, interrupted = run_and_compare(state, request.run_sizes, devices, job)
     questions = Questions(prepared.search, trial)
     try:

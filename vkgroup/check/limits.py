@@ -26,8 +26,6 @@ from vkgroup.check.runs import CheckedDispatch
 from vkgroup.check.search import TrialSearch
 from vkgroup.check.size_constants import COMPARISONS
 from vkgroup.check.trials import WORK_LIMIT
-from vkgroup.reference.interpreter.execution.program import ExecutableShader
-from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.spirv import Instruction
 
@@ -90,21 +88,18 @@ class WatchedComparison:
                 self.splits[component] = rank, Split(value, int(limit[0, 0]))
 
 
-def split_workgroups(
-    search: TrialSearch, make: Callable[[Instrument], ExecutableShader]
-) -> tuple[TrialSearch, tuple[Numbers, ...]]:
+def split_workgroups(search: TrialSearch) -> tuple[TrialSearch, tuple[Numbers, ...]]:
     """Return a search whose trials use values that split a workgroup, and further such values.
 
     Each of the further values splits a workgroup at another comparison.
 
     `search`: the search with the default values, which stays if a shader does not allow the others.
-    `make`: returns the program with an instrument.
     """
     trier, comparisons = search.trier, list(_comparisons(search))
     if not comparisons or search.first.run is None:
         return search, ()
     try:
-        _watch(search.first.dispatch, comparisons, make)
+        _watch(search.first.dispatch, comparisons)
     except VkgroupError:
         return search, ()
     numbers: dict[NumberKey, list[int]] = {}
@@ -158,11 +153,7 @@ def _comparisons(search: TrialSearch) -> Iterator[WatchedComparison]:
                 yield WatchedComparison(entry, side, limit)
 
 
-def _watch(
-    dispatch: CheckedDispatch,
-    comparisons: Sequence[WatchedComparison],
-    make: Callable[[Instrument], ExecutableShader],
-) -> None:
+def _watch(dispatch: CheckedDispatch, comparisons: Sequence[WatchedComparison]) -> None:
     """Run once, and watch the comparisons."""
     per_workgroup = math.prod(dispatch.program.local_size)
 
@@ -178,7 +169,7 @@ def _watch(
         return run if watched else function
 
     limited_dispatch = replace(dispatch, timeout=None, work_limit=WORK_LIMIT)
-    limited_dispatch.run(RunParameters(32), races=False, program=make(instrument))
+    limited_dispatch.run(RunParameters(32), races=False, program=dispatch.remade(instrument))
 
 
 def _numbers(

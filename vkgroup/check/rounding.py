@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from vkgroup.base.formats import TexelFormat
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, Flags, Tolerance, pairs_of, widen
-from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.accessor import Subgroups
 from vkgroup.reference.interpreter.operations.precision import legal_range
 from vkgroup.reference.interpreter.operations.steps import Instrument
@@ -40,17 +39,12 @@ Move = Callable[[Data, Bound, Bound], Data]
 """Returns an instruction's results, changed between their lower and upper bounds."""
 
 
-def tolerance_of(
-    dispatch: CheckedDispatch, base: CheckedRun, make: Callable[[Instrument], ExecutableShader]
-) -> Tolerance:
-    """Return the allowed rounding difference of each number of the outputs of `base`.
-
-    `make` returns the program with an instrument applied to its instructions.
-    """
+def tolerance_of(dispatch: CheckedDispatch, base: CheckedRun) -> Tolerance:
+    """Return the allowed rounding difference of each number of the outputs of `base`."""
     tolerance: Tolerance = {}
     preserving = _preserving(dispatch.program.module)
     for move in _moves(dispatch.seed):
-        moved = dispatch.run(base.configuration, races=False, program=make(_instrument(move)))
+        moved = dispatch.run(base.configuration, races=False, program=dispatch.remade(_instrument(move)))
         for place, entry, field, one, other in pairs_of(dispatch.inputs, base, moved):
             change = _change(one, other, _is_rounded(entry.format)) + _step(entry.format, one)
             if 32 not in preserving:
@@ -58,7 +52,7 @@ def tolerance_of(
             widen(tolerance, (place, field.name), change)
     # The signs of zeros have no range: a number is that of one of these runs, or of the base.
     for sign in (0.0, -0.0):
-        zeros = make(_with_zeros(sign, preserving))
+        zeros = dispatch.remade(_with_zeros(sign, preserving))
         signed = dispatch.run(base.configuration, races=False, program=zeros)
         for place, _, field, _, other in pairs_of(dispatch.inputs, base, signed):
             if (place, field.name) in tolerance:

@@ -20,8 +20,10 @@ from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.execution.work import WorkBudget
 from vkgroup.reference.interpreter.operations.images import ImageMemory
 from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.values.arrangement import Arrangement, shuffled
 from vkgroup.reference.interpreter.values.value import BEFORE_HARD, HARD
+from vkgroup.spirv import Module
 
 Place = tuple[int, int, int]
 """Set, binding and array index of a descriptor."""
@@ -71,6 +73,11 @@ class CheckedDispatch:
     step_limit: int  # limit of loop iterations; a longer loop is reported as a hang
     timeout: float | None  # time limit of a run in seconds; None for none
     work_limit: float = math.inf  # work after which a run stops before its end
+
+    def remade(self, instrument: Instrument | None = None, module: Module | None = None) -> ExecutableShader:
+        """Return the program with an instrument, or that of a changed module."""
+        module = self.program.module if module is None else module
+        return ExecutableShader(module, self.program.entry.name, None, instrument)
 
     @cached_property
     def generated(self) -> GeneratedInfluence:

@@ -41,10 +41,7 @@ from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference, Tolerance, compare
 from vkgroup.check.size_constants import find_candidates
 from vkgroup.device import DeviceInfo
-from vkgroup.reference.interpreter.execution.program import ExecutableShader
-from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.spec.limits import QUAD_SIZE
-from vkgroup.spirv import Module
 
 _DANGEROUS = ("hang", "barrier")
 """Kinds of findings after which a shader is not run on real devices, since it could hang them."""
@@ -59,8 +56,6 @@ class CheckState:
 
     request: CheckRequest
     dispatch: CheckedDispatch
-    make: Callable[[Instrument], ExecutableShader]
-    remake: Callable[[Module], ExecutableShader]
     runs: list[CheckedRun] = field(default_factory=list)
     not_covered: list[tuple[str, str]] = field(default_factory=list)
     device_runs: list[CheckedRun] = field(default_factory=list)
@@ -168,7 +163,7 @@ class CheckState:
             return difference
         where = base.configuration
         if where not in self.tolerances:
-            self.tolerances[where] = tolerance_of(self.dispatch, base, self.make)
+            self.tolerances[where] = tolerance_of(self.dispatch, base)
         return compare(self.dispatch.inputs, base, run, self.tolerances[where])
 
     def differences_to(self, base: CheckedRun) -> dict[RunParameters, Difference | None]:
@@ -326,7 +321,7 @@ def run_and_compare(
         state.run_reference(sizes)
         state.run_devices(devices, job, findings)
         phases.update(phase="comparing the results", owner=CodeOwner.HOST)
-        experiment = ConstantExperiment(dispatch, state.flow, state.remake, state.compare)
+        experiment = ConstantExperiment(dispatch, state.flow, state.compare)
         candidates = find_candidates(state.flow)
         assumption = find_assumption(candidates, state.runs, state.differences_to, experiment)
         state.assumption = assumption

@@ -8,7 +8,6 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any
 
 from execution_corpus import SIZE, Base
 
@@ -290,11 +289,7 @@ def _compared(base: Base, dispatch: CheckedDispatch, expected: CheckedRun, got: 
     difference = compare(dispatch.inputs, expected, got)
     program = dispatch.program.module
     if difference is not None and any(entry.name == "OpTypeFloat" for entry in program.instructions):
-
-        def make(instrument: Any) -> ExecutableShader:
-            return ExecutableShader(program, None, base.specialization, instrument)
-
-        difference = compare(dispatch.inputs, expected, got, tolerance_of(dispatch, expected, make))
+        difference = compare(dispatch.inputs, expected, got, tolerance_of(dispatch, expected))
     if difference is None:
         return Outcome(AGREED)
     if _uses_subgroups_in_loops(program):

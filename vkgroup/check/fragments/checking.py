@@ -9,10 +9,10 @@ from vkgroup.base.errors import DispatchTimeout, InvalidInput, OutOfMemory
 from vkgroup.check.causes import by_cause
 from vkgroup.check.coverage import coverage_of, lines_of_sites
 from vkgroup.check.diagnosis import findings_of
-from vkgroup.check.findings import RunParameters
+from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters
 from vkgroup.check.fragments.devices import DrawJob, FragmentCheck, draw_parameters
 from vkgroup.check.fragments.drawing import FragmentDraw, with_attachments, without_attachments
-from vkgroup.check.fragments.helpers import HelperExperiment, leaving_out, with_helpers, with_rules
+from vkgroup.check.fragments.helpers import HINT, RULE, is_optional, leaving_out, with_rules
 from vkgroup.check.fragments.scene import DEFAULT_SIZE, make_scene
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.images import extents_for
@@ -20,10 +20,10 @@ from vkgroup.check.influence import UNKNOWN, Source, influence_of
 from vkgroup.check.reach import Sites
 from vkgroup.check.report import Report
 from vkgroup.check.request import CheckRequest, given_members
+from vkgroup.check.runs import CheckedRun, Difference
 from vkgroup.check.state import run_and_compare
 from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
-from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.spec.limits import QUAD_SIZE
 
 _ROUNDS = 4
@@ -43,23 +43,12 @@ def check_fragments(request: CheckRequest) -> Report:
         The reference device cannot draw with the shader, or an input cannot be generated.
     """
     _require_options(request)
-    module, sizes = request.module, request.run_sizes
+    sizes = request.run_sizes
     if all(size < QUAD_SIZE for size in sizes):
         raise InvalidInput(f"No subgroup size can be run: {_NO_QUAD}.")
-    values, _ = pack_specialization(module.reflection.specialization_constants, request.specialization)
-
-    def make(instrument: Instrument | None = None) -> ExecutableShader:
-        return ExecutableShader(module, request.entry_point, values, instrument)
-
-    draw, origins = _prepare(make(), make(leaving_out()), request)
-    state = FragmentCheck(
-        request,
-        draw,
-        lambda instrument: make(leaving_out(instrument)),
-        lambda changed: ExecutableShader(changed, request.entry_point, None, leaving_out()),
-        not_covered=[(f"size {size}", _NO_QUAD) for size in sizes if size < QUAD_SIZE],
-        taking_part=make(with_helpers),
-    )
+    draw, origins = _prepare(request)
+    not_covered = [(f"size {size}", _NO_QUAD) for size in sizes if size < QUAD_SIZE]
+    state = FragmentCheck(request, draw, not_covered=not_covered)
     shown = without_attachments(draw.inputs)
     job = partial(
         DrawJob,
@@ -71,11 +60,11 @@ def check_fragments(request: CheckRequest) -> Report:
     )
     if interrupted is None:
         try:
-            findings += HelperExperiment(draw, state.places, make, state.compare).findings(state.comparable)
+            findings += _helper_findings(state)
         except DispatchTimeout:
             state.no_verdict.append(f"helper invocations: no end within {request.timeout:g} s")
     own = findings_of(state.runs, state.places, draw)
-    findings += [with_rules(finding, state.places, module) for finding in own]
+    findings += [with_rules(finding, state.places, request.module) for finding in own]
     findings = by_cause(findings, state.assumption)
     findings.sort(key=lambda entry: (entry.place.line, entry.place.position))
     drawn = f"two triangles in {draw.scene.size[0]}x{draw.scene.size[1]} pixels"
@@ -118,10 +107,54 @@ def _require_options(request: CheckRequest) -> None:
         raise InvalidInput(f"size has a width and a height, not {tuple(request.size)}.")
 
 
-def _prepare(
-    as_written: ExecutableShader, without_helpers: ExecutableShader, request: CheckRequest
-) -> tuple[FragmentDraw, list[str]]:
+def _helper_findings(state: FragmentCheck) -> list[Finding]:
+    """Return a finding for each group instruction through which helper invocations change outputs."""
+    dispatch = state.dispatch
+    differing: list[tuple[CheckedRun, CheckedRun, Difference]] = []
+    for run in state.comparable:
+        taking_part = dispatch.run(run.configuration, program=state.taking_part)
+        if (difference := state.compare(run, taking_part)) is not None:
+            differing.append((run, taking_part, difference))
+    if not differing:
+        return []
+    found = {-1: differing[0][2]}
+    for entry in dispatch.program.module.instructions:
+        if is_optional(entry.name):
+            # Only this instruction leaves helper invocations out.
+            instrument = leaving_out(positions={entry.position})
+            program = ExecutableShader(dispatch.program.module, dispatch.program.entry.name, None, instrument)
+            for run, taking_part, _ in differing:
+                alone = dispatch.run(run.configuration, program=program)
+                if (difference := state.compare(alone, taking_part)) is not None:
+                    found[entry.position] = difference
+                    break
+    return [
+        Finding(
+            FindingKind.DIFFERS,
+            "the output depends on whether helper invocations take part in this subgroup operation",
+            state.places[position],
+            (
+                Note(
+                    f"{difference.label} is {difference.second} if they take part, and {difference.first} if"
+                    " they do not"
+                ),
+                Note(f"rule: {RULE}"),
+                Note(HINT),
+            ),
+            configurations=tuple(run.configuration for run, _, _ in differing),
+            element=difference.label,
+        )
+        for position, difference in found.items()
+        if position >= 0 or len(found) == 1
+    ]
+
+
+def _prepare(request: CheckRequest) -> tuple[FragmentDraw, list[str]]:
     """Return the draw with all inputs, and the descriptions of the inputs."""
+    constants = request.module.reflection.specialization_constants
+    values, _ = pack_specialization(constants, request.specialization)
+    as_written = ExecutableShader(request.module, request.entry_point, values)
+    without_helpers = ExecutableShader(as_written.module, request.entry_point, None, leaving_out())
     size = (DEFAULT_SIZE if request.size is None else request.size)[:2]
     width, height = int(size[0]), int(size[1])
     scene = make_scene(as_written.entry, (width, height), request.seed)

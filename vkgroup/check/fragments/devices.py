@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from vkgroup.base.errors import Unsupported
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.fragments.drawing import ATTACHMENTS, FragmentDraw
+from vkgroup.check.fragments.helpers import with_helpers
 from vkgroup.check.rounding import SAFETY, tolerance_of
 from vkgroup.check.runs import CheckedRun, Difference, Tolerance, compare, pairs_of, widen
 from vkgroup.check.state import CheckState
@@ -76,13 +78,15 @@ def draw_parameters(draw: FragmentDraw, entry: EntryPoint) -> dict[str, Any]:
 
 @dataclass
 class FragmentCheck(CheckState):
-    """The state of the check of a fragment shader.
+    """The state of the check of a fragment shader."""
 
-    `taking_part`: the shader in which helper invocations take part in all group operations.
-    """
-
-    taking_part: ExecutableShader = field(kw_only=True)
     device_tolerances: dict[RunParameters, Tolerance] = field(default_factory=dict)
+
+    @cached_property
+    def taking_part(self) -> ExecutableShader:
+        """The shader in which helper invocations take part in all group operations."""
+        program = self.dispatch.program
+        return ExecutableShader(program.module, program.entry.name, None, with_helpers)
 
     def compare(self, base: CheckedRun, run: CheckedRun) -> Difference | None:
         """Return the first difference beyond rounding.
@@ -95,7 +99,7 @@ class FragmentCheck(CheckState):
         assert isinstance(draw, FragmentDraw)
         where = base.configuration
         if where not in self.device_tolerances and compare(draw.inputs, base, run) is not None:
-            rounded = tolerance_of(draw, base, self.make)
+            rounded = tolerance_of(draw, base)
             _add_interpolation(draw, base, rounded)
             self.device_tolerances[where] = rounded
         difference = compare(draw.inputs, base, run, self.device_tolerances.get(where))

@@ -11,6 +11,7 @@ import numpy as np
 from vkgroup.base.formats import TexelFormat
 from vkgroup.check.fields import interface_name
 from vkgroup.check.findings import RunParameters
+from vkgroup.check.fragments.helpers import leaving_out
 from vkgroup.check.fragments.scene import CheckedScene
 from vkgroup.check.influence import influence_of
 from vkgroup.check.inputs import GIVEN, DispatchInputs, Input
@@ -21,8 +22,9 @@ from vkgroup.reference.events import Event, FragmentInvocation, Invocation
 from vkgroup.reference.interpreter import ExecutionOutcome
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.execution.work import WorkBudget
+from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.values.event_log import InstructionTrace
-from vkgroup.spirv import Binding, EntryPoint, ImageType, ScalarType
+from vkgroup.spirv import Binding, EntryPoint, ImageType, Module, ScalarType
 
 _VERTEX_SIZE = 32
 """Subgroup size of the generated vertex shader, which has no subgroup operations."""
@@ -45,6 +47,10 @@ class FragmentDraw(CheckedDispatch):
     as_written: ExecutableShader = field(kw_only=True)
     #: Invocations of each configuration, by number.
     _invocations: dict[RunParameters, list[FragmentInvocation]] = field(default_factory=dict, compare=False)
+
+    def remade(self, instrument: Instrument | None = None, module: Module | None = None) -> ExecutableShader:
+        """Return the program with an instrument, or that of a changed module, without helper invocations."""
+        return super().remade(leaving_out(instrument), module)
 
     def run(
         self, configuration: RunParameters, *, races: bool = True, program: ExecutableShader | None = None
