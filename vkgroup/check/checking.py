@@ -31,8 +31,6 @@ from vkgroup.check.request import (
     Guarantees,
     default_constants,
     generated_size,
-    given_members,
-    has_constant_size,
     undeclared_size,
     unset_constants,
 )
@@ -87,24 +85,17 @@ def prepare(request: CheckRequest) -> PreparedShader:
     _require_limits(entry, values)
     request.host.require_size(sizes, program.local_size)
     chosen = groups_of(request.groups, program)
-    make = partial(make_inputs, request, chosen)
     with phase("generating the inputs"):
-        generated_inputs = make(program.module, program.local_size)
-    first = CheckedDispatch(
-        program, chosen, generated_inputs, request.seed, request.step_limit, request.timeout
-    )
+        inputs = make_inputs(request, chosen, program.module, program.local_size)
+    first = CheckedDispatch(program, chosen, inputs, request.seed, request.step_limit, request.timeout)
     trier = Trier(
+        request,
         first,
-        make,
-        lambda changed: ExecutableShader(module, request.entry_point, {**values, **changed}),
         unset_constants(module, specialization, generated),
         default_constants(module, specialization),
-        has_constant_size(entry),
-        given=given_members(request),
-        groups_given=request.groups is not None,
     )
     with phase("trying values of the inputs on the reference device"):
-        search = TrialSearch(program.module, trier)
+        search = TrialSearch(trier)
         search, further = split_workgroups(search)
         trial = search.run()
         for numbers in further:

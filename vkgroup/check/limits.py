@@ -130,7 +130,7 @@ def split_workgroups(search: TrialSearch) -> tuple[TrialSearch, tuple[Numbers, .
     trier.limits = frozenset(keys)
     if chosen or elements:
         trier.numbers, trier.elements = chosen, elements
-        changed = TrialSearch(search.module, trier)
+        changed = TrialSearch(trier)
         if changed.first.run is not None:
             return changed, further
         trier.numbers, trier.elements = {}, {}

@@ -116,15 +116,6 @@ def unset_constants(
     return tuple(found.values())
 
 
-def has_constant_size(entry: EntryPoint) -> bool:
-    """Whether the local size is a specialization constant.
-
-    Then the host sets constants when it makes the pipeline, and the defaults may not fit each other.
-    """
-    size = entry.local_size
-    return size is not None and any(part.specialization is not None for part in size.constants)
-
-
 def default_constants(module: Module, given: Collection[int | str]) -> tuple[GeneratedNumber, ...]:
     """Return the specialization constants with a default in the source that are not given."""
     found: dict[int, GeneratedNumber] = {}
@@ -163,13 +154,6 @@ def undeclared_size(
     if size.source != "LocalSize" or declared:
         return []
     return [f"the shader declares no local size: {used} one, give --local-size X,Y,Z."]
-
-
-def given_members(request: CheckRequest) -> frozenset[int]:
-    """Return the indices of the push constants that a request gives."""
-    block, given = request.module.reflection.push_constants, request.push or {}
-    members = block.members if block is not None else ()
-    return frozenset(number for number, member in enumerate(members) if member.name in given)
 
 
 def values_of(module: Module) -> tuple[SpecializationValue, ...]:
@@ -240,6 +224,22 @@ class CheckRequest:
     def entry(self) -> EntryPoint:
         """The entry point to check."""
         return self.module.reflection.entry_point(self.entry_point)
+
+    @property
+    def has_constant_size(self) -> bool:
+        """Whether the local size is a specialization constant.
+
+        Then the host sets constants when it makes the pipeline, and the defaults may not fit each other.
+        """
+        size = self.entry.local_size
+        return size is not None and any(part.specialization is not None for part in size.constants)
+
+    @cached_property
+    def given_members(self) -> frozenset[int]:
+        """The indices of the push constants that are given."""
+        block, given = self.module.reflection.push_constants, self.push or {}
+        members = block.members if block is not None else ()
+        return frozenset(number for number, member in enumerate(members) if member.name in given)
 
     @property
     def title(self) -> str:

@@ -50,7 +50,7 @@ class TrialSearch(TrialSet):
         super().__post_init__()
         #: Trials in which constants have other values than their defaults, and the generator of further ones.
         self._varied: list[CheckTrial] = []
-        self._constants_to_vary = self.trier.defaults if self.trier.varies_defaults else ()
+        self._constants_to_vary = self.trier.defaults if self.trier.request.has_constant_size else ()
         self._further_varied = self._vary()
 
     def run(self) -> CheckTrial:

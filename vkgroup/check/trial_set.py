@@ -15,8 +15,6 @@ from vkgroup.check.inputs import GeneratedNumber, NumberKey
 from vkgroup.check.reach import Sites
 from vkgroup.check.trials import CheckTrial, EventKey, Trier, key_of
 from vkgroup.reference.events import Event
-from vkgroup.spirv import Module
-from vkgroup.spirv.declarations import Declarations
 
 _LEAST_COVERAGE = 0.8
 """Part of the instructions of the first trial that a better trial must execute too."""
@@ -40,7 +38,6 @@ class TrialSet:
     errors of a trial.
     """
 
-    module: Module
     trier: Trier
     trials: list[CheckTrial] = field(default_factory=list)
     by_defaults: set[EventKey] = field(default_factory=set)
@@ -50,18 +47,16 @@ class TrialSet:
     _by_numbers: dict[frozenset[tuple[NumberKey, int]], CheckTrial] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        declared = Declarations(self.module)
-        variables = {variable.id: variable for variable in declared.variables}
+        self.module = self.trier.dispatch.program.module
         self._places = {
             binding.id: (binding.set, binding.binding) for binding in self.module.reflection.bindings
         }
         #: Specialization ids by the result ids of their constants.
         self._constants = {
             result: constant.specialization.id
-            for result, constant in declared.constants.items()
+            for result, constant in self.influence.declared.constants.items()
             if constant.specialization is not None
         }
-        self._push = {key for key, entry in variables.items() if entry.storage_class == "PushConstant"}
         self._uniform = {
             binding.id for binding in self.module.reflection.bindings if binding.kind == "uniform_buffer"
         }
@@ -109,9 +104,9 @@ class TrialSet:
         if source == UNKNOWN or (self.is_buffer(variable) and member != LENGTH):
             return False
         if variable in self.influence.built_ins:
-            return self.influence.built_ins[variable] not in BY_GROUP or self.trier.groups_given
-        if variable in self._push:
-            return member in self.trier.given
+            return self.influence.built_ins[variable] not in BY_GROUP or self.trier.request.groups is not None
+        if variable in self.influence.push:
+            return member in self.trier.request.given_members
         return not self.is_generated(variable, member)
 
     # --- which errors may come from generated values --------------------------------------------------
@@ -146,7 +141,7 @@ class TrialSet:
 
     def is_generated(self, variable: int, member: int) -> bool:
         """Whether a source is an input that was generated."""
-        if variable in self._push:
+        if variable in self.influence.push:
             return any(number.key[0] is None and member in (number.member, WHOLE) for number in self.numbers)
         if variable in self._constants:
             return any(number.constant_id == self._constants[variable] for number in self.numbers)
@@ -191,7 +186,7 @@ class TrialSet:
     def influences(self, number: GeneratedNumber, sources: Iterable[Source]) -> bool:
         """Whether a generated integer is among some inputs."""
         for variable, member in sources:
-            place = None if variable in self._push else self._places.get(variable, (-1, -1))
+            place = None if variable in self.influence.push else self._places.get(variable, (-1, -1))
             if number.key[0] == place and (member in (number.member, WHOLE) or number.is_contents):
                 return True
             if variable in self._constants and number.constant_id == self._constants[variable]:

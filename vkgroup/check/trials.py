@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from vkgroup.base.errors import InvalidInput, InvalidModule, OutOfMemory, Unsupported
 from vkgroup.check.findings import RACES, RunParameters
+from vkgroup.check.generation import make_inputs
 from vkgroup.check.guesses import Numbers
 from vkgroup.check.images import Extents, extents_for
 from vkgroup.check.inputs import DispatchInputs, GeneratedNumber, NumberKey, constant_id
+from vkgroup.check.request import CheckRequest
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
@@ -78,19 +80,15 @@ class CheckTrial:
 
 @dataclass
 class Trier:
-    """Runs trials of one shader; `make` returns the inputs for given `elements` and `numbers`.
+    """Runs trials of one shader.
 
     `numbers`, `elements`: values and lengths that replace the default ones in all trials.
     """
 
+    request: CheckRequest
     dispatch: CheckedDispatch
-    make: Callable[..., DispatchInputs]
-    specialize: Callable[[Mapping[int, int]], ExecutableShader]
-    constants: tuple[GeneratedNumber, ...] = ()  # specialization constants that the search may set
-    defaults: tuple[GeneratedNumber, ...] = ()  # those with a default in the source, which the search keeps
-    varies_defaults: bool = False  # whether these defaults may not fit each other
-    given: frozenset[int] = frozenset()  # indices of the push constants that were given
-    groups_given: bool = False  # whether the number of workgroups was given
+    constants: tuple[GeneratedNumber, ...]  # specialization constants that the search may set
+    defaults: tuple[GeneratedNumber, ...]  # those with a default in the source, which the search keeps
     limits: frozenset[NumberKey] = frozenset()  # integers with which positions of invocations are compared
     numbers: Numbers = field(default_factory=dict)
     elements: Elements = field(default_factory=dict)
@@ -106,14 +104,14 @@ class Trier:
         extents: Extents | None = None,
     ) -> DispatchInputs:
         """Return the inputs of a dispatch for chosen lengths and values; images keep their extents."""
-        program = dispatch.program
-        extents = dispatch.inputs.extents if extents is None else extents
-        return self.make(
-            program.module,
-            program.local_size,
+        return make_inputs(
+            self.request,
+            dispatch.groups,
+            dispatch.program.module,
+            dispatch.program.local_size,
             elements={**self.elements, **elements},
             numbers={**self.numbers, **numbers},
-            extents=extents,
+            extents=dispatch.inputs.extents if extents is None else extents,
         )
 
     def _program(self, numbers: Numbers) -> ExecutableShader:
@@ -121,7 +119,8 @@ class Trier:
         values = {number: value for key, value in numbers.items() if (number := constant_id(key)) is not None}
         key = frozenset(values.items())
         if key not in self._programs:
-            self._programs[key] = self.specialize(values) if values else self.dispatch.program
+            own = self.dispatch.program
+            self._programs[key] = ExecutableShader(own.module, own.entry.name, values) if values else own
             self.work += 4 * _RUN
         program = self._programs[key]
         if values and not 0 < math.prod(program.local_size) <= _MOST_INVOCATIONS:

@@ -19,7 +19,7 @@ from vkgroup.check.images import extents_for
 from vkgroup.check.influence import UNKNOWN, Source, influence_of
 from vkgroup.check.reach import Sites
 from vkgroup.check.report import Report
-from vkgroup.check.request import CheckRequest, given_members
+from vkgroup.check.request import CheckRequest
 from vkgroup.check.runs import CheckedRun, Difference
 from vkgroup.check.state import run_and_compare
 from vkgroup.dispatch.stages import pack_specialization
@@ -76,7 +76,7 @@ def check_fragments(request: CheckRequest) -> Report:
 
 def _not_executed(state: FragmentCheck, request: CheckRequest) -> tuple[str, ...]:
     """Return the lines with operations that can be reached and that no fragment executed."""
-    module, given = state.dispatch.program.module, given_members(request)
+    module, given = state.dispatch.program.module, request.given_members
     influence = influence_of(module)
     inputs = {entry.binding.id: entry for entry in state.dispatch.inputs.bindings}
     push = next((each.id for each in influence.variables if each.storage_class == "PushConstant"), 0)
