@@ -21,11 +21,10 @@ def inputs_of(module: Module, bindings: Mapping[tuple[int, int], Any], arrays: A
     """
     values: dict[str, Any] = {}
     for binding in module.reflection.bindings:
-        place = (binding.set, binding.binding)
-        name = name_at(module, place)
-        if place not in bindings or binding.kind == "sampler" or name in values:
+        name = name_at(module, binding.place)
+        if binding.place not in bindings or binding.kind == "sampler" or name in values:
             continue
-        given = bindings[place]
+        given = bindings[binding.place]
         parts = [_without_sampler(part) for part in (given if isinstance(given, list) else [given])]
         if all(np.array_equal(part, parts[0]) for part in parts[1:]):
             values[name] = _described(binding, parts[0], name, arrays)
@@ -53,7 +52,7 @@ def name_at(module: Module, place: tuple[int, int]) -> str:
     names: list[str] = []
     others = set[str]()
     for entry in module.reflection.bindings:
-        if (entry.set, entry.binding) == place:
+        if entry.place == place:
             names += names_of(entry)
         else:
             others.update(names_of(entry))

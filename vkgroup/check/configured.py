@@ -29,7 +29,7 @@ def names_of(binding: Binding) -> list[str]:
 def keys_of(binding: Binding) -> set[Key]:
     """Return the keys that stand for a binding: set and number, a number in set 0, and its names."""
     number: set[Key] = {binding.binding} if binding.set == 0 else set()
-    return {(binding.set, binding.binding), *names_of(binding), *number}
+    return {binding.place, *names_of(binding), *number}
 
 
 def members_of(block: StructType, binding: Binding) -> list[str]:
@@ -93,11 +93,11 @@ class ConfiguredInputs:
         given: dict[tuple[int, int], str] = {}
         for name, value in self.values.items():
             binding = find_binding(self.module, name, f"{self.where}, inputs")
-            place = (binding.set, binding.binding)
-            if place in given:
-                raise InvalidInput(f"{self.where}, inputs: {given[place]} and {name} are the same binding.")
-            given[place] = name
-            arrays[place] = self._value(binding, value, self._source(name))
+            if binding.place in given:
+                other = given[binding.place]
+                raise InvalidInput(f"{self.where}, inputs: {other} and {name} are the same binding.")
+            given[binding.place] = name
+            arrays[binding.place] = self._value(binding, value, self._source(name))
         return arrays
 
     def _source(self, name: str) -> Source:

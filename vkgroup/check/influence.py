@@ -302,11 +302,7 @@ class GeneratedInfluence:
         """The inputs with generated contents, by the ids of their variables."""
         by_place = {entry.place: entry for entry in self._inputs.bindings if entry.generated}
         bindings = self._module.reflection.bindings
-        return {
-            entry.id: by_place[entry.set, entry.binding]
-            for entry in bindings
-            if (entry.set, entry.binding) in by_place
-        }
+        return {entry.id: by_place[entry.place] for entry in bindings if entry.place in by_place}
 
     def _is_generated(self, variable: int, member: int) -> bool:
         if variable in self._influence.push:

@@ -48,7 +48,7 @@ class Input:
     @property
     def place(self) -> tuple[int, int]:
         """Set and binding."""
-        return self.binding.set, self.binding.binding
+        return self.binding.place
 
     @property
     def name(self) -> str:

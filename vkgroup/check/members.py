@@ -21,7 +21,7 @@ def require_fit(module: Module, binding: Binding, given: npt.NDArray[Any]) -> No
     """Raise InvalidDispatch where an array fits none of the blocks of its place: several may view it."""
     refusals = []
     for one in module.reflection.bindings:
-        if (one.set, one.binding) == (binding.set, binding.binding) and isinstance(one.type, StructType):
+        if one.place == binding.place and isinstance(one.type, StructType):
             try:
                 check_array(given, one.type, f"The binding {binding.name or binding.block_name!r}")
             except InvalidDispatch as error:
@@ -74,14 +74,13 @@ def by_place(module: Module, inputs: Mapping[Key, Any]) -> dict[tuple[int, int],
     for key, value in inputs.items():
         name, path = split_member(module, key)
         binding = find_binding(module, name, "inputs")
-        place = (binding.set, binding.binding)
         given = flat({path: value}) if path else flat(value) if isinstance(value, Mapping) else value
-        before = result.get(place)
+        before = result.get(binding.place)
         if isinstance(before, dict) and isinstance(given, dict) and not before.keys() & given.keys():
             given = {**before, **given}
         elif before is not None:
             raise InvalidInput(f"inputs: {key!r} is given twice.")
-        result[place] = given
+        result[binding.place] = given
     return result
 
 

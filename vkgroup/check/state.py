@@ -177,11 +177,8 @@ class CheckState:
         """Return the run with which the others are compared; None if there is none."""
         if assumption is not None:
             return assumption.base
-        runs = sorted(
-            self.comparable,
-            key=lambda run: (run.configuration.shuffled, run.configuration.subgroup_size != 32),
-        )
-        return runs[0] if runs else None
+        in_order = [run for run in self.comparable if not run.configuration.shuffled] or self.comparable
+        return min(in_order, key=lambda run: run.configuration.subgroup_size != 32, default=None)
 
     # --- on real devices ------------------------------------------------------------------------------
 

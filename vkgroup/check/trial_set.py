@@ -48,9 +48,7 @@ class TrialSet:
 
     def __post_init__(self) -> None:
         self.module = self.trier.dispatch.program.module
-        self._places = {
-            binding.id: (binding.set, binding.binding) for binding in self.module.reflection.bindings
-        }
+        self._places = {binding.id: binding.place for binding in self.module.reflection.bindings}
         #: Specialization ids by the result ids of their constants.
         self._constants = {
             result: constant.specialization.id
