@@ -32,7 +32,7 @@ LAYERS = {
     "workers": 3_010,
     "programs": 3_070,
     "conformance": 20_920,
-    "check": 9_120,
+    "check": 9_000,
     "probe": 2_150,
     "cost": 730,
     "kernels": 6_830,

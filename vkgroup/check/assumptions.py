@@ -120,8 +120,7 @@ class ConstantExperiment:
         further = len(changed.words) - len(module.words)
         for event in run.serious_events:
             # Unwritten shared memory holds zeros on the reference device, so more summands are harmless.
-            harmless = event.cause is not None and event.cause.kind == "uninitialised"
-            if not harmless and (event.kind, event.position - further) not in known:
+            if event.reason != "uninitialised" and (event.kind, event.position - further) not in known:
                 return False
         soft = {place: causes * (causes < HARD) for place, causes in run.causes.items()}
         return self.compare(base, dataclasses.replace(run, causes=soft)) is None

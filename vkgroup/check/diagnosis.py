@@ -277,10 +277,8 @@ def findings_of(
             }:
                 # The undefined address is reported; the location that it happens to hit is meaningless.
                 continue
-            place = places[event.position]
-            if event.kind == FindingKind.UNDEFINED and event.cause is not None and event.cause.position >= 0:
-                # The source of an undefined value is reported instead of its use.
-                place = places[event.cause.position]
+            # The source of an undefined value is reported instead of its use.
+            place = places[event.origin]
             group = groups.setdefault(_key(event, place, places, groups), _EventGroup(event, place))
             if place.identity != group.place.identity:
                 group.further.setdefault(place.identity, place)
@@ -339,8 +337,7 @@ def _key(event: Event, place: SourceLocation, places: SourceLocations, groups: G
     if event.kind == FindingKind.BOUNDS and event.memory:
         # A buffer that is too small is one finding for all its accesses.
         return event.kind, event.memory
-    cause = event.cause.kind if event.cause is not None else ""
-    return event.kind, cause, *place.identity
+    return event.kind, event.reason, *place.identity
 
 
 def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: CheckedDispatch) -> Finding:
@@ -363,12 +360,11 @@ def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: Checke
         notes += notes_of_lines("also here", further)
     if event.kind == FindingKind.BARRIER:
         notes += notes_of_lines("also this barrier", further)
-    kind = cause.kind if cause is not None else event.kind
-    if kind in _RULES:
-        notes.append(Note(f"rule: {_RULES[kind]}"))
+    if event.reason in _RULES:
+        notes.append(Note(f"rule: {_RULES[event.reason]}"))
     if event.kind == FindingKind.BOUNDS and (made_up := inputs.made_up_length(event.memory)):
         notes.append(Note(made_up))
-    elif kind in _DATA_DEPENDENT and dispatch.generated.reaches(event):
+    elif event.reason in _DATA_DEPENDENT and dispatch.generated.reaches(event):
         notes.append(
             Note("some inputs were generated; if they are unrealistic, give real ones with --in and --push")
         )

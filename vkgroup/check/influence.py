@@ -312,9 +312,7 @@ class GeneratedInfluence:
 
     def reaches(self, event: Event) -> bool:
         """Whether generated inputs can influence an event."""
-        position = event.position
-        if event.cause is not None and event.cause.position >= 0:
-            position = event.cause.position
+        position = event.origin
         sources = self._influence.on_address(position)
         if event.kind != "bounds":
             sources |= self._influence.on_operands(position)

@@ -117,7 +117,7 @@ def split_workgroups(search: TrialSearch) -> tuple[TrialSearch, tuple[Numbers, .
             for variable, member in comparison.sources:
                 # The length of a generated array is the limit.
                 if member == LENGTH and search.is_generated(variable, member):
-                    place = search.place_of(variable)
+                    place = search.places[variable]
                     elements[place] = max(elements.get(place, 0), split.value)
     tuned = {number.key for number in search.numbers}
     chosen = {key: max(values) for key, values in numbers.items() if key in tuned}

@@ -222,8 +222,7 @@ class Questions:
 
 def _is_divergent(event: Event) -> bool:
     """Whether an event occurs because invocations are on different paths."""
-    cause = event.cause.kind if event.cause is not None else ""
-    return event.kind == FindingKind.BARRIER or cause in ("inactive_lane", "quad", "not_uniform")
+    return event.reason in ("barrier", "inactive_lane", "quad", "not_uniform")
 
 
 def _agreeing(doubts: Sequence[_Doubt]) -> tuple[list[_Doubt], tuple[GeneratedValue, ...]]:

@@ -70,8 +70,7 @@ class TrialSearch(TrialSet):
         a missing barrier.
         """
         is_race, sources = event.kind in RACES, self.sources(event) or frozenset()
-        uninitialised = event.cause is not None and event.cause.kind == "uninitialised"
-        if event.kind == "bounds" or is_race or uninitialised:
+        if event.kind == "bounds" or is_race or event.reason == "uninitialised":
             for trial in chain(tuple(self._varied), self._further_varied):
                 changed = [each for each in self._constants_to_vary if each.key in trial.numbers]
                 is_reason = not is_race or any(self.influences(number, sources) for number in changed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import starmap
 
 from vkgroup.check.contents import COUNTS
 from vkgroup.check.findings import RACES
@@ -22,7 +23,7 @@ _LEAST_COVERAGE = 0.8
 _MOST_RESTORED = 8
 """Maximum number of trials that are repeated with the first one's counts."""
 
-_BY_OPERANDS = ("division", "math_domain", "shift", "conversion")
+_BY_OPERANDS = ("division", "math_domain", "shift", "conversion", "hang")
 
 Cost = tuple[int, int, int, int, int]
 """What a search makes small: 1 without an end or 2 with less executed, errors and hidden ones, errors, sites
@@ -48,7 +49,7 @@ class TrialSet:
 
     def __post_init__(self) -> None:
         self.module = self.trier.dispatch.program.module
-        self._places = {binding.id: binding.place for binding in self.module.reflection.bindings}
+        self.places = {binding.id: binding.place for binding in self.module.reflection.bindings}
         #: Specialization ids by the result ids of their constants.
         self._constants = {
             result: constant.specialization.id
@@ -114,24 +115,16 @@ class TrialSet:
         sources = self.sources(event)
         if sources is None or event.kind == "bounds":
             return bool(self.numbers) or bool(self.contents_of(event))
-        return self._any_generated(sources)
-
-    def _any_generated(self, sources: frozenset[Source]) -> bool:
-        return any(self.is_generated(variable, member) for variable, member in sources)
+        return any(starmap(self.is_generated, sources))
 
     def sources(self, event: Event) -> frozenset[Source] | None:
         """Return the inputs that influence an event; None if any may do so through the control flow."""
-        kind = event.cause.kind if event.cause is not None else event.kind
-        if kind in ("bounds", *RACES):
+        if event.reason in ("bounds", *RACES):
             sources = self.influence.on_address(event.position)
             sources |= self.influence.on_address(event.other_position)
-            if kind in RACES and event.memory in self._buffers and not self._any_generated(sources):
-                return None
-            return sources
-        if kind in _BY_OPERANDS or kind == "hang":
-            position = event.cause.position if event.cause is not None else event.position
-            return self.influence.on_operands(position if position >= 0 else event.position)
-        return None
+            in_buffer = event.reason in RACES and event.memory in self._buffers
+            return None if in_buffer and not any(starmap(self.is_generated, sources)) else sources
+        return self.influence.on_operands(event.origin) if event.reason in _BY_OPERANDS else None
 
     def sources_of(self, events: Mapping[EventKey, Event]) -> frozenset[Source]:
         """Return the inputs that influence any of some events through an address or an operand."""
@@ -143,7 +136,7 @@ class TrialSet:
             return any(number.key[0] is None and member in (number.member, WHOLE) for number in self.numbers)
         if variable in self._constants:
             return any(number.constant_id == self._constants[variable] for number in self.numbers)
-        place = self._places.get(variable)
+        place = self.places.get(variable)
         return any(
             entry.place == place and entry.generated and member not in entry.given
             for entry in self.first.dispatch.inputs.bindings
@@ -151,11 +144,7 @@ class TrialSet:
 
     def is_buffer(self, variable: int) -> bool:
         """Whether a variable is a storage buffer or an image."""
-        return variable in self._places and variable not in self._uniform
-
-    def place_of(self, variable: int) -> tuple[int, int]:
-        """Return set and binding of a resource variable."""
-        return self._places[variable]
+        return variable in self.places and variable not in self._uniform
 
     @property
     def numbers(self) -> tuple[GeneratedNumber, ...]:
@@ -184,7 +173,7 @@ class TrialSet:
     def influences(self, number: GeneratedNumber, sources: Iterable[Source]) -> bool:
         """Whether a generated integer is among some inputs."""
         for variable, member in sources:
-            place = None if variable in self.influence.push else self._places.get(variable, (-1, -1))
+            place = None if variable in self.influence.push else self.places.get(variable, (-1, -1))
             if number.key[0] == place and (member in (number.member, WHOLE) or number.is_contents):
                 return True
             if variable in self._constants and number.constant_id == self._constants[variable]:

@@ -48,7 +48,7 @@ def key_of(event: Event) -> EventKey:
     """Return the identity of an event: buffers by name, everything else by instruction."""
     if event.kind in ("bounds", *RACES) and event.memory:
         return event.kind, event.memory
-    return event.kind, event.cause.kind if event.cause is not None else "", event.position
+    return event.kind, event.reason, event.position
 
 
 @dataclass(frozen=True)

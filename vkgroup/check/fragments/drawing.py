@@ -170,12 +170,9 @@ def _errors(events: list[Event]) -> Iterator[Event]:
     for event in events:
         who = event.invocation
         of_helper = isinstance(who, FragmentInvocation) and who.is_helper
-        if event.kind == "undefined" and event.cause is not None:
-            if of_helper and event.cause.kind == "helper":
-                continue
-            if hangs and event.cause.kind == "uninitialised":
-                continue
-        yield event
+        is_harmless = (of_helper and event.reason == "helper") or (hangs and event.reason == "uninitialised")
+        if not is_harmless:
+            yield event
 
 
 ATTACHMENTS = -1
