@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from vkgroup.base.errors import VkgroupError
 from vkgroup.check.findings import RunParameters
@@ -66,26 +65,16 @@ class WatchedComparison:
         rows = [np.broadcast_to(part, shape).reshape(-1, shape[-1]) for part in (position, limit, within)]
         groups = shape[-1] // per_workgroup if shape[-1] % per_workgroup == 0 else 1
         for component, row in enumerate(zip(*rows, strict=True)):
-            self._record(component, *(part.reshape(groups, -1) for part in row))
-
-    def _record(
-        self,
-        component: int,
-        position: npt.NDArray[Any],
-        limit: npt.NDArray[Any],
-        within: npt.NDArray[np.bool_],
-    ) -> None:
-        all_within = np.asarray(within.all(axis=1))
-        low, high = position.min(axis=1), position.max(axis=1)
-        if (all_within != within.any(axis=1)).any():
-            self.divided.add(component)
-        if (limit != limit[0, 0]).any():
-            return
-        for number in np.flatnonzero(low < high).tolist():
-            rank = (bool(all_within[number]), int(high[number]))
-            if component not in self.splits or rank > self.splits[component][0]:
-                value = max(int(low[number]) + 1, int(high[number]) - _MARGIN)
-                self.splits[component] = rank, Split(value, int(limit[0, 0]))
+            position, limit, within = (part.reshape(groups, -1) for part in row)
+            low, high, all_within = position.min(axis=1), position.max(axis=1), within.all(axis=1)
+            if (all_within != within.any(axis=1)).any():
+                self.divided.add(component)
+            is_one = (limit == limit[0, 0]).all()
+            for number in np.flatnonzero(low < high).tolist() if is_one else ():
+                rank = (bool(all_within[number]), int(high[number]))
+                if component not in self.splits or rank > self.splits[component][0]:
+                    value = max(int(low[number]) + 1, int(high[number]) - _MARGIN)
+                    self.splits[component] = rank, Split(value, int(limit[0, 0]))
 
 
 def split_workgroups(search: TrialSearch) -> tuple[TrialSearch, tuple[Numbers, ...]]:

@@ -11,11 +11,10 @@ from vkgroup.check.contents import partial_count
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.fields import member_names
 from vkgroup.check.findings import Finding, FindingKind, RunParameters, SourceLocations
-from vkgroup.check.guesses import Numbers
 from vkgroup.check.inputs import GeneratedNumber, Input
 from vkgroup.check.report import LENGTH, GeneratedValue, Question
 from vkgroup.check.runs import CheckedRun
-from vkgroup.check.search import TrialSearch, least_change
+from vkgroup.check.search import TrialSearch
 from vkgroup.check.trial_set import differing, options_of
 from vkgroup.check.trials import CheckTrial, key_of
 from vkgroup.reference.events import Event
@@ -118,13 +117,16 @@ class Questions:
         return self._reruns[key]
 
     def _values(self, event: Event, first: CheckTrial, other: CheckTrial) -> tuple[GeneratedValue, ...]:
-        """Return the values of a trial that cause an event which does not occur in another one."""
+        """Return the values of a trial without which an event does not occur: a single one if possible.
 
-        def is_gone(numbers: Numbers) -> bool:
-            trial = self._search.try_(numbers)
-            return trial.run is not None and key_of(event) not in trial.events
-
-        return generated_values(least_change(first, other, is_gone))
+        `other`: a trial without the event.
+        """
+        changes = differing(first, other)
+        for change in changes:
+            trial = self._search.try_({**first.numbers, change[0].key: change[1]})
+            if trial.run is not None and key_of(event) not in trial.events:
+                return generated_values([change])
+        return generated_values(changes)
 
     def _lengths(self, trial: CheckTrial) -> Iterator[GeneratedValue]:
         """Yield the chosen lengths of the arrays that are longer in a trial."""
@@ -174,12 +176,10 @@ class Questions:
         search, first, where = self._search, self._search.first, RunParameters(32)
         if first is not search.best:
             for event in search.errors(first).values():
-                if event.kind == FindingKind.SAME_VALUE or search.sources(event) is None:
-                    continue
-                yield _Doubt(event, where, self._values_of_first(event), tried=True)
+                if event.kind != FindingKind.SAME_VALUE and search.sources(event) is not None:
+                    yield _Doubt(event, where, self._values_of_first(event), tried=True)
             return
-        lengths = near_lengths(search)
-        if not lengths:
+        if not (lengths := near_lengths(search)):
             return
         elements = {**first.elements, **{place: length for place, (length, _) in lengths.items()}}
         dispatch = replace(first.dispatch, inputs=search.trier.inputs(first.dispatch, elements, {}))
@@ -207,11 +207,7 @@ class Questions:
             agreeing, values = _agreeing(doubts)
             by_values.setdefault(values, []).extend(agreeing)
         return tuple(
-            Question(
-                values,
-                tuple(self._findings(doubts, places)),
-                all(doubt.tried for doubt in doubts),
-            )
+            Question(values, tuple(self._findings(doubts, places)), all(doubt.tried for doubt in doubts))
             for values, doubts in by_values.items()
         )
 

@@ -9,7 +9,7 @@ cause fewer such errors and still execute the same instructions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice, zip_longest
@@ -19,7 +19,7 @@ from vkgroup.check.findings import RACES
 from vkgroup.check.flow import compared_literals
 from vkgroup.check.guesses import Numbers, branch_values, candidates, guesses
 from vkgroup.check.inputs import GeneratedNumber
-from vkgroup.check.trial_set import TrialSet, differing
+from vkgroup.check.trial_set import TrialSet
 from vkgroup.check.trials import WORK_LIMIT, CheckTrial
 from vkgroup.reference.events import Event
 
@@ -234,14 +234,3 @@ class TrialSearch(TrialSet):
         number = len(self.trials) - len(self._varied)
         exhausted = number >= _MOST_TRIALS or self.trier.work > self.until
         return exhausted or self.is_clean(self.best)
-
-
-def least_change(
-    first: CheckTrial, other: CheckTrial, is_gone: Callable[[Numbers], bool]
-) -> list[tuple[GeneratedNumber, int]]:
-    """Return values of `other` that remove an error of `first`: a single one if possible, else all."""
-    changes = differing(first, other)
-    for number, value in changes:
-        if is_gone({**first.numbers, number.key: value}):
-            return [(number, value)]
-    return changes

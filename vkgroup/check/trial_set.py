@@ -11,9 +11,8 @@ from vkgroup.check.contents import COUNTS
 from vkgroup.check.findings import RACES
 from vkgroup.check.flow import BY_GROUP, WHOLE
 from vkgroup.check.guesses import Numbers
-from vkgroup.check.influence import LENGTH, UNKNOWN, Influence, Source, influence_of
+from vkgroup.check.influence import LENGTH, UNKNOWN, Influence, Sites, Source, influence_of
 from vkgroup.check.inputs import GeneratedNumber, NumberKey
-from vkgroup.check.reach import Sites
 from vkgroup.check.trials import CheckTrial, EventKey, Trier, key_of
 from vkgroup.reference.events import Event
 
@@ -59,11 +58,9 @@ class TrialSet:
         self._uniform = {
             binding.id for binding in self.module.reflection.bindings if binding.kind == "uniform_buffer"
         }
-        self.first = self.trier({})
-        self._by_numbers[frozenset()] = self.first
+        self.first = self.best = self._by_numbers[frozenset()] = self.trier({})
         self.trials.append(self.first)
         self._buffers = {entry.name for entry in self.first.dispatch.inputs.bindings}
-        self.best = self.first
         self.seen = dict(self.errors(self.first))
 
     @cached_property
@@ -89,9 +86,9 @@ class TrialSet:
 
     def missing(self, trial: CheckTrial) -> frozenset[int]:
         """Return the positions of the sites that can be reached and that a trial does not execute."""
-        if id(trial) not in self._missing:
-            self._missing[id(trial)] = self.missing_in(trial.executed)
-        return self._missing[id(trial)]
+        if (missing := self._missing.get(id(trial))) is None:
+            missing = self._missing[id(trial)] = self.missing_in(trial.executed)
+        return missing
 
     def missing_in(self, executed: Mapping[int, int]) -> frozenset[int]:
         """Return the same for what runs have executed, as in `CheckedRun.executed`."""

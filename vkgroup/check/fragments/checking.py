@@ -16,8 +16,7 @@ from vkgroup.check.fragments.helpers import HINT, RULE, is_optional, leaving_out
 from vkgroup.check.fragments.scene import DEFAULT_SIZE, make_scene
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.images import extents_for
-from vkgroup.check.influence import UNKNOWN, Source, influence_of
-from vkgroup.check.reach import Sites
+from vkgroup.check.influence import UNKNOWN, Sites, Source, influence_of
 from vkgroup.check.report import Report
 from vkgroup.check.request import CheckRequest
 from vkgroup.check.runs import CheckedRun, Difference
