@@ -14,7 +14,6 @@ from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached, phase
 from vkgroup.check.causes import by_cause, by_instruction, by_lane_order, with_quad_rule
-from vkgroup.check.coverage import coverage_of, lines_of_sites
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.findings import Finding, RunParameters
@@ -25,7 +24,7 @@ from vkgroup.check.influence import influence_of
 from vkgroup.check.inputs import Key
 from vkgroup.check.limits import split_workgroups
 from vkgroup.check.questions import Questions, generated_values
-from vkgroup.check.report import Question, Report
+from vkgroup.check.report import Question, Report, lines_of_sites
 from vkgroup.check.request import (
     CheckRequest,
     Guarantees,
@@ -310,7 +309,7 @@ def _report(prepared: PreparedShader, examined: Sequence[_Examination]) -> Repor
         main.state.notes.append(f"it also ran with {' '.join(options)}, to execute more of the shader")
     findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
     every = [run for each in examined for run in each.state.runs]
-    coverages = [coverage_of(each.state) for each in examined]
+    coverages = [each.state.coverage() for each in examined]
     covered = replace(
         coverages[examined.index(main)],
         configurations=coverages[0].configurations,

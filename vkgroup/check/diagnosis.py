@@ -30,21 +30,16 @@ Differing = Sequence[tuple[CheckedRun, CheckedRun, Difference]]
 def assumption_findings(assumption: Assumption, places: SourceLocations) -> list[Finding]:
     """Return one finding for each line with a constant that stands for the subgroup size."""
     by_line: dict[tuple[object, ...], Finding] = {}
+    notes, element = list[Note](), ""
+    values: tuple[tuple[RunParameters, str], ...] = ()
+    if assumption.example is not None:
+        (where, difference), base = assumption.example, assumption.base.configuration
+        values, element = ((base, difference.first), (where, difference.second)), difference.label
+        notes = [Note(f"{element} is {difference.first} at {base}, and {difference.second} at {where}")]
     for candidate in assumption.candidates:
         place = places[candidate.position]
         if place.identity in by_line:
             continue
-        notes = []
-        values: tuple[tuple[RunParameters, str], ...] = ()
-        element = ""
-        if assumption.example is not None:
-            where, difference = assumption.example
-            base = assumption.base.configuration
-            values = ((base, difference.first), (where, difference.second))
-            element = difference.label
-            notes.append(
-                Note(f"{element} is {difference.first} at {base}, and {difference.second} at {where}")
-            )
         proved = assumption.proof is not None and candidate in assumption.proof.candidates
         by_line[place.identity] = Finding(
             FindingKind.ASSUMES,

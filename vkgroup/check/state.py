@@ -36,9 +36,9 @@ from vkgroup.check.findings import (
 from vkgroup.check.flow import DataFlow
 from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.report import Question, Report
-from vkgroup.check.request import CheckRequest
+from vkgroup.check.request import CheckRequest, values_of
 from vkgroup.check.rounding import tolerance_of
-from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference, Tolerance, compare
+from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference, Tolerance, compare, count_numbers
 from vkgroup.check.size_constants import find_candidates
 from vkgroup.device import DeviceInfo
 from vkgroup.spec.limits import QUAD_SIZE
@@ -179,6 +179,25 @@ class CheckState:
             return assumption.base
         in_order = [run for run in self.comparable if not run.configuration.shuffled] or self.comparable
         return min(in_order, key=lambda run: run.configuration.subgroup_size != 32, default=None)
+
+    def coverage(self) -> Coverage:
+        """Return what the runs covered."""
+        inputs, base = self.dispatch.inputs, self.base(None)
+        counts: dict[str, Any] = dict.fromkeys(("compared", "undefined", "ordered", "rounded"), 0)
+        if base is not None:
+            tolerance = self.tolerances.get(base.configuration, {})
+            counts = count_numbers(inputs, base, [*self.comparable, *self.device_runs], tolerance)
+        return Coverage(
+            configurations=tuple(run.configuration for run in [*self.runs, *self.device_runs]),
+            not_covered=tuple(self.not_covered),
+            **counts,
+            groups=self.dispatch.groups,
+            local_size=self.dispatch.program.local_size,
+            inputs=inputs.origins,
+            specialization=values_of(self.dispatch.program.module),
+            notes=tuple(self.notes),
+            assumed=tuple(self.host.sentences()),
+        )
 
     # --- on real devices ------------------------------------------------------------------------------
 

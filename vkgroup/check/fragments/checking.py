@@ -7,7 +7,6 @@ from functools import partial
 
 from vkgroup.base.errors import DispatchTimeout, InvalidInput, OutOfMemory
 from vkgroup.check.causes import by_cause
-from vkgroup.check.coverage import coverage_of, lines_of_sites
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters
 from vkgroup.check.fragments.devices import DrawJob, FragmentCheck, draw_parameters
@@ -17,7 +16,7 @@ from vkgroup.check.fragments.scene import DEFAULT_SIZE, make_scene
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.images import extents_for
 from vkgroup.check.influence import UNKNOWN, Sites, Source, influence_of
-from vkgroup.check.report import Report
+from vkgroup.check.report import Report, lines_of_sites
 from vkgroup.check.request import CheckRequest
 from vkgroup.check.runs import CheckedRun, Difference
 from vkgroup.check.state import run_and_compare
@@ -68,7 +67,7 @@ def check_fragments(request: CheckRequest) -> Report:
     findings.sort(key=lambda entry: (entry.place.line, entry.place.position))
     drawn = f"two triangles in {draw.scene.size[0]}x{draw.scene.size[1]} pixels"
     covered = replace(
-        coverage_of(state), inputs=tuple(origins), drawn=drawn, not_executed=_not_executed(state, request)
+        state.coverage(), inputs=tuple(origins), drawn=drawn, not_executed=_not_executed(state, request)
     )
     return state.report(findings, covered, shown, interrupted)
 
