@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from vkgroup.base.errors import VkgroupError
 from vkgroup.check.findings import RunParameters
@@ -14,7 +13,6 @@ from vkgroup.check.flow import DataFlow
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference
 from vkgroup.check.size_constants import COMPARISONS, SizeCandidate, operand_word
 from vkgroup.reference.interpreter.values.value import HARD
-from vkgroup.spirv import Instruction, grammar
 from vkgroup.spirv.editor import replace_constants
 
 _WORK = 1 << 30
@@ -139,26 +137,14 @@ class ConstantExperiment:
             if self.flow.constants.get(identifier) == number
             and (word := operand_word(entry, operand)) not in taken
         ]
-        return counts + [
-            Count(variable.position, operand_word(array, 1), True)
-            for variable, array in self._shared_arrays
-            if self.flow.constants.get(array.operands[1]) == number
-        ]
-
-    @cached_property
-    def _shared_arrays(self) -> list[tuple[Instruction, Instruction]]:
-        """The array variables in shared memory, each with the declaration of its type."""
         by_id = {entry.result_id: entry for entry in self.dispatch.program.module.instructions}
-        arrays = []
-        for entry in by_id.values():
-            if (
-                entry.name == "OpVariable"
-                and grammar().enumerant("StorageClass", entry.operands[0]) == "Workgroup"
-            ):
-                array = by_id[by_id[entry.result_type].operands[1]]
-                if array.name == "OpTypeArray":
-                    arrays.append((entry, array))
-        return arrays
+        for shared in self.flow.declared.variables:
+            variable = by_id[shared.id]
+            array = by_id[by_id[variable.result_type].operands[1]]
+            is_array = shared.storage_class == "Workgroup" and array.name == "OpTypeArray"
+            if is_array and self.flow.constants.get(array.operands[1]) == number:
+                counts.append(Count(variable.position, operand_word(array, 1), True))
+        return counts
 
 
 Differences = Callable[[CheckedRun], Mapping[RunParameters, Difference | None]]
