@@ -105,9 +105,10 @@ def prepare(request: CheckRequest) -> PreparedShader:
         except Unsupported:  # a size without quads
             continue
     changed = _changed_constants(search.first, trial)
-    used = {**generated}
-    used.update((number, value) for number, (_, value) in changed.items() if number in generated)
-    notes += undeclared_size(entry, module, given, used)
+    used: dict[int | str, int] = {
+        number: value for number, (_, value) in changed.items() if number in generated
+    }
+    notes += undeclared_size(entry, module, given, {**generated, **used})
     for number, (name, value) in changed.items():
         if number not in generated:
             notes.append(f"{name} (id {number}) = {value} was chosen: its default is 0.")

@@ -156,7 +156,9 @@ def inputs_of(module: Module, bindings: Mapping[tuple[int, int], Any], arrays: A
         if binding.place not in bindings or binding.kind == "sampler" or name in values:
             continue
         given = bindings[binding.place]
-        parts = [_without_sampler(part) for part in (given if isinstance(given, list) else [given])]
+        listed = given if isinstance(given, list) else [given]
+        # A combined image sampler has its texels with a sampler.
+        parts = [np.asarray(part[0] if isinstance(part, tuple) else part) for part in listed]
         if all(np.array_equal(part, parts[0]) for part in parts[1:]):
             values[name] = _described(binding, parts[0], name, arrays)
         else:
@@ -189,11 +191,6 @@ def name_at(module: Module, place: tuple[int, int]) -> str:
             others.update(names_of(entry))
     own = [name for name in names if name not in others and not name[0].isdigit()]
     return own[0] if own else ".".join(map(str, place))
-
-
-def _without_sampler(value: Any) -> npt.NDArray[Any]:
-    """Return the texels of an image, which a combined image sampler has with its sampler."""
-    return np.asarray(value[0] if isinstance(value, tuple) else value)
 
 
 def _described(binding: Binding, array: npt.NDArray[Any], name: str, arrays: Arrays) -> Any:

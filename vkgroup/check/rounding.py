@@ -43,7 +43,10 @@ def tolerance_of(dispatch: CheckedDispatch, base: CheckedRun) -> Tolerance:
     """Return the allowed rounding difference of each number of the outputs of `base`."""
     tolerance: Tolerance = {}
     preserving = _preserving(dispatch.program.module)
-    for move in _moves(dispatch.seed):
+    random = np.random.default_rng(dispatch.seed)
+    ends: list[Ends] = [lambda shape: np.ones(shape, np.bool_), lambda shape: np.zeros(shape, np.bool_)]
+    ends += [lambda shape: random.random(shape) < 0.5] * _RANDOM_RUNS
+    for move in (_replaced_by(np.nan), _replaced_by(0.0), *map(_at, ends)):
         moved = dispatch.run(base.configuration, races=False, program=dispatch.remade(_instrument(move)))
         for place, entry, field, one, other in pairs_of(dispatch.inputs, base, moved):
             change = _change(one, other, _is_rounded(entry.format)) + _step(entry.format, one)
@@ -58,14 +61,6 @@ def tolerance_of(dispatch: CheckedDispatch, base: CheckedRun) -> Tolerance:
             if (place, field.name) in tolerance:
                 tolerance[place, field.name].alternatives += (other,)
     return tolerance
-
-
-def _moves(seed: int) -> list[Move]:
-    """Return how the results are moved in each run."""
-    random = np.random.default_rng(seed)
-    ends: list[Ends] = [lambda shape: np.ones(shape, np.bool_), lambda shape: np.zeros(shape, np.bool_)]
-    ends += [lambda shape: random.random(shape) < 0.5] * _RANDOM_RUNS
-    return [_replaced_by(np.nan), _replaced_by(0.0), *map(_at, ends)]
 
 
 def _preserving(module: Module) -> frozenset[int]:

@@ -174,7 +174,12 @@ class TrialSearch(TrialSet):
             if next(self.without(event), None) is None and next(self.with_other_constants(event), None):
                 self.by_defaults.add(key)
         self.until += self.trier.work - start
-        self._take_branches()
+        # The values that decide branches of which the best trial has not taken a way.
+        sources = self.sites.frontier(self.best.executed, self.best.executed)
+        for number in self.numbers:
+            if self.influences(number, sources):
+                for value in islice(branch_values(number, self._literals), len(self._literals) + 1):
+                    self._improve({**self.best.numbers, number.key: value})
         for _ in range(2):
             if self._done():
                 return
@@ -182,14 +187,6 @@ class TrialSearch(TrialSet):
             self._descend()
             if self.best is before:
                 return
-
-    def _take_branches(self) -> None:
-        """Change the values that decide branches of which the best trial has not taken a way."""
-        sources = self.sites.frontier(self.best.executed, self.best.executed)
-        for number in self.numbers:
-            if self.influences(number, sources):
-                for value in islice(branch_values(number, self._literals), len(self._literals) + 1):
-                    self._improve({**self.best.numbers, number.key: value})
 
     def contents_for(self, event: Event) -> Iterator[Numbers]:
         """Yield steps between the elements of the arrays that influence the address of a race."""

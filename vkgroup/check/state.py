@@ -115,14 +115,15 @@ class CheckState:
                     self.not_covered.append((str(configuration), reason))
                     self.unfinished.append(configuration)
                     continue
-                if self._has_more_rounds(run):
+                hangs = [event.position for event in run.events if event.kind == "hang"]
+                if hangs and all(map(self._counted.ends, hangs)):
                     self._leave_out(configuration)
                     self.truncated.append(
                         replace(run, events=tuple(e for e in run.events if e.kind in _OF_ACCESSES))
                     )
                     continue
                 self.runs.append(run)
-                hanging += any(event.kind == "hang" for event in run.events)
+                hanging += bool(hangs)
         if self.truncated and not self.runs:
             self.no_verdict.append(self._more_rounds)
         elif self.unfinished and not self.runs:
@@ -137,11 +138,6 @@ class CheckState:
         """Note that a run did not reach the end of a loop."""
         self.not_covered.append((str(configuration), self._more_rounds))
         self.unfinished.append(configuration)
-
-    def _has_more_rounds(self, run: CheckedRun) -> bool:
-        """Whether loops of a run exceed the step limit, and all of them provably end."""
-        hangs = [event.position for event in run.events if event.kind == "hang"]
-        return bool(hangs) and all(self._counted.ends(position) for position in hangs)
 
     @property
     def _uses_quads(self) -> bool:

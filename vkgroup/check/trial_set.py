@@ -55,9 +55,6 @@ class TrialSet:
             for result, constant in self.influence.declared.constants.items()
             if constant.specialization is not None
         }
-        self._uniform = {
-            binding.id for binding in self.module.reflection.bindings if binding.kind == "uniform_buffer"
-        }
         self.first = self.best = self._by_numbers[frozenset()] = self.trier({})
         self.trials.append(self.first)
         self._buffers = {entry.name for entry in self.first.dispatch.inputs.bindings}
@@ -141,7 +138,8 @@ class TrialSet:
 
     def is_buffer(self, variable: int) -> bool:
         """Whether a variable is a storage buffer or an image."""
-        return variable in self.places and variable not in self._uniform
+        bindings = self.module.reflection.bindings
+        return any(each.id == variable and each.kind != "uniform_buffer" for each in bindings)
 
     @property
     def numbers(self) -> tuple[GeneratedNumber, ...]:

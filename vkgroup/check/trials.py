@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -148,15 +148,12 @@ class Trier:
         except (InvalidModule, InvalidInput, Unsupported):  # a value that the shader does not allow
             if not numbers and not self.numbers:
                 raise
-        values = (*dispatch.inputs.numbers, *self._constants({**self.numbers, **numbers}))
-        return CheckTrial(numbers, dispatch, run, elements, needed, values)
-
-    def _constants(self, numbers: Numbers) -> Iterator[GeneratedNumber]:
-        """Yield the specialization constants with their chosen or default values."""
+        chosen, values = {**self.numbers, **numbers}, list(dispatch.inputs.numbers)
         for constant in (*self.constants, *self.defaults):
-            is_default = constant.is_default and constant.key not in numbers
-            value = numbers.get(constant.key, constant.value)
-            yield replace(constant, value=value, is_default=is_default)
+            if constant.key in chosen:
+                constant = replace(constant, value=chosen[constant.key], is_default=False)
+            values.append(constant)
+        return CheckTrial(numbers, dispatch, run, elements, needed, tuple(values))
 
     def fit(self, trial: CheckTrial, configuration: RunParameters) -> CheckTrial:
         """Return a trial with arrays that are also long enough for another configuration."""

@@ -127,21 +127,18 @@ class FragmentCheck(CheckState):
 
 
 def _add_interpolation(draw: FragmentDraw, base: CheckedRun, tolerance: Tolerance) -> None:
-    """Allow errors of interpolation, too: those of draws with changed vertex values."""
+    """Allow errors of interpolation, too: those of draws with changed vertex values.
+
+    An integer that changes may have any value.
+    """
     random = np.random.default_rng(draw.seed)
     for _ in range(_RANDOM_DRAWS):
         moved = replace(draw, scene=_moved(draw, random)).run(base.configuration, program=draw.program)
         for place, _, number, one, other in pairs_of(draw.inputs, base, moved):
-            widen(tolerance, (place, number.name), _allowed(one, other))
-
-
-def _allowed(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return the allowed difference for an observed change; an integer that changes may have any value."""
-    if one.dtype.kind != "f":
-        return np.where(one == other, 0.0, np.inf)
-    with np.errstate(invalid="ignore", over="ignore"):
-        change = SAFETY * np.abs(other.astype(np.float64) - one.astype(np.float64))
-    return np.where(np.isnan(change), np.inf, change)
+            with np.errstate(invalid="ignore", over="ignore"):
+                change = SAFETY * np.abs(other.astype(np.float64) - one.astype(np.float64))
+            is_any = np.isnan(change) if one.dtype.kind == "f" else one != other
+            widen(tolerance, (place, number.name), np.where(is_any, np.inf, change))
 
 
 def _moved(draw: FragmentDraw, random: np.random.Generator) -> Any:

@@ -8,7 +8,7 @@ most one fragment that is no helper invocation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidInput, Unsupported
-from vkgroup.base.formats import TexelFormat
 from vkgroup.check.fields import interface_name
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.fragments.helpers import leaving_out
@@ -210,10 +209,13 @@ class FragmentDraw(CheckedDispatch):
                     if not who.is_helper and (who.workgroup, who.local) in watch
                 }
             )
+        colors = [
+            ColorTarget(place[1], each[0]) for place, each in resources.items() if place[0] == ATTACHMENTS
+        ]
         drawn = draw(
             self.scene.vertex,
             program or self.program,
-            Draw(self.scene.size, self.scene.vertices, colors=color_targets(resources)),
+            Draw(self.scene.size, self.scene.vertices, colors=colors),
             resources,
             self.inputs.push,
             configuration.subgroup_size,
@@ -322,7 +324,8 @@ def without_attachments(inputs: DispatchInputs) -> DispatchInputs:
 
 def _attachment(output: ColorOutput, size: tuple[int, int]) -> Input:
     """Return the input of a color attachment, with as many components as the shader writes."""
-    format_ = _format_of(output)
+    # Three components have no format in Vulkan that can be drawn to.
+    format_ = replace(output.format, components=output.components)
     name = interface_name(output.name) or f"color {output.location}"
     kind = ImageType(ScalarType(output.kind, 32), "2D", False, False, False, True, format_.name)
     binding = Binding(
@@ -330,18 +333,3 @@ def _attachment(output: ColorOutput, size: tuple[int, int]) -> Input:
     )
     shape = (size[1], size[0], *([format_.components] if format_.components > 1 else []))
     return Input(binding, (np.zeros(shape, format_.dtype),), True, GIVEN, format_)
-
-
-def _format_of(output: ColorOutput) -> TexelFormat:
-    """Return the format of an attachment; three components have no format in Vulkan that can be drawn to."""
-    format_ = output.format
-    if output.components == format_.components:
-        return format_
-    return replace(format_, components=output.components)
-
-
-def color_targets(resources: Mapping[tuple[int, int], Sequence[Any]]) -> list[ColorTarget]:
-    """Return the color attachments among the resources of a run."""
-    return [
-        ColorTarget(place[1], resource[0]) for place, resource in resources.items() if place[0] == ATTACHMENTS
-    ]
