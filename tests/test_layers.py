@@ -32,7 +32,7 @@ LAYERS = {
     "workers": 3_010,
     "programs": 3_070,
     "conformance": 20_920,
-    "check": 8_950,
+    "check": 8_820,
     "probe": 2_150,
     "cost": 730,
     "kernels": 6_830,

@@ -127,6 +127,9 @@ The place is set and binding, None for the push constants, or `SPECIALIZED` and 
 constant.
 """
 
+Numbers = Mapping[NumberKey, int]
+"""Values of single numbers."""
+
 SPECIALIZED = -1
 
 CONTENTS = "[]"

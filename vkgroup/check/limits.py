@@ -18,11 +18,10 @@ import numpy as np
 
 from vkgroup.base.errors import VkgroupError
 from vkgroup.check.findings import RunParameters
-from vkgroup.check.guesses import Numbers, limited
 from vkgroup.check.influence import LENGTH, Source
-from vkgroup.check.inputs import GeneratedNumber, NumberKey
+from vkgroup.check.inputs import GeneratedNumber, NumberKey, Numbers
 from vkgroup.check.runs import CheckedDispatch
-from vkgroup.check.search import TrialSearch
+from vkgroup.check.search import TrialSearch, limited
 from vkgroup.check.size_constants import COMPARISONS
 from vkgroup.check.trials import WORK_LIMIT
 from vkgroup.reference.interpreter.program.site import Site

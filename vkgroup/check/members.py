@@ -194,14 +194,27 @@ def name_at(module: Module, place: tuple[int, int]) -> str:
 
 
 def _described(binding: Binding, array: npt.NDArray[Any], name: str, arrays: Arrays) -> Any:
-    """Return the value of a binding."""
+    """Return the value of a binding; of a buffer an object with its members, or the value of its only one."""
     if not isinstance(binding.type, StructType):
         return arrays.texels(array, name)
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     fields = fields_of(binding.type, len(data), binding.name)
     if not _has_all(fields, data, members_of(binding.type, binding)):
         return arrays.save(typed(fields, data), name)
-    return _by_member(binding, binding.type, fields, data, name, arrays)
+    names = members_of(binding.type, binding)
+    is_open = binding.type.runtime_array is not None
+    if len(fields) == 1 and take(data, fields[0]).nbytes == len(data):
+        # Without padding, the file of the only member is the file of the whole binding.
+        return arrays.value(take(data, fields[0]), name, is_runtime=is_open)
+    values: dict[str, Any] = {}
+    for field in fields:
+        words = [names[field.member], *field.path.split(".")[1:]]
+        at = values
+        for word in words[:-1]:
+            at = at.setdefault(word, {})
+        is_runtime = is_open and field.member == len(names) - 1
+        at[words[-1]] = arrays.value(take(data, field), ".".join([name, *words]), is_runtime=is_runtime)
+    return values
 
 
 def _has_all(fields: list[Field], data: npt.NDArray[np.uint8], names: list[str]) -> bool:
@@ -213,27 +226,3 @@ def _has_all(fields: list[Field], data: npt.NDArray[np.uint8], names: list[str])
     for field in fields:
         put(again, field, take(data, field))
     return all(field.offsets.size for field in fields) and np.array_equal(again, data)
-
-
-def _by_member(
-    binding: Binding,
-    block: StructType,
-    fields: list[Field],
-    data: npt.NDArray[np.uint8],
-    name: str,
-    arrays: Arrays,
-) -> Any:
-    """Return an object with the values of a buffer's members; of a buffer with one member, its value."""
-    names = members_of(block, binding)
-    if len(fields) == 1 and take(data, fields[0]).nbytes == len(data):
-        # Without padding, the file of the only member is the file of the whole binding.
-        return arrays.value(take(data, fields[0]), name, is_runtime=block.runtime_array is not None)
-    values: dict[str, Any] = {}
-    for field in fields:
-        words = [names[field.member], *field.path.split(".")[1:]]
-        at = values
-        for word in words[:-1]:
-            at = at.setdefault(word, {})
-        is_runtime = block.runtime_array is not None and field.member == len(names) - 1
-        at[words[-1]] = arrays.value(take(data, field), ".".join([name, *words]), is_runtime=is_runtime)
-    return values

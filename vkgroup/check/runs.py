@@ -93,11 +93,9 @@ class CheckedDispatch:
         """
         resources, work = self.inputs.resources(), WorkBudget(self.work_limit)
         outcome = self.execute(configuration, resources, races=races, program=program, work=work)
-        events = list(outcome.events)
         outputs = outputs_of(self.inputs, resources)
-        for memory in outputs.values():
-            if BEFORE_HARD in memory.stored_causes:
-                events.append(self._unwritten(configuration, memory))
+        unwritten = [memory for memory in outputs.values() if BEFORE_HARD in memory.stored_causes]
+        events = [*outcome.events, *(self._unwritten(configuration, memory) for memory in unwritten)]
         causes = {
             place: np.zeros(memory.nbytes, np.uint16)
             if memory.causes is None

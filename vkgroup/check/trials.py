@@ -10,9 +10,8 @@ from functools import cached_property
 from vkgroup.base.errors import InvalidInput, InvalidModule, OutOfMemory, Unsupported
 from vkgroup.check.findings import RACES, RunParameters
 from vkgroup.check.generation import make_inputs
-from vkgroup.check.guesses import Numbers
 from vkgroup.check.images import Extents, extents_for
-from vkgroup.check.inputs import DispatchInputs, GeneratedNumber, NumberKey, constant_id
+from vkgroup.check.inputs import DispatchInputs, GeneratedNumber, NumberKey, Numbers, constant_id
 from vkgroup.check.request import CheckRequest
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.reference.events import Event
@@ -21,6 +20,8 @@ from vkgroup.spirv import ArrayType, StructType
 
 Elements = Mapping[tuple[int, int], int]
 """Numbers of elements of generated runtime arrays by (set, binding)."""
+
+Lengths = dict[tuple[int, int], int]
 
 EventKey = tuple[object, ...]
 """Identity of an event in trials with different inputs."""
@@ -129,8 +130,7 @@ class Trier:
 
     def __call__(self, numbers: Numbers) -> CheckTrial:
         """Return the trial of some values, with arrays as long as its accesses need."""
-        elements: dict[tuple[int, int], int] = {}
-        needed: dict[tuple[int, int], int] = {}
+        elements, needed = Lengths(), Lengths()
         dispatch, run, extents = self.dispatch, None, None
         try:
             dispatch = replace(dispatch, program=self._program({**self.numbers, **numbers}))
@@ -171,18 +171,14 @@ class Trier:
         return replace(trial, dispatch=dispatch, elements=elements)
 
     def _grown(
-        self,
-        dispatch: CheckedDispatch,
-        run: CheckedRun,
-        elements: dict[tuple[int, int], int],
-        needed: dict[tuple[int, int], int],
+        self, dispatch: CheckedDispatch, run: CheckedRun, elements: Lengths, needed: Lengths
     ) -> Extents | None:
         """Return the extents of images that a run needs; None if no array and no image is too small.
 
         The lengths that generated runtime arrays need are added to `needed`, and those that they get to
         `elements`.
         """
-        before, longer = dispatch.inputs.extents, dict[tuple[int, int], int]()
+        before, longer = dispatch.inputs.extents, Lengths()
         for entry in dispatch.inputs.bindings:
             block, reached = entry.binding.type, run.reached.get(entry.place, 0)
             if not reached or not entry.grows or not isinstance(block, StructType):
