@@ -46,7 +46,7 @@ from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.dispatch.slots import check_kinds
 from vkgroup.dispatch.stages import notes_of, pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
-from vkgroup.spirv import EntryPoint, Module, grammar
+from vkgroup.spirv import Module, grammar
 
 MAX_INVOCATIONS = 1 << 22
 """Maximum number of invocations of a dispatch, which limits time and memory."""
@@ -81,7 +81,11 @@ def prepare(request: CheckRequest) -> PreparedShader:
     values, _ = pack_specialization(constants, specialization)
     with phase("preparing the shader for the reference device"):
         program = ExecutableShader(module, request.entry_point, values)
-    _require_limits(entry, values)
+    if over := local_size_problems(entry, values, capabilities_of()):
+        text = f"The reference device does not run this local size; it would need {', '.join(over)}."
+        if entry.local_size is not None and entry.local_size.is_specializable:
+            text += " Give its specialization constants with --spec."
+        raise Unsupported(text, over)
     request.host.require_size(sizes, program.local_size)
     chosen = groups_of(request.groups, program)
     with phase("generating the inputs"):
@@ -113,17 +117,6 @@ def prepare(request: CheckRequest) -> PreparedShader:
         if number not in generated:
             notes.append(f"{name} (id {number}) = {value} was chosen: its default is 0.")
     return PreparedShader(search, trial, specialization, notes)
-
-
-def _require_limits(entry: EntryPoint, values: Mapping[int, Any]) -> None:
-    """Raise Unsupported if the local size is over the limits of the reference device."""
-    over = local_size_problems(entry, values, capabilities_of())
-    if not over:
-        return
-    text = f"The reference device does not run this local size; it would need {', '.join(over)}."
-    if entry.local_size is not None and entry.local_size.is_specializable:
-        text += " Give its specialization constants with --spec."
-    raise Unsupported(text, over)
 
 
 def _changed_constants(first: CheckTrial, chosen: CheckTrial) -> dict[int, tuple[str, int]]:

@@ -14,7 +14,6 @@ from vkgroup.base.byte_sizes import size_text
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.check.configured import find_binding, members_of
 from vkgroup.check.contents import NumberGenerator, neutral, partial_count
-from vkgroup.check.fields import Field, fields_of, put
 from vkgroup.check.flow import WHOLE
 from vkgroup.check.images import (
     Extents,
@@ -31,11 +30,14 @@ from vkgroup.check.inputs import (
     GIVEN,
     UNDEFINED,
     DispatchInputs,
+    Field,
     GeneratedNumber,
     Input,
     NumberKey,
+    fields_of,
     image_type,
     is_globals,
+    put,
     texel_format,
 )
 from vkgroup.check.members import (

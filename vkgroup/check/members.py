@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch, InvalidInput
 from vkgroup.check.configured import find_binding, keys_of, members_of, names_of, typed
-from vkgroup.check.fields import Field, fields_of, put, take
-from vkgroup.check.inputs import is_globals
+from vkgroup.check.inputs import Field, fields_of, is_globals, put, take
 from vkgroup.configuration import Arrays
 from vkgroup.configuration.fields import Key, key_of, nearest
 from vkgroup.dispatch.blocks import check_array

@@ -9,9 +9,8 @@ from itertools import islice
 from vkgroup.base.errors import DispatchTimeout, OutOfMemory
 from vkgroup.check.contents import partial_count
 from vkgroup.check.diagnosis import findings_of
-from vkgroup.check.fields import member_names
 from vkgroup.check.findings import Finding, FindingKind, RunParameters, SourceLocations
-from vkgroup.check.inputs import GeneratedNumber, Input
+from vkgroup.check.inputs import GeneratedNumber, Input, member_names
 from vkgroup.check.report import LENGTH, GeneratedValue, Question
 from vkgroup.check.runs import CheckedRun
 from vkgroup.check.search import TrialSearch
@@ -101,7 +100,8 @@ class Questions:
                 search.try_({**self._chosen.numbers, **numbers})
             if not self._guessed and len(search.trials) == 1:
                 self._guessed = True
-                search.guess()
+                for numbers in search.guessed():
+                    search.try_(numbers)
             yield from islice(search.without(event), _MOST_RERUNS)
         yield from islice(search.with_other_constants(event), _MOST_RERUNS)
 

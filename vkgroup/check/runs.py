@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.fields import Field
 from vkgroup.check.findings import FindingKind, RunParameters
 from vkgroup.check.influence import GeneratedInfluence, influence_of
-from vkgroup.check.inputs import DispatchInputs, Input, memory_of, numbers_of
+from vkgroup.check.inputs import DispatchInputs, Field, Input, memory_of, numbers_of
 from vkgroup.reference.interpreter import Event, EventCause, ExecutionOutcome, Invocation, execute
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.execution.work import WorkBudget

@@ -195,7 +195,7 @@ class TrialSearch(TrialSet):
                 numbers[number.key], least = value, self.cost(trial)
             yield trial
 
-    def _guesses(self, *, fewer: bool = False) -> Iterator[Numbers]:
+    def guessed(self, *, fewer: bool = False) -> Iterator[Numbers]:
         """Yield guessed values for all generated integers."""
         return guesses(self.first.dispatch.inputs.numbers, self.trier.invocations, fewer=fewer)
 
@@ -239,7 +239,7 @@ class TrialSearch(TrialSet):
         trial = self.try_(numbers)
         if not trial.ended or not trial.executed.keys() - covered.keys():
             return None
-        for others in ({}, *islice(self._guesses(), _MOST_REPAIRS)):
+        for others in ({}, *islice(self.guessed(), _MOST_REPAIRS)):
             trial = self.try_({**numbers, **others, number.key: numbers[number.key]})
             if self.is_consistent(trial) and trial.executed.keys() - covered.keys():
                 return trial
@@ -268,7 +268,7 @@ class TrialSearch(TrialSet):
                 self._improve({**self.best.numbers, **numbers})
         if self._done() or not self.numbers:
             return
-        for numbers in self._guesses(fewer=not self.first.ended):
+        for numbers in self.guessed(fewer=not self.first.ended):
             self._improve(numbers)
             if self._done():
                 return
@@ -297,11 +297,6 @@ class TrialSearch(TrialSet):
         local_size = self.trier.dispatch.program.local_size
         for step in (1, math.prod(local_size), self.trier.invocations, -1) if keys else ():
             yield dict.fromkeys(keys, step)
-
-    def guess(self) -> None:
-        """Try the guessed values, without a search."""
-        for numbers in self._guesses():
-            self.try_(numbers)
 
     def _descend(self) -> None:
         """Change one value after another: first those that influence the errors, and likely values."""

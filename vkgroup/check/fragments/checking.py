@@ -38,7 +38,7 @@ from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spec.limits import QUAD_SIZE
-from vkgroup.spirv import EntryPoint, Module
+from vkgroup.spirv import Module
 
 _INTERPOLATION = 2.0**-16
 """Assumed relative error of interpolated inputs, for which Vulkan gives no limit."""
@@ -80,16 +80,6 @@ class DrawJob(DispatchJob):
     def sizes(self, capabilities: Capabilities) -> tuple[int, ...]:
         """Return no size: none is required of devices."""
         return ()
-
-
-def draw_parameters(draw: FragmentDraw, entry: EntryPoint) -> dict[str, Any]:
-    """Return the parameters of `DrawJob` that `DispatchJob` does not have."""
-    return {
-        "size": draw.scene.size,
-        "vertex": draw.scene.vertex.module,
-        "vertices": draw.scene.vertices.attributes,
-        "colors": {item.location: item.name or ("location", item.location) for item in color_outputs(entry)},
-    }
 
 
 @dataclass
@@ -176,11 +166,14 @@ def check_fragments(request: CheckRequest) -> Report:
     draw, origins = _prepare(request)
     not_covered = [(f"size {size}", _NO_QUAD) for size in sizes if size < QUAD_SIZE]
     state = FragmentCheck(request, draw, not_covered=not_covered)
-    shown = without_attachments(draw.inputs)
+    shown, outputs = without_attachments(draw.inputs), color_outputs(draw.program.entry)
     job = partial(
         DrawJob,
         **state.job_parameters(shown, request.specialization),
-        **draw_parameters(draw, draw.program.entry),
+        size=draw.scene.size,
+        vertex=draw.scene.vertex.module,
+        vertices=draw.scene.vertices.attributes,
+        colors={item.location: item.name or ("location", item.location) for item in outputs},
     )
     findings, interrupted = run_and_compare(
         state, [size for size in sizes if size >= QUAD_SIZE], request.devices, job

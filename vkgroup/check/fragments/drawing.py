@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidInput, Unsupported
-from vkgroup.check.fields import interface_name
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.fragments.helpers import leaving_out
 from vkgroup.check.influence import influence_of
-from vkgroup.check.inputs import GIVEN, DispatchInputs, Input
+from vkgroup.check.inputs import GIVEN, DispatchInputs, Input, interface_name
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, Place
 from vkgroup.compiler import compile_source
 from vkgroup.dispatch.attachments import ColorOutput, color_outputs

@@ -19,7 +19,7 @@ from vkgroup.check.findings import Finding, FindingKind, Note, SourceLocations
 from vkgroup.reference.interpreter.operations.accessor import Subgroups
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import Causes, Data, Value, filled, select
+from vkgroup.reference.interpreter.values.value import Data, Value, filled, select
 from vkgroup.spirv import Module
 
 Flags = npt.NDArray[np.bool_]
@@ -93,27 +93,19 @@ def _without_marks(subgroups: Subgroups) -> Subgroups:
 
 def _merged(whole: Value, fewer: Value, keep: Flags) -> Value:
     """Return `fewer`, the value in the invocations with flags `keep`, and `whole` in the others."""
-    leaves = tuple(_put(one, other, keep) for one, other in zip(whole.leaves, fewer.leaves, strict=True))
+
+    def put(one: Data, other: Data, shape: tuple[int, ...]) -> Data:
+        result = np.broadcast_to(one, shape).copy()
+        result[..., keep] = other
+        return result
+
+    pairs = zip(whole.leaves, fewer.leaves, strict=True)
+    leaves = tuple(put(one, other, (*one.shape[:-1], len(keep))) for one, other in pairs)
     causes = tuple(
-        None if one is None and other is None else _put_causes(leaf, one, other, keep)
+        None if one is None and other is None else put(filled(one), filled(other), leaf.shape)
         for leaf, one, other in zip(leaves, whole.causes, fewer.causes, strict=True)
     )
     return Value(leaves, causes)
-
-
-def _put(one: Data, other: Data, keep: Flags) -> Data:
-    """Return `one` in all invocations, replaced by `other` in the chosen ones."""
-    result = np.broadcast_to(one, (*one.shape[:-1], len(keep))).copy()
-    result[..., keep] = other
-    return result
-
-
-def _put_causes(leaf: Data, one: Causes | None, other: Causes | None, keep: Flags) -> Causes:
-    """Return causes in the shape of a leaf."""
-    result = np.zeros(leaf.shape, np.uint16)
-    result[:] = filled(one)
-    result[..., keep] = filled(other)
-    return result
 
 
 _DERIVATIVES = ("OpDPd", "OpFwidth")
