@@ -60,7 +60,14 @@ class Influence(ModuleCode):
         self._function = 0
         self._by_control = by_control
         self._specialize(module.instructions)
-        self._settle()
+        variables = [entry.result_id for entry in self.body if entry.name == "OpVariable"]
+        self.roots |= {variable: (variable, WHOLE) for variable in variables}
+        for _ in range(_MAX_ROUNDS):
+            before = self._extent()
+            for entry in self.body:
+                self._follow(entry)
+            if before == self._extent():
+                break
 
     def _specialize(self, instructions: Sequence[Instruction]) -> None:
         """Follow the specialization constants through the constants that are computed from them."""
@@ -72,25 +79,10 @@ class Influence(ModuleCode):
             elif entry.name.startswith(("OpSpecConstant", "OpConstantComposite", "OpTypeArray")):
                 self._values[entry.result_id] |= self._any(entry.operands)
 
-    def _settle(self) -> None:
-        """Follow all instructions until nothing changes."""
-        self.roots |= {
-            entry.result_id: (entry.result_id, WHOLE) for entry in self.body if entry.name == "OpVariable"
-        }
-        for _ in range(_MAX_ROUNDS):
-            before = self._extent()
-            for entry in self.body:
-                self._follow(entry)
-            if before == self._extent():
-                break
-
     def _extent(self) -> tuple[int, int, int]:
         """Return numbers that grow with everything that is known."""
-        return (
-            sum(map(int.bit_count, self._values.values())),
-            sum(map(int.bit_count, self._indices.values())),
-            len(self.roots),
-        )
+        values, indices = (map(int.bit_count, bits.values()) for bits in (self._values, self._indices))
+        return sum(values), sum(indices), len(self.roots)
 
     def _bit(self, source: Source) -> int:
         return 1 << self._bits.setdefault(source, len(self._bits))
@@ -217,10 +209,8 @@ class Influence(ModuleCode):
         entry = self._by_position.get(position)
         if entry is None:
             return frozenset()
-        pointers = [entry.result_id] if entry.name in CHAINS else list(entry.operands)
-        bits = 0
-        for pointer in pointers:
-            bits |= self._indices[pointer]
+        pointers = [entry.result_id] if entry.name in CHAINS else entry.operands
+        bits = reduce(or_, (self._indices[pointer] for pointer in pointers), 0)
         if entry.name.startswith("OpImage"):
             bits |= self._of_operands(entry)
         return self._sources(bits)

@@ -13,7 +13,7 @@ from typing import Any
 from vkgroup.base.errors import CompileError, CompilerUnavailable, Unsupported, VkgroupError, describe
 from vkgroup.check.report import Report
 from vkgroup.check.report_text import count_of, lines_of
-from vkgroup.workers.messages import Failure, WorkerSetup
+from vkgroup.workers.messages import WorkerSetup
 from vkgroup.workers.worker_process import WorkerDied, WorkerProcess
 
 _MOST = 300
@@ -197,7 +197,11 @@ def _work(
             if isinstance(answer, ConfigurationOutcome):
                 answers.put((index, replace(answer, seconds=time.monotonic() - start)))
                 continue
-            answer = _failed(answer, seconds)
+            # The worker could not end the job.
+            is_late = answer.kind in ("timeout", "busy")
+            kind = OutcomeKind.NO_VERDICT if is_late else OutcomeKind.ERROR
+            why = f"no end within {seconds:g} s" if is_late else _line(answer.message)
+            answer = ConfigurationOutcome(kind, f"{kind}: {why}")
         if worker is not None:
             worker.kill()
             known.discard(worker)
@@ -206,13 +210,6 @@ def _work(
     if worker is not None:
         known.discard(worker)
         worker.dismiss()
-
-
-def _failed(failure: Failure, seconds: float) -> ConfigurationOutcome:
-    """Return the outcome of a job that a worker could not end."""
-    if failure.kind in ("timeout", "busy"):
-        return ConfigurationOutcome(OutcomeKind.NO_VERDICT, f"no verdict: no end within {seconds:g} s")
-    return ConfigurationOutcome(OutcomeKind.ERROR, f"error: {_line(failure.message)}")
 
 
 def _line(text: str) -> str:

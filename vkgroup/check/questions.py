@@ -88,7 +88,9 @@ class Questions:
                 if key_of(event) in map(key_of, other.events):
                     continue
                 values = generated_values(differing(self._chosen, trial))
-            if values := values or tuple(self._lengths(trial)):
+            bindings = zip(self._chosen.dispatch.inputs.bindings, trial.dispatch.inputs.bindings, strict=True)
+            lengths = ((entry, entry.elements, other.elements) for entry, other in bindings)
+            if values := values or tuple(_length(*each) for each in lengths if each[1] < each[2]):
                 return _Doubt(event, where, values)
         return None
 
@@ -127,14 +129,6 @@ class Questions:
             if trial.run is not None and key_of(event) not in trial.events:
                 return generated_values([change])
         return generated_values(changes)
-
-    def _lengths(self, trial: CheckTrial) -> Iterator[GeneratedValue]:
-        """Yield the chosen lengths of the arrays that are longer in a trial."""
-        for entry, other in zip(
-            self._chosen.dispatch.inputs.bindings, trial.dispatch.inputs.bindings, strict=True
-        ):
-            if entry.elements < other.elements:
-                yield _length(entry, entry.elements, other.elements)
 
     def _length(self, event: Event) -> GeneratedValue | None:
         """Return the generated length of the array that an event exceeds; None if it is another event."""

@@ -152,14 +152,17 @@ _NO_QUAD = f"fragments are shaded in quads, which need subgroups of at least {QU
 def check_fragments(request: CheckRequest) -> Report:
     """Check a fragment shader on the reference device and on real devices.
 
-    Raises
-    ------
-    InvalidInput
-        An option is invalid, or does not apply to fragment shaders.
-    Unsupported
-        The reference device cannot draw with the shader, or an input cannot be generated.
+    Raises InvalidInput for an option that is invalid or does not apply to fragment shaders, and Unsupported
+    if the reference device cannot draw with the shader, or an input cannot be generated.
     """
-    _require_options(request)
+    if request.groups is not None:
+        raise InvalidInput("A fragment shader has no workgroups; give --size W,H instead of --groups.")
+    if request.host.full_subgroups:
+        raise InvalidInput(
+            "Full subgroups cannot be required for fragment shaders; leave out --full-subgroups."
+        )
+    if request.size is not None and len(request.size) != 2:
+        raise InvalidInput(f"size has a width and a height, not {tuple(request.size)}.")
     sizes = request.run_sizes
     if all(size < QUAD_SIZE for size in sizes):
         raise InvalidInput(f"No subgroup size can be run: {_NO_QUAD}.")
@@ -213,18 +216,6 @@ def _not_executed(state: FragmentCheck, request: CheckRequest) -> tuple[str, ...
 
     sites = Sites(module, state.dispatch.program.entry)
     return lines_of_sites(state.runs, partial(sites.missing, fixed=is_fixed), state.places)
-
-
-def _require_options(request: CheckRequest) -> None:
-    """Raise InvalidInput for options that do not apply to fragment shaders."""
-    if request.groups is not None:
-        raise InvalidInput("A fragment shader has no workgroups; give --size W,H instead of --groups.")
-    if request.host.full_subgroups:
-        raise InvalidInput(
-            "Full subgroups cannot be required for fragment shaders; leave out --full-subgroups."
-        )
-    if request.size is not None and len(request.size) != 2:
-        raise InvalidInput(f"size has a width and a height, not {tuple(request.size)}.")
 
 
 def _helper_findings(state: FragmentCheck) -> list[Finding]:

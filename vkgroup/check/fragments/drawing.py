@@ -64,12 +64,8 @@ def make_scene(fragment: EntryPoint, size: tuple[int, int], seed: int) -> Checke
     Lines of equal values are slanted, so that a comparison of a float with a constant diverges within quads.
     Flat inputs are random, one value for each triangle: floats from 0 to 1, integers from 0 to 7.
 
-    Raises
-    ------
-    InvalidInput
-        The target is empty or too large.
-    Unsupported
-        An input is no scalar or vector of 32 bits.
+    Raises InvalidInput if the target is empty or too large, and Unsupported for an input that is no scalar or
+    vector of 32 bits.
     """
     width, height = size
     if min(size) < 1 or width * height > MAX_PIXELS:
