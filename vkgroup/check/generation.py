@@ -42,7 +42,6 @@ from vkgroup.check.inputs import (
 )
 from vkgroup.check.members import (
     by_place,
-    complete,
     flat,
     given_length,
     given_name,
@@ -167,11 +166,12 @@ class _InputBuilder:
                     shown = f"= {np.asarray(value).tolist()}" if np.size(value) <= _MAX_LISTED else GIVEN
                     parts.append(f"{name} {shown}")
             arrays.append(data)
-        known = [field for field in fields if given_name(field, names[field.member], given) is not None]
+        lacking = [field for field in fields if given_name(field, names[field.member], given) is None]
         origin = UNDEFINED if fresh else ", ".join(parts[:_MAX_LISTED])
-        if fields and len(known) == len(fields):
+        if fields and not lacking:
             origin = GIVEN
-        whole = complete(fields, known)
+        # The members whose fields are all given.
+        whole = frozenset(field.member for field in fields) - {field.member for field in lacking}
         if length is not None or origin == GIVEN:
             return Input(binding, tuple(arrays), True, origin, None, tuple(fields), 0, given=whole)
         if elements > self.total and elements % self.total == 0:

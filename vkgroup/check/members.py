@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -135,13 +135,6 @@ def put_given(data: npt.NDArray[np.uint8], field: Field, value: Any, what: str) 
         shape = field.offsets.shape
         wanted = f"numbers of the shape {shape}" if shape else "one number"
         raise InvalidDispatch(f"{what} takes {wanted} ({field.dtype.name}), not {value!r}.") from None
-
-
-def complete(fields: Sequence[Field], given: Iterable[Field]) -> frozenset[int]:
-    """Return the indices of the members whose fields are all given."""
-    names = {field.name for field in given}
-    lacking = {field.member for field in fields if field.name not in names}
-    return frozenset(field.member for field in fields) - lacking
 
 
 def inputs_of(module: Module, bindings: Mapping[tuple[int, int], Any], arrays: Arrays) -> dict[str, Any]:
