@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -377,24 +376,3 @@ def memory_of(resource: Any) -> Memory | ImageMemory | None:
     """Return the memory of a resource from `Input.resources`; None for a sampler."""
     memory = resource[0] if isinstance(resource, tuple) else resource
     return memory if isinstance(memory, Memory) else None
-
-
-def numbers_of(
-    entry: Input, data: npt.NDArray[np.uint8], number: int = 0
-) -> list[tuple[Field, npt.NDArray[Any]]]:
-    """Return the numbers in the bytes of a buffer or an image, by field; `number` is the descriptor's."""
-    if entry.format is None:
-        return [(field, take(data, field)) for field in entry.fields_at(number)]
-    shape = entry.arrays[number].shape
-    offsets = np.arange(math.prod(shape), dtype=np.int64).reshape(shape) * entry.format.dtype.itemsize
-    field = Field(entry.label(number) + "[{}]" * len(shape), entry.format.dtype, offsets, 0)
-    words = take(data, field)
-    if not entry.format.packed:
-        return [(field, words)]
-    # Channels that share a word are separate numbers, compared as bits, which have the same order.
-    channels, lowest = [], 0
-    for bits in entry.format.packed:
-        channels.append(words >> lowest & (1 << bits) - 1)
-        lowest += bits
-    places = np.repeat(offsets[..., None], len(channels), axis=-1)
-    return [(Field(field.name + "[{}]", field.dtype, places, 0), np.stack(channels, axis=-1))]

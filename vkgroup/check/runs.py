@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from vkgroup.check.findings import FindingKind, RunParameters
 from vkgroup.check.influence import GeneratedInfluence, influence_of
-from vkgroup.check.inputs import DispatchInputs, Field, Input, memory_of, numbers_of
+from vkgroup.check.inputs import DispatchInputs, Field, Input, memory_of, take
 from vkgroup.reference.interpreter import Event, EventCause, ExecutionOutcome, Invocation, execute
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.execution.work import WorkBudget
@@ -283,6 +283,27 @@ def places_of(inputs: DispatchInputs, run: CheckedRun) -> list[tuple[Place, Inpu
         for number in range(len(entry.arrays))
         if (*entry.place, number) in run.outputs
     ]
+
+
+def numbers_of(
+    entry: Input, data: npt.NDArray[np.uint8], number: int = 0
+) -> list[tuple[Field, npt.NDArray[Any]]]:
+    """Return the numbers in the bytes of a buffer or an image, by field; `number` is the descriptor's."""
+    if entry.format is None:
+        return [(field, take(data, field)) for field in entry.fields_at(number)]
+    shape = entry.arrays[number].shape
+    offsets = np.arange(math.prod(shape), dtype=np.int64).reshape(shape) * entry.format.dtype.itemsize
+    field = Field(entry.label(number) + "[{}]" * len(shape), entry.format.dtype, offsets, 0)
+    words = take(data, field)
+    if not entry.format.packed:
+        return [(field, words)]
+    # Channels that share a word are separate numbers, compared as bits, which have the same order.
+    channels, lowest = [], 0
+    for bits in entry.format.packed:
+        channels.append(words >> lowest & (1 << bits) - 1)
+        lowest += bits
+    places = np.repeat(offsets[..., None], len(channels), axis=-1)
+    return [(Field(field.name + "[{}]", field.dtype, places, 0), np.stack(channels, axis=-1))]
 
 
 def pairs_of(
