@@ -19,8 +19,7 @@ import pytest
 
 from vkgroup.base.processes import environment
 from vkgroup.check import CheckRequest, outcome_cache
-from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, worst
-from vkgroup.check.parallel import check_all
+from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, check_all, worst
 from vkgroup.cli.main import main
 from vkgroup.compiler import compile_source
 from vkgroup.device import DeviceInfo

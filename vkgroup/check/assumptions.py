@@ -6,17 +6,13 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from vkgroup.base.errors import VkgroupError
-from vkgroup.check.compare import Difference
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.flow import DataFlow
-from vkgroup.check.runs import CheckedDispatch, CheckedRun
+from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference
 from vkgroup.check.size_constants import COMPARISONS, SizeCandidate, operand_word
-from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.values.value import HARD
-from vkgroup.spirv import Instruction, Module, grammar
 from vkgroup.spirv.editor import replace_constants
 
 _WORK = 1 << 30
@@ -50,7 +46,6 @@ class ConstantExperiment:
 
     dispatch: CheckedDispatch  # the unchanged shader
     flow: DataFlow  # data flow of its module
-    make: Callable[[Module], ExecutableShader]  # makes the program of a changed module
     compare: Callable[
         [CheckedRun, CheckedRun], Difference | None
     ]  # compares a run with a base, allowing for rounding
@@ -114,7 +109,7 @@ class ConstantExperiment:
         module = self.dispatch.program.module
         changed = replace_constants(module, values)
         try:
-            program = self.make(changed)
+            program = self.dispatch.remade(module=changed)
             run = self.dispatch.run(RunParameters(size), program=program)
             self.work += run.work
         except VkgroupError:
@@ -123,8 +118,7 @@ class ConstantExperiment:
         further = len(changed.words) - len(module.words)
         for event in run.serious_events:
             # Unwritten shared memory holds zeros on the reference device, so more summands are harmless.
-            harmless = event.cause is not None and event.cause.kind == "uninitialised"
-            if not harmless and (event.kind, event.position - further) not in known:
+            if event.reason != "uninitialised" and (event.kind, event.position - further) not in known:
                 return False
         soft = {place: causes * (causes < HARD) for place, causes in run.causes.items()}
         return self.compare(base, dataclasses.replace(run, causes=soft)) is None
@@ -143,26 +137,14 @@ class ConstantExperiment:
             if self.flow.constants.get(identifier) == number
             and (word := operand_word(entry, operand)) not in taken
         ]
-        return counts + [
-            Count(variable.position, operand_word(array, 1), True)
-            for variable, array in self._shared_arrays
-            if self.flow.constants.get(array.operands[1]) == number
-        ]
-
-    @cached_property
-    def _shared_arrays(self) -> list[tuple[Instruction, Instruction]]:
-        """The array variables in shared memory, each with the declaration of its type."""
         by_id = {entry.result_id: entry for entry in self.dispatch.program.module.instructions}
-        arrays = []
-        for entry in by_id.values():
-            if (
-                entry.name == "OpVariable"
-                and grammar().enumerant("StorageClass", entry.operands[0]) == "Workgroup"
-            ):
-                array = by_id[by_id[entry.result_type].operands[1]]
-                if array.name == "OpTypeArray":
-                    arrays.append((entry, array))
-        return arrays
+        for shared in self.flow.declared.variables:
+            variable = by_id[shared.id]
+            array = by_id[by_id[variable.result_type].operands[1]]
+            is_array = shared.storage_class == "Workgroup" and array.name == "OpTypeArray"
+            if is_array and self.flow.constants.get(array.operands[1]) == number:
+                counts.append(Count(variable.position, operand_word(array, 1), True))
+        return counts
 
 
 Differences = Callable[[CheckedRun], Mapping[RunParameters, Difference | None]]

@@ -14,7 +14,6 @@ from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached, phase
 from vkgroup.check.causes import by_cause, by_instruction, by_lane_order, with_quad_rule
-from vkgroup.check.coverage import coverage_of, lines_of_sites
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.findings import Finding, RunParameters
@@ -26,14 +25,12 @@ from vkgroup.check.inputs import Key
 from vkgroup.check.limits import split_workgroups
 from vkgroup.check.permitted import PermittedExecutions
 from vkgroup.check.questions import Questions, generated_values
-from vkgroup.check.report import Question, Report
+from vkgroup.check.report import Question, Report, lines_of_sites
 from vkgroup.check.request import (
     CheckRequest,
     Guarantees,
     default_constants,
     generated_size,
-    given_members,
-    has_constant_size,
     undeclared_size,
     unset_constants,
 )
@@ -50,7 +47,7 @@ from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.dispatch.slots import check_kinds
 from vkgroup.dispatch.stages import notes_of, pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
-from vkgroup.spirv import EntryPoint, Module, grammar
+from vkgroup.spirv import Module, grammar
 
 MAX_INVOCATIONS = 1 << 22
 """Maximum number of invocations of a dispatch, which limits time and memory."""
@@ -62,16 +59,13 @@ class PreparedShader:
 
     search: TrialSearch  # the trials of other inputs
     trial: CheckTrial  # the trial whose inputs were chosen
-    module: Module  # the module without values of its specialization constants
     specialization: dict[int | str, Any]  # given and generated specialization constants, by id or name
     notes: list[str]  # remarks on the given options and on values that were chosen
 
-    def constants(self, trial: CheckTrial) -> tuple[dict[int | str, Any], dict[int, Any]]:
-        """Return the specialization constants of a trial, by id or name, and all by id."""
+    def constants(self, trial: CheckTrial) -> dict[int | str, Any]:
+        """Return the specialization constants of a trial, by id or name."""
         changed = _changed_constants(self.search.first, trial)
-        chosen = dict(self.specialization)
-        chosen.update((number, value) for number, (_, value) in changed.items())
-        return chosen, pack_specialization(self.module.reflection.specialization_constants, chosen)[0]
+        return {**self.specialization, **{number: value for number, (_, value) in changed.items()}}
 
 
 def prepare(request: CheckRequest) -> PreparedShader:
@@ -88,30 +82,25 @@ def prepare(request: CheckRequest) -> PreparedShader:
     values, _ = pack_specialization(constants, specialization)
     with phase("preparing the shader for the reference device"):
         program = ExecutableShader(module, request.entry_point, values)
-    _require_limits(entry, values)
+    if over := local_size_problems(entry, values, capabilities_of()):
+        text = f"The reference device does not run this local size; it would need {', '.join(over)}."
+        if entry.local_size is not None and entry.local_size.is_specializable:
+            text += " Give its specialization constants with --spec."
+        raise Unsupported(text, over)
     request.host.require_size(sizes, program.local_size)
     chosen = groups_of(request.groups, program)
-    make = partial(make_inputs, request, chosen)
     with phase("generating the inputs"):
-        generated_inputs = make(program.module, program.local_size)
-    first = CheckedDispatch(
-        program, chosen, generated_inputs, request.seed, request.step_limit, request.timeout
-    )
+        inputs = make_inputs(request, chosen, program.module, program.local_size)
+    first = CheckedDispatch(program, chosen, inputs, request.seed, request.step_limit, request.timeout)
     trier = Trier(
+        request,
         first,
-        make,
-        lambda changed: ExecutableShader(module, request.entry_point, {**values, **changed}),
-        tuple(unset_constants(module, specialization, generated)),
-        tuple(default_constants(module, specialization)),
-        has_constant_size(entry),
-        given=given_members(request),
-        groups_given=request.groups is not None,
+        unset_constants(module, specialization, generated),
+        default_constants(module, specialization),
     )
     with phase("trying values of the inputs on the reference device"):
-        search = TrialSearch(program.module, trier)
-        search, further = split_workgroups(
-            search, lambda instrument: ExecutableShader(module, request.entry_point, values, instrument)
-        )
+        search = TrialSearch(trier)
+        search, further = split_workgroups(search)
         trial = search.run()
         for numbers in further:
             search.further.append(search.try_({**trial.numbers, **numbers}))
@@ -121,24 +110,14 @@ def prepare(request: CheckRequest) -> PreparedShader:
         except Unsupported:  # a size without quads
             continue
     changed = _changed_constants(search.first, trial)
-    used = {**generated}
-    used.update((number, value) for number, (_, value) in changed.items() if number in generated)
-    notes += undeclared_size(entry, module, given, used)
+    used: dict[int | str, int] = {
+        number: value for number, (_, value) in changed.items() if number in generated
+    }
+    notes += undeclared_size(entry, module, given, {**generated, **used})
     for number, (name, value) in changed.items():
         if number not in generated:
             notes.append(f"{name} (id {number}) = {value} was chosen: its default is 0.")
-    return PreparedShader(search, trial, module, specialization, notes)
-
-
-def _require_limits(entry: EntryPoint, values: Mapping[int, Any]) -> None:
-    """Raise Unsupported if the local size is over the limits of the reference device."""
-    over = local_size_problems(entry, values, capabilities_of())
-    if not over:
-        return
-    text = f"The reference device does not run this local size; it would need {', '.join(over)}."
-    if entry.local_size is not None and entry.local_size.is_specializable:
-        text += " Give its specialization constants with --spec."
-    raise Unsupported(text, over)
+    return PreparedShader(search, trial, specialization, notes)
 
 
 def _changed_constants(first: CheckTrial, chosen: CheckTrial) -> dict[int, tuple[str, int]]:
@@ -294,16 +273,9 @@ def _examine(
     request: CheckRequest, prepared: PreparedShader, trial: CheckTrial, devices: Sequence[DeviceInfo]
 ) -> _Examination:
     """Run a trial's inputs at all sizes and on real devices, and compare the runs."""
-    module, dispatch = request.module, trial.dispatch
-    specialization, values = prepared.constants(trial)
-    state = CheckState(
-        request,
-        dispatch,
-        lambda instrument: ExecutableShader(module, request.entry_point, values, instrument),
-        lambda changed: ExecutableShader(changed, request.entry_point),
-        notes=prepared.notes,
-    )
-    job = partial(DispatchJob, **state.job_parameters(dispatch.inputs, specialization))
+    dispatch = trial.dispatch
+    state = CheckState(request, dispatch, notes=prepared.notes)
+    job = partial(DispatchJob, **state.job_parameters(dispatch.inputs, prepared.constants(trial)))
     findings, interrupted = run_and_compare(state, request.run_sizes, devices, job)
     questions = Questions(prepared.search, trial)
     try:
@@ -344,7 +316,7 @@ def _report(prepared: PreparedShader, examined: Sequence[_Examination]) -> Repor
     ]
     findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
     every = [run for each in examined for run in each.state.runs]
-    coverages = [coverage_of(each.state) for each in examined]
+    coverages = [each.state.coverage() for each in examined]
     covered = replace(
         coverages[examined.index(main)],
         configurations=coverages[0].configurations,

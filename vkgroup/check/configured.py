@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.check.fields import Field, fields_of, member_names, put, take
-from vkgroup.check.inputs import image_of, is_globals, texel_format
+from vkgroup.check.inputs import Field, fields_of, image_of, is_globals, member_names, put, take, texel_format
 from vkgroup.configuration.fields import Key, key_of, nearest
 from vkgroup.configuration.rules import Source, elements, is_rule, load, make, numbers, parse
 from vkgroup.spirv import Binding, ImageType, Module, PushConstants, StructType
@@ -24,6 +23,12 @@ def names_of(binding: Binding) -> list[str]:
     if isinstance(binding.type, StructType) and len(binding.type.members) == 1:
         names.append(binding.type.members[0].name)
     return [name for name in dict.fromkeys(names) if name]
+
+
+def keys_of(binding: Binding) -> set[Key]:
+    """Return the keys that stand for a binding: set and number, a number in set 0, and its names."""
+    number: set[Key] = {binding.binding} if binding.set == 0 else set()
+    return {binding.place, *names_of(binding), *number}
 
 
 def members_of(block: StructType, binding: Binding) -> list[str]:
@@ -39,8 +44,7 @@ def find_binding(module: Module, name: Key, where: str) -> Binding:
     key = key_of(name) if isinstance(name, str) else name
     bindings = module.reflection.bindings
     for binding in bindings:
-        place = (binding.set, binding.binding)
-        if key in names_of(binding) or key == place or (isinstance(key, int) and place == (0, key)):
+        if key in keys_of(binding):
             return binding
     known = [name for binding in bindings for name in names_of(binding)]
     listed = ", ".join(
@@ -87,17 +91,13 @@ class ConfiguredInputs:
         arrays: dict[Key, Any] = {}
         given: dict[tuple[int, int], str] = {}
         for name, value in self.values.items():
-            binding = self.binding(name, f"{self.where}, inputs")
-            place = (binding.set, binding.binding)
-            if place in given:
-                raise InvalidInput(f"{self.where}, inputs: {given[place]} and {name} are the same binding.")
-            given[place] = name
-            arrays[place] = self._value(binding, value, self._source(name))
+            binding = find_binding(self.module, name, f"{self.where}, inputs")
+            if binding.place in given:
+                other = given[binding.place]
+                raise InvalidInput(f"{self.where}, inputs: {other} and {name} are the same binding.")
+            given[binding.place] = name
+            arrays[binding.place] = self._value(binding, value, self._source(name))
         return arrays
-
-    def binding(self, name: Key, where: str) -> Binding:
-        """Return the binding of a name, of a number in set 0, or of set and number."""
-        return find_binding(self.module, name, where)
 
     def _source(self, name: str) -> Source:
         return Source(f"{self.where}, inputs.{name}", self.path, self.seed, self._length_of)
@@ -111,8 +111,7 @@ class ConfiguredInputs:
             wheres = [f"{source.where}.each[{number}]" for number in range(len(values))]
             sources = [replace(source, where=where) for where in wheres]
             return [self._value(binding, *pair) for pair in zip(values, sources, strict=True)]
-        file = value if isinstance(value, str) else _file_of(value, binding)
-        if file is not None:
+        if (file := _file_of(value, binding)) is not None:
             return load(source.path(file), source.where)
         if isinstance(binding.type, StructType):
             return self._block(binding, binding.type, value, source)
@@ -140,15 +139,11 @@ class ConfiguredInputs:
             if self.partial and not _is_given(by_member, [name, *words[1:]]):
                 continue
             member, where = _descend(by_member[name], words[1:], _part(source, name))
-            given[path] = self._field(field, member, replace(source, where=where))
+            if field.is_pointer:
+                raise InvalidInput(f"{where}: a buffer reference cannot be given.")
+            given[path] = make(member, field.offsets.shape, field.dtype, replace(source, where=where))
             put(data, field, given[path])
         return typed(fields, data) if len(given) == len(fields) else given
-
-    @staticmethod
-    def _field(field: Field, value: Any, source: Source) -> npt.NDArray[Any]:
-        if field.is_pointer:
-            raise InvalidInput(f"{source.where}: a buffer reference cannot be given.")
-        return make(value, field.offsets.shape, field.dtype, source)
 
     def _elements(self, binding: Binding, block: StructType, value: Any, source: Source) -> int:
         """Return the number of elements of a block's runtime array."""
@@ -166,9 +161,10 @@ class ConfiguredInputs:
     def _length_of(self, name: str) -> int:
         """Return the number of elements of a binding: of its runtime array or of its last array."""
         where = f"{self.where}, indices_of"
-        binding = self.binding(name, where)
+        binding = find_binding(self.module, name, where)
         block = binding.type
-        value = self._given(binding)
+        keys = keys_of(binding)
+        value = next((value for name, value in self.values.items() if key_of(name) in keys), None)
         if not isinstance(block, StructType):
             raise InvalidInput(f"{where}: {name!r} is not a buffer.")
         if block.runtime_array is None:
@@ -179,8 +175,7 @@ class ConfiguredInputs:
         if value is None:
             return self.invocations()
         source = self._source(name)
-        file = value if isinstance(value, str) else _file_of(value, binding)
-        if file is not None:
+        if (file := _file_of(value, binding)) is not None:
             stride = getattr(block.runtime_array.type, "stride", 0) or 1
             nbytes = load(source.path(file), source.where).nbytes
             return max(1, (nbytes - (block.runtime_array.offset or 0)) // stride)
@@ -189,12 +184,6 @@ class ConfiguredInputs:
         if last not in by_member:
             return self.invocations()
         return self._elements(binding, block, by_member[last], source)
-
-    def _given(self, binding: Binding) -> Any:
-        """Return the value of a binding in the configuration; None without one."""
-        keys: set[Key] = {(binding.set, binding.binding), *names_of(binding)}
-        keys |= {binding.binding} if binding.set == 0 else set()
-        return next((value for name, value in self.values.items() if key_of(name) in keys), None)
 
     # --- images ---------------------------------------------------------------------------------------
 
@@ -217,9 +206,8 @@ def _file_of(value: Any, binding: Binding) -> str | None:
     block = binding.type
     names = members_of(block, binding) if isinstance(block, StructType) else []
     if isinstance(value, dict) and value.keys() == {"from"} and "from" not in names:
-        file = value["from"]
-        return file if isinstance(file, str) else None
-    return None
+        value = value["from"]
+    return value if isinstance(value, str) else None
 
 
 def _part(source: Source, name: str) -> str:
@@ -231,7 +219,9 @@ def _by_member(
 ) -> dict[str, Any]:
     """Return the values by the names of a block's members; of one member the value alone is enough."""
     names = members_of(block, binding)
-    if isinstance(value, dict) and not is_rule(value, names) and not _is_element(value, block, names):
+    # An object may also have the members of the only member's structures, not that member's name.
+    is_element = len(names) == 1 and isinstance(value, dict) and not set(value) <= set(names)
+    if isinstance(value, dict) and not is_rule(value, names) and not is_element:
         for name in value:
             if name not in names:
                 raise InvalidInput(f"{source.where}: there is no member {name!r}.{nearest(name, names)}")
@@ -242,11 +232,6 @@ def _by_member(
     if len(names) != 1:
         raise InvalidInput(f"{source.where}: give an object with a value for each of {', '.join(names)}.")
     return {names[0]: value}
-
-
-def _is_element(value: dict[str, Any], block: StructType, names: Sequence[str]) -> bool:
-    """Return whether an object has the members of the only member's structures, not that member's name."""
-    return len(block.members) == 1 and not set(value) <= set(names)
 
 
 def _is_given(value: Any, words: Sequence[str]) -> bool:

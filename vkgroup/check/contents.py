@@ -26,23 +26,10 @@ _ROUNDS = frozenset({"iterations", "iters", "steps", "rounds"})
 _RANKS = frozenset({"dims", "ndim", "ndims", "rank", "outdims"})
 COUNTS = frozenset(
     {
-        "n",
-        "count",
-        "size",
-        "length",
-        "len",
-        "num",
-        "number",
-        "total",
-        "elements",
-        "limit",
-        "end",
-        "max",
-        "items",
+        *("n", "count", "size", "length", "len", "num", "number", "total", "elements", "limit", "end"),
+        *("max", "items"),
     }
 )
-
-
 SIZES = _WIDTHS | _HEIGHTS | _DEPTHS
 NAMED = STARTS | _ROUNDS | _RANKS | _GROUPS | SIZES | COUNTS
 """Words that decide the value of a generated integer; without one, it is random."""
@@ -63,16 +50,7 @@ def partial_count(invocations: int) -> int:
 
 
 _AXES = SIZES | {
-    "size",
-    "resolution",
-    "extent",
-    "extents",
-    "dim",
-    "dims",
-    "screen",
-    "viewport",
-    "grid",
-    "shape",
+    *("size", "resolution", "extent", "extents", "dim", "dims", "screen", "viewport", "grid", "shape")
 }
 """Words for vectors that have a component for each dimension of the dispatch."""
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from vkgroup.check.flow import CHAINS, ControlFlow
+from vkgroup.check.influence import influence_of
 from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import Instruction, Module, grammar
 from vkgroup.spirv.declarations import Declarations
@@ -22,13 +23,14 @@ class _Loop(NamedTuple):
 
     header: int  # the label of its header
     labels: frozenset[int]  # its blocks, nested ones included
+    inside: tuple[Instruction, ...]  # their instructions
 
 
 class CountedLoops:
     """The loops of a module that provably end."""
 
     def __init__(self, module: Module) -> None:
-        self._instructions = module.instructions
+        self._instructions, self._roots = module.instructions, influence_of(module).roots
         self._declared, self._flow = Declarations(module), ControlFlow(module)
         self._by_id = {entry.result_id: entry for entry in self._instructions if entry.result_id}
         names = grammar().enumeration("StorageClass")
@@ -40,8 +42,13 @@ class CountedLoops:
 
     @cached_property
     def _loops(self) -> list[_Loop]:
-        headers = [block for block in self._flow.blocks.values() if block.continue_target]
-        return [_Loop(each.label, self._flow.reached([each.label], {each.merge})) for each in headers]
+        loops = []
+        for block in self._flow.blocks.values():
+            if block.continue_target:
+                labels = self._flow.reached([block.label], {block.merge})
+                inside = (entry for label in labels for entry in self._flow.blocks[label].instructions)
+                loops.append(_Loop(block.label, labels, tuple(inside)))
+        return loops
 
     def ends(self, position: int) -> bool:
         """Whether all loops around an instruction provably end, also those around calls of its function."""
@@ -69,45 +76,34 @@ class CountedLoops:
 
     def _is_counted(self, loop: _Loop) -> bool:
         """Whether the condition of a loop compares a counter with a limit."""
-        blocks = [self._flow.blocks[label] for label in loop.labels]
-        inside = [entry for block in blocks for entry in block.instructions]
-        for block in blocks:
+        for block in (self._flow.blocks[label] for label in loop.labels):
             condition, *targets = block.terminator.operands if len(self._flow.successors(block)) == 2 else [0]
             stays = [self._repeats(loop, [target]) for target in targets[:2]]
             if (
                 block.terminator.name == "OpBranchConditional"
                 and stays[0] != stays[1]
                 and self._is_in_every_round(block.label, loop)
-                and self._counts(condition, stays[0], loop, inside)
+                and self._counts(condition, stays[0], loop)
             ):
                 return True
         return False
 
-    def _counts(self, condition: int, continues: bool, loop: _Loop, inside: list[Instruction]) -> bool:
+    def _counts(self, condition: int, continues: bool, loop: _Loop) -> bool:
         """Whether a condition holds in a limited number of rounds only."""
         entry = self._by_id[condition]
         if entry.name == "OpLogicalNot":
-            return self._counts(entry.operands[0], not continues, loop, inside)
+            return self._counts(entry.operands[0], not continues, loop)
         if entry.name == ("OpLogicalAnd" if continues else "OpLogicalOr"):
-            return any(self._counts(word, continues, loop, inside) for word in entry.operands)
-        return any(
-            self._approaches(entry, sides, continues, loop, inside)
-            for sides in (((0, 1), (1, 0)) if len(entry.operands) == 2 else ())
-        )
+            return any(self._counts(word, continues, loop) for word in entry.operands)
+        orders = ((0, 1), (1, 0)) if len(entry.operands) == 2 else ()
+        return any(self._approaches(entry, sides, continues, loop) for sides in orders)
 
-    def _approaches(
-        self,
-        entry: Instruction,
-        sides: tuple[int, int],
-        continues: bool,
-        loop: _Loop,
-        inside: list[Instruction],
-    ) -> bool:
+    def _approaches(self, entry: Instruction, sides: tuple[int, int], continues: bool, loop: _Loop) -> bool:
         """Whether one side of a comparison is a counter that moves toward the other side."""
         relation = entry.name.removeprefix("OpU").removeprefix("OpS").removeprefix("OpI")
         counter, limit = (entry.operands[side] for side in sides)
-        step = self._step(counter, loop, inside)
-        if step == 0 or not self._is_constant(limit, loop, inside):
+        step = self._step(counter, loop)
+        if step == 0 or not self._is_constant(limit, loop):
             return False
         if relation in ("NotEqual", "Equal"):
             return abs(step) == 1 and continues == (relation == "NotEqual")
@@ -135,11 +131,11 @@ class CountedLoops:
         last = value if inclusive else value - (1 if step > 0 else -1)
         return least <= last + step <= most
 
-    def _step(self, counter: int, loop: _Loop, inside: list[Instruction]) -> int:
+    def _step(self, counter: int, loop: _Loop) -> int:
         """Return the constant by which each round moves a value; 0 if there is none."""
         entry = self._by_id[counter]
         if entry.name in ("OpBitcast", "OpCopyObject"):
-            return self._step(entry.operands[0], loop, inside)
+            return self._step(entry.operands[0], loop)
         if entry.name == "OpPhi":
             block = self._flow.block_at[entry.position]
             if block.label not in loop.labels or not self._is_in_every_round(block.label, loop):
@@ -149,7 +145,7 @@ class CountedLoops:
         if entry.name != "OpLoad" or self._classes.get(entry.operands[0]) != "Function":
             return 0
         variable = entry.operands[0]
-        writes = [other for other in inside if self._may_write(other, variable)]
+        writes = [other for other in loop.inside if self._may_write(other, variable)]
         if len(writes) != 1 or writes[0].name != "OpStore":
             return 0
         if not self._is_in_every_round(self._flow.block_at[writes[0].position].label, loop):
@@ -182,7 +178,7 @@ class CountedLoops:
             return entry.operands[0] == variable
         return entry.name not in ("OpLoad", "OpName") and variable in entry.operands
 
-    def _is_constant(self, value: int, loop: _Loop, inside: list[Instruction]) -> bool:
+    def _is_constant(self, value: int, loop: _Loop) -> bool:
         """Whether a value is the same in all rounds."""
         entry = self._by_id[value]
         if not self._is_in(entry.position, loop):
@@ -190,35 +186,30 @@ class CountedLoops:
         if entry.name.startswith(_VARYING):
             return False
         if entry.name == "OpLoad":
-            return self._is_unwritten(entry.operands[0], loop, inside)
+            return self._is_unwritten(entry.operands[0], loop)
         if entry.name == "OpArrayLength":
             return True
         operands = sort_operands(entry).values
-        return bool(operands) and all(self._is_constant(word, loop, inside) for word in operands)
+        return bool(operands) and all(self._is_constant(word, loop) for word in operands)
 
-    def _is_unwritten(self, pointer: int, loop: _Loop, inside: list[Instruction]) -> bool:
+    def _is_unwritten(self, pointer: int, loop: _Loop) -> bool:
         """Whether no instruction of a loop writes what a pointer points to."""
         root, indices = pointer, list[int]()
         while (entry := self._by_id[root]).name in CHAINS:
             root, indices = entry.operands[0], [*indices, *entry.operands[1:]]
-        if not all(self._is_constant(word, loop, inside) for word in indices):
+        if not all(self._is_constant(word, loop) for word in indices):
             return False
         kind = self._classes.get(root)
         if kind in ("Uniform", "PushConstant", "UniformConstant", "Input", "StorageBuffer"):
-            return not self._is_stored(root)
+            pointers = {one for one, (variable, _) in self._roots.items() if variable == root}
+            return not any(
+                (entry.name in ("OpStore", "OpCopyMemory") and entry.operands[0] in pointers)
+                or (entry.name.startswith(("OpAtomic", "OpFunctionCall")) and pointers & set(entry.operands))
+                for entry in self._instructions
+            )
         if kind == "Function":
-            loads = {other.operands[0] for other in inside if other.name == "OpLoad"}
-            return not any(self._may_write(other, root) and other.result_id not in loads for other in inside)
+            loads = {other.operands[0] for other in loop.inside if other.name == "OpLoad"}
+            return not any(
+                self._may_write(other, root) and other.result_id not in loads for other in loop.inside
+            )
         return False
-
-    def _is_stored(self, variable: int) -> bool:
-        """Whether any instruction may write a variable of the interface."""
-        roots = {variable}
-        for entry in self._instructions:
-            if entry.name in CHAINS and entry.operands[0] in roots:
-                roots.add(entry.result_id)
-        return any(
-            (entry.name in ("OpStore", "OpCopyMemory") and entry.operands[0] in roots)
-            or (entry.name.startswith(("OpAtomic", "OpFunctionCall")) and roots & set(entry.operands))
-            for entry in self._instructions
-        )

@@ -19,7 +19,7 @@ from vkgroup.base.errors import (
     is_device_error,
 )
 from vkgroup.base.sampler import Sampler
-from vkgroup.check.inputs import DispatchInputs, Input, image_type
+from vkgroup.check.inputs import DispatchInputs, image_type
 from vkgroup.check.runs import Place
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.device.limits import subgroup_size_problems
@@ -63,20 +63,6 @@ class SampledImage:
         if self.sampler is not None:
             images = [(image, self.sampler) for image in images]
         return images[0] if len(images) == 1 else images
-
-
-def sampled_image(entry: Input) -> SampledImage:
-    """Return the sampled image of an input."""
-    kind = image_type(entry.binding)
-    assert entry.format is not None
-    combined = entry.binding.kind == "combined_image_sampler"
-    return SampledImage(
-        tuple(tuple(entry.levels(texels)) for texels in entry.arrays),
-        entry.format.name,
-        kind.dimension,
-        kind.arrayed,
-        entry.sampler if combined else None,
-    )
 
 
 @dataclass(frozen=True)
@@ -150,9 +136,8 @@ class JobAnswer:
     @property
     def is_ready(self) -> bool:
         """Whether nothing prevents the job from running."""
-        return not (
-            self.unsupported or self.failure or self.no_end or self.slow or self.idle or self.internal_error
-        )
+        problems = (self.unsupported, self.failure, self.no_end, self.slow, self.idle, self.internal_error)
+        return not any(problems)
 
 
 def bindings_of(inputs: DispatchInputs) -> dict[tuple[int, int], Any]:
@@ -171,7 +156,19 @@ def bindings_of(inputs: DispatchInputs) -> dict[tuple[int, int], Any]:
 
 def images_of(inputs: DispatchInputs) -> dict[tuple[int, int], SampledImage]:
     """Return the sampled images that have levels."""
-    return {entry.place: sampled_image(entry) for entry in inputs.bindings if entry.has_levels}
+    images = {}
+    for entry in inputs.bindings:
+        if entry.has_levels:
+            kind = image_type(entry.binding)
+            assert entry.format is not None
+            images[entry.place] = SampledImage(
+                tuple(tuple(entry.levels(texels)) for texels in entry.arrays),
+                entry.format.name,
+                kind.dimension,
+                kind.arrayed,
+                entry.sampler if entry.binding.kind == "combined_image_sampler" else None,
+            )
+    return images
 
 
 def run_job(job: DispatchJob) -> JobAnswer:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from vkgroup.base.errors import DispatchTimeout
 from vkgroup.check.assumptions import Assumption
-from vkgroup.check.compare import Difference
 from vkgroup.check.divergence import Divergence, find_divergence
 from vkgroup.check.findings import (
     RACES,
@@ -21,7 +20,7 @@ from vkgroup.check.findings import (
     notes_of_lines,
 )
 from vkgroup.check.flow import DataFlow
-from vkgroup.check.runs import CheckedDispatch, CheckedRun
+from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference
 from vkgroup.check.size_constants import SizeCandidate
 from vkgroup.reference.events import Event
 
@@ -31,21 +30,16 @@ Differing = Sequence[tuple[CheckedRun, CheckedRun, Difference]]
 def assumption_findings(assumption: Assumption, places: SourceLocations) -> list[Finding]:
     """Return one finding for each line with a constant that stands for the subgroup size."""
     by_line: dict[tuple[object, ...], Finding] = {}
+    notes, element = list[Note](), ""
+    values: tuple[tuple[RunParameters, str], ...] = ()
+    if assumption.example is not None:
+        (where, difference), base = assumption.example, assumption.base.configuration
+        values, element = ((base, difference.first), (where, difference.second)), difference.label
+        notes = [Note(f"{element} is {difference.first} at {base}, and {difference.second} at {where}")]
     for candidate in assumption.candidates:
         place = places[candidate.position]
         if place.identity in by_line:
             continue
-        notes = []
-        values: tuple[tuple[RunParameters, str], ...] = ()
-        element = ""
-        if assumption.example is not None:
-            where, difference = assumption.example
-            base = assumption.base.configuration
-            values = ((base, difference.first), (where, difference.second))
-            element = difference.label
-            notes.append(
-                Note(f"{element} is {difference.first} at {base}, and {difference.second} at {where}")
-            )
         proved = assumption.proof is not None and candidate in assumption.proof.candidates
         by_line[place.identity] = Finding(
             FindingKind.ASSUMES,
@@ -278,10 +272,8 @@ def findings_of(
             }:
                 # The undefined address is reported; the location that it happens to hit is meaningless.
                 continue
-            place = places[event.position]
-            if event.kind == FindingKind.UNDEFINED and event.cause is not None and event.cause.position >= 0:
-                # The source of an undefined value is reported instead of its use.
-                place = places[event.cause.position]
+            # The source of an undefined value is reported instead of its use.
+            place = places[event.origin]
             group = groups.setdefault(_key(event, place, places, groups), _EventGroup(event, place))
             if place.identity != group.place.identity:
                 group.further.setdefault(place.identity, place)
@@ -340,8 +332,7 @@ def _key(event: Event, place: SourceLocation, places: SourceLocations, groups: G
     if event.kind == FindingKind.BOUNDS and event.memory:
         # A buffer that is too small is one finding for all its accesses.
         return event.kind, event.memory
-    cause = event.cause.kind if event.cause is not None else ""
-    return event.kind, cause, *place.identity
+    return event.kind, event.reason, *place.identity
 
 
 def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: CheckedDispatch) -> Finding:
@@ -364,12 +355,11 @@ def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: Checke
         notes += notes_of_lines("also here", further)
     if event.kind == FindingKind.BARRIER:
         notes += notes_of_lines("also this barrier", further)
-    kind = cause.kind if cause is not None else event.kind
-    if kind in _RULES:
-        notes.append(Note(f"rule: {_RULES[kind]}"))
+    if event.reason in _RULES:
+        notes.append(Note(f"rule: {_RULES[event.reason]}"))
     if event.kind == FindingKind.BOUNDS and (made_up := inputs.made_up_length(event.memory)):
         notes.append(Note(made_up))
-    elif kind in _DATA_DEPENDENT and dispatch.generated.reaches(event):
+    elif event.reason in _DATA_DEPENDENT and dispatch.generated.reaches(event):
         notes.append(
             Note("some inputs were generated; if they are unrealistic, give real ones with --in and --push")
         )

@@ -8,22 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.compare import Difference
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.flow import WHOLE, DataFlow
 from vkgroup.check.influence import influence_of
-from vkgroup.check.runs import CheckedDispatch, outputs_of
+from vkgroup.check.runs import CheckedDispatch, Difference, outputs_of
 from vkgroup.reference.interpreter import ExecutedInstruction, Invocation, Memory
 from vkgroup.reference.interpreter.operations.accessor import Accessor
 from vkgroup.reference.interpreter.program.site import Site
 
-InvocationKey = tuple[tuple[int, int, int], tuple[int, int, int]]
-"""An invocation, by its workgroup id and its local id."""
-
 _MAX_INVOCATIONS = 64
 """Maximum number of invocations that are examined if several may have written the number."""
-
-_BRANCHES = ("OpBranchConditional", "OpSwitch")
 
 
 class Divergence(NamedTuple):
@@ -82,7 +76,6 @@ def find_divergence(
             writers.append((dispatch.invocation(configuration, last.number), last.position))
     if not writers:
         writers = _atomic_writers(dispatch, first, difference)
-    by_nature = natural(flow)
     keys = {(who.workgroup, who.local) for who, _ in writers}
     one, other = (
         dispatch.execute(configuration, dispatch.inputs.resources(), watch=keys).trace
@@ -90,7 +83,7 @@ def find_divergence(
     )
     for who, stored in writers:
         key = (who.workgroup, who.local)
-        position = first_difference(one.get(key, ()), other.get(key, ()), by_nature, flow)
+        position = first_difference(one.get(key, ()), other.get(key, ()), flow)
         if position >= 0:
             return Divergence(position, stored, who)
     return Divergence(-1, writers[0][1], writers[0][0]) if writers else Divergence(-1, -1, None)
@@ -114,26 +107,8 @@ def _atomic_writers(
     return [(who, positions[0]) for who in sorted(every, key=lambda who: who.local[::-1])]
 
 
-def natural(flow: DataFlow) -> frozenset[int]:
-    """Return the positions of instructions that only compute with lane and subgroup numbers."""
-    origins = flow.origins
-    return frozenset(
-        entry.position
-        for entry in flow.body
-        if (entry.result_id in origins and not origins[entry.result_id].is_local)
-        or (
-            entry.name == "OpStore"
-            and entry.operands[1] in origins
-            and not origins[entry.operands[1]].is_local
-        )
-    )
-
-
 def first_difference(
-    one: Sequence[ExecutedInstruction],
-    other: Sequence[ExecutedInstruction],
-    natural: frozenset[int],
-    flow: DataFlow,
+    one: Sequence[ExecutedInstruction], other: Sequence[ExecutedInstruction], flow: DataFlow
 ) -> int:
     """Return the position of the first instruction in which two traces differ; -1 if none differs."""
     last = -1
@@ -141,7 +116,7 @@ def first_difference(
         if mine.position != yours.position:
             return _branch_after(last, flow)
         last = mine.position
-        if mine.position not in natural and not _same(mine.value, yours.value):
+        if mine.position not in flow.natural and not _same(mine.value, yours.value):
             return mine.position
     return -1 if len(one) == len(other) else _branch_after(last, flow)
 
@@ -155,7 +130,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def _branch_after(position: int, flow: DataFlow) -> int:
     """Return the position of the branch that ends an instruction's block; its own if there is none."""
-    for entry in flow.body:
-        if entry.position > position and (entry.name in _BRANCHES or entry.name == "OpLabel"):
-            return entry.position if entry.name in _BRANCHES else position
-    return position
+    block = flow.control_flow.block_at.get(position)
+    if block is None or block.terminator.name not in ("OpBranchConditional", "OpSwitch"):
+        return position
+    return block.terminator.position

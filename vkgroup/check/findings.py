@@ -16,7 +16,7 @@ from vkgroup.check.request import SpecializationValue
 from vkgroup.compiler import disassemble
 from vkgroup.reference.events import Invocation
 from vkgroup.spirv import Instruction, Module
-from vkgroup.spirv.lines import Line, LineTable
+from vkgroup.spirv.lines import LineTable
 
 
 class FindingKind(StrEnum):
@@ -263,11 +263,8 @@ class SourceLocations:
         entry = self.by_position.get(position)
         if entry is None:
             return SourceLocation(self._name, 0, "", -1)
-        if entry.name == "OpVariable":
-            return self._of(self.lines.declaration(entry.result_id), position)
-        return self._of(self.lines[position], position)
-
-    def _of(self, line: Line, position: int) -> SourceLocation:
+        is_variable = entry.name == "OpVariable"
+        line = self.lines.declaration(entry.result_id) if is_variable else self.lines[position]
         if not line.number:
             return SourceLocation(self._name, 0, self._assembly.get(position, ""), position)
         return SourceLocation(

@@ -123,7 +123,7 @@ class ModuleCode:
     """Declarations of a module, and the instructions of its functions: `body`."""
 
     def __init__(self, module: Module) -> None:
-        self.declared = Declarations(module)
+        self.module, self.declared = module, Declarations(module)
         instructions = module.instructions
         first = next(
             (k for k, entry in enumerate(instructions) if entry.name == "OpFunction"), len(instructions)
@@ -143,6 +143,11 @@ class ModuleCode:
                 function = self.parameters[entry.result_id] = []
             elif entry.name == "OpFunctionParameter":
                 function.append(entry.result_id)
+
+    @cached_property
+    def control_flow(self) -> ControlFlow:
+        """The blocks of the module, and the branches that decide which are executed."""
+        return ControlFlow(self.module)
 
     def constant(self, identifier: int, otherwise: int) -> int:
         """Return the value of a constant index; `otherwise` for an id that is none."""
@@ -175,6 +180,16 @@ class DataFlow(ModuleCode):
         return self._follow(lambda entry: True)
 
     @cached_property
+    def natural(self) -> frozenset[int]:
+        """The positions of instructions that only compute with lane and subgroup numbers."""
+        of_lanes = {identifier for identifier, origin in self.origins.items() if not origin.is_local}
+        return frozenset(
+            entry.position
+            for entry in self.body
+            if entry.result_id in of_lanes or (entry.name == "OpStore" and entry.operands[1] in of_lanes)
+        )
+
+    @cached_property
     def numberings(self) -> dict[int, Origin]:
         """The entries of `origins` that still number lanes or invocations; a hash of a number does not."""
         return self._follow(lambda entry: entry.name != "OpIMul" or self._scales(entry.operands))
@@ -186,28 +201,24 @@ class DataFlow(ModuleCode):
             for variable, name in self.built_ins.items()
             if name in _GLSL_NAMES
         }
-        instructions = [entry for entry in self.body if keeps(entry)]
+        edges: list[tuple[int, int]] = []  # ids with the ids that are derived from them
+        for entry in filter(keeps, self.body):
+            words = entry.operands
+            if entry.name in CHAINS or entry.name in ("OpLoad", *_FORWARD):
+                # Only the base of an access chain counts: a value loaded at a derived index is not derived.
+                has_two = entry.name in _FORWARD and entry.name != "OpCompositeExtract"
+                edges += [(operand, entry.result_id) for operand in (words[:2] if has_two else words[:1])]
+            elif entry.name == "OpStore":
+                edges.append((words[1], words[0]))
+            elif entry.name == "OpFunctionCall":
+                edges += zip(words[1:], self.parameters.get(words[0], ()), strict=False)
         size = -1
         while len(origins) != size:
             size = len(origins)
-            for entry in instructions:
-                self._propagate(entry, origins)
+            for source, target in edges:
+                if source in origins:
+                    origins.setdefault(target, origins[source])
         return origins
-
-    def _propagate(self, entry: Instruction, origins: dict[int, Origin]) -> None:
-        words = entry.operands
-        if entry.name in CHAINS or entry.name in ("OpLoad", *_FORWARD):
-            # Only the base of an access chain counts: a value loaded at a derived index is not derived.
-            used = words[:2] if entry.name in _FORWARD and entry.name != "OpCompositeExtract" else words[:1]
-            for operand in used:
-                if operand in origins:
-                    origins.setdefault(entry.result_id, origins[operand])
-        elif entry.name == "OpStore" and words[1] in origins:
-            origins.setdefault(words[0], origins[words[1]])
-        elif entry.name == "OpFunctionCall":
-            for parameter, argument in zip(self.parameters.get(words[0], ()), words[1:], strict=False):
-                if argument in origins:
-                    origins.setdefault(parameter, origins[argument])
 
     def _scales(self, factors: tuple[int, ...]) -> bool:
         """Whether a product still numbers lanes in order; products with a hash or a data length do not."""

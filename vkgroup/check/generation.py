@@ -14,7 +14,6 @@ from vkgroup.base.byte_sizes import size_text
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.check.configured import find_binding, members_of
 from vkgroup.check.contents import NumberGenerator, neutral, partial_count
-from vkgroup.check.fields import Field, fields_of, put
 from vkgroup.check.flow import WHOLE
 from vkgroup.check.images import (
     Extents,
@@ -31,16 +30,18 @@ from vkgroup.check.inputs import (
     GIVEN,
     UNDEFINED,
     DispatchInputs,
+    Field,
     GeneratedNumber,
     Input,
     NumberKey,
+    fields_of,
     image_type,
     is_globals,
+    put,
     texel_format,
 )
 from vkgroup.check.members import (
     by_place,
-    complete,
     flat,
     given_length,
     given_name,
@@ -68,11 +69,6 @@ Given = npt.NDArray[Any] | Mapping[str, Any]
 """A given input: the array of a binding, or values of members of a block by path."""
 
 
-def _shown(value: Any) -> str:
-    """Return a given value of a member for the description of the input."""
-    return f"= {np.asarray(value).tolist()}" if np.size(value) <= _MAX_LISTED else GIVEN
-
-
 @dataclass
 class _InputBuilder:
     """Builder of the inputs of one module and one dispatch; see `make_inputs`."""
@@ -93,15 +89,12 @@ class _InputBuilder:
         self.total = math.prod(self.size)
         self.random = NumberGenerator(self.seed, self.size, groups, math.prod(self.local_size))
         self.influence = influence_of(module)
-        self.numbers: list[GeneratedNumber] = []
+        self.numbers: dict[NumberKey, GeneratedNumber] = {}
         self.generated_push: set[int] = set()
         self.origins: list[str] = []
         self._bytes = 0
-        self._names = {
-            (entry.set, entry.binding): entry.name or entry.block_name
-            for entry in module.reflection.bindings
-            if not is_globals(entry)
-        }
+        named = [entry for entry in module.reflection.bindings if not is_globals(entry)]
+        self._names = {entry.place: entry.name or entry.block_name for entry in named}
         self._combined = combined_inputs(module)
 
     def make(self, binding: Binding, given: Sequence[Given] | None, fresh: bool) -> Input:
@@ -132,7 +125,12 @@ class _InputBuilder:
                 ["runtimeDescriptorArray"],
             )
         if isinstance(binding.type, StructType):
-            return self._buffer(binding, binding.type, given, fresh)
+            if given is None:
+                return self._generated(binding, binding.type, {}, fresh)
+            require_fit(self.module, binding, given)
+            data = np.frombuffer(given.tobytes(), np.uint8).copy()
+            fields = fields_of(binding.type, len(data), binding.name)
+            return Input(binding, (data,) * (binding.count or 1), True, GIVEN, None, tuple(fields))
         if isinstance(binding.type, ImageType | SampledImageType):
             return self._image(binding, given, fresh)
         raise Unsupported(
@@ -140,29 +138,17 @@ class _InputBuilder:
             [binding.kind],
         )
 
-    def _buffer(
-        self, binding: Binding, block: StructType, given: npt.NDArray[Any] | None, fresh: bool
-    ) -> Input:
-        if given is not None:
-            require_fit(self.module, binding, given)
-            data = np.frombuffer(given.tobytes(), np.uint8).copy()
-            fields = fields_of(block, len(data), binding.name)
-            return Input(binding, (data,) * (binding.count or 1), True, GIVEN, None, tuple(fields))
-        return self._generated(binding, block, {}, fresh)
-
     def _generated(
         self, binding: Binding, block: StructType, given: Mapping[str, Any], fresh: bool = False
     ) -> Input:
         """Return a buffer with the given members and other generated contents, or undefined contents."""
         names = members_of(block, binding)
-        last = block.runtime_array
-        nbytes = block.fixed_size
-        place = (binding.set, binding.binding)
+        last, nbytes, elements, length = block.runtime_array, block.fixed_size, 0, None
         # A shader that asks for the length may compare it with the invocations.
         usual = partial_count(self.total) if binding.id in self.influence.measured else self.total
-        length = given_length(given, names[-1]) if last is not None else None
-        elements = 0 if last is None else length or self.elements.get(place, usual)
         if last is not None:
+            length = given_length(given, names[-1])
+            elements = length or self.elements.get(binding.place, usual)
             nbytes = (last.offset or 0) + elements * (getattr(last.type, "stride", 0) or 0)
         self._reserve(binding, nbytes)
         fields = fields_of(block, nbytes, binding.name)
@@ -175,14 +161,17 @@ class _InputBuilder:
                 if (name := given_name(field, names[field.member], given)) is None:
                     parts.append(self._fill(data, binding, field, number))
                 else:
-                    put_given(data, field, given[name], f"{binding.name or binding.block_name}.{name}")
-                    parts.append(f"{name} {_shown(given[name])}")
+                    value = given[name]
+                    put_given(data, field, value, f"{binding.name or binding.block_name}.{name}")
+                    shown = f"= {np.asarray(value).tolist()}" if np.size(value) <= _MAX_LISTED else GIVEN
+                    parts.append(f"{name} {shown}")
             arrays.append(data)
-        known = [field for field in fields if given_name(field, names[field.member], given) is not None]
+        lacking = [field for field in fields if given_name(field, names[field.member], given) is None]
         origin = UNDEFINED if fresh else ", ".join(parts[:_MAX_LISTED])
-        if fields and len(known) == len(fields):
+        if fields and not lacking:
             origin = GIVEN
-        whole = complete(fields, known)
+        # The members whose fields are all given.
+        whole = frozenset(field.member for field in fields) - {field.member for field in lacking}
         if length is not None or origin == GIVEN:
             return Input(binding, tuple(arrays), True, origin, None, tuple(fields), 0, given=whole)
         if elements > self.total and elements % self.total == 0:
@@ -220,7 +209,7 @@ class _InputBuilder:
             start = neutral(atomics, field.dtype)
             put(data, field, np.full(field.offsets.shape, start, field.dtype))
             return f"{plain} = {start}"
-        place = None if binding is None else (binding.set, binding.binding)
+        place = None if binding is None else binding.place
         stream = f"{place} {descriptor} {field.name}"
         if "[{}]" not in field.name:
             value = self.random.single(field.word, field.dtype, stream)
@@ -228,11 +217,12 @@ class _InputBuilder:
                 value = self._number(field, place, 0, value)
             put(data, field, np.asarray(value))
             return f"{plain} = {value}"
-        if binding is not None and self._is_contents(binding, field):
-            key = (place, f"{self._names[binding.set, binding.binding]}{CONTENTS}")
+        is_array = field.dtype.kind in "ui" and field.offsets.size > 1
+        if binding is not None and binding.kind == "storage_buffer" and is_array:
+            key = (place, f"{self._names[binding.place]}{CONTENTS}")
             step = self.chosen.get(key, 0)
             contents = GeneratedNumber(key, step, field.dtype, WHOLE, f"--in {key[1][:-2]}=FILE")
-            self._add(contents)
+            self.numbers.setdefault(key, contents)
             if step:
                 values = np.arange(field.offsets.size).reshape(field.offsets.shape) * max(0, step)
                 put(data, field, values.astype(field.dtype))
@@ -255,18 +245,8 @@ class _InputBuilder:
         member = field.name.split("[", 1)[0].split(".", 1)[0]
         name = f"{self._names[place]}.{field.path}" if place in self._names else field.path
         option = f"--push {member}=V" if place is None else f"--in {name}=V"
-        self._add(GeneratedNumber(key, value, field.dtype, field.member, option))
+        self.numbers.setdefault(key, GeneratedNumber(key, value, field.dtype, field.member, option))
         return value
-
-    def _add(self, number: GeneratedNumber) -> None:
-        """Record a number that was generated, once."""
-        if all(known.key != number.key for known in self.numbers):
-            self.numbers.append(number)
-
-    @staticmethod
-    def _is_contents(binding: Binding, field: Field) -> bool:
-        """Whether a field is an array of integers in a storage buffer."""
-        return binding.kind == "storage_buffer" and field.dtype.kind in "ui" and field.offsets.size > 1
 
     def _image(self, binding: Binding, given: npt.NDArray[Any] | None, fresh: bool) -> Input:
         kind = image_type(binding)
@@ -301,7 +281,7 @@ class _InputBuilder:
         texels = tuple(
             np.full(shape, start, format_.dtype)
             if fresh or atomics
-            else self.random.array(f"{(binding.set, binding.binding)} {number}", format_.dtype, shape)
+            else self.random.array(f"{binding.place} {number}", format_.dtype, shape)
             for number in range(binding.count or 1)
         )
         origin = UNDEFINED if fresh else f"{start if atomics else 'random'} {shape}"
@@ -360,7 +340,7 @@ def make_inputs(
     extents = extents or {}
     builder = _InputBuilder(module, groups, local_size, request.seed, elements or {}, numbers or {}, extents)
     bindings = module.reflection.bindings
-    names = {(entry.set, entry.binding): entry.name or entry.block_name for entry in bindings}
+    names = {entry.place: entry.name or entry.block_name for entry in bindings}
     arrays = {
         place: [
             part if isinstance(part, Mapping) else checked_array(part, f"The binding {names[place]!r}")
@@ -369,11 +349,10 @@ def make_inputs(
         for place, value in by_place(module, request.inputs or {}).items()
     }
     named = [find_binding(module, key, "outputs") for key in request.outputs]
-    undefined = {(binding.set, binding.binding) for binding in named}
+    undefined = {binding.place for binding in named}
     inputs: dict[tuple[int, int], Input] = {}
     for binding in bindings:
-        place = (binding.set, binding.binding)
-        if place not in inputs:
+        if (place := binding.place) not in inputs:
             inputs[place] = builder.make(binding, arrays.get(place), place in undefined)
     bytes_ = builder.push(request.push or {})
     origins = [f"{entry.name}: {entry.origin}" for entry in inputs.values()] + builder.origins
@@ -381,7 +360,7 @@ def make_inputs(
         tuple(inputs.values()),
         bytes_,
         tuple(origins),
-        tuple(builder.numbers),
+        tuple(builder.numbers.values()),
         extents,
         frozenset(builder.generated_push),
     )

@@ -1,21 +1,22 @@
-"""Influence of generated inputs on addresses and operands, by flow-insensitive data flow.
+"""Influence of inputs on addresses and operands, by flow-insensitive data flow, and the sites of a shader.
 
 Control flow is ignored: the number of rounds of a loop does not influence the address that it computes from
-its counter. Functions, variables and shared memory are followed.
+its counter. Functions, variables and shared memory are followed. Sites are stores, barriers, atomics and
+subgroup operations.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, reduce
 from operator import or_
 
-from vkgroup.check.flow import CHAINS, WHOLE, ControlFlow, ModuleCode
+from vkgroup.check.flow import CHAINS, WHOLE, ModuleCode
 from vkgroup.check.inputs import DispatchInputs, Input
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.program.site import extended_name, sort_operands
-from vkgroup.spirv import ImageType, Instruction, Module, SampledImageType
+from vkgroup.spirv import EntryPoint, ImageType, Instruction, Module, SampledImageType
 
 Source = tuple[int, int]
 """A source of values: id of a variable and index of a block member; `WHOLE` for the whole variable."""
@@ -57,9 +58,16 @@ class Influence(ModuleCode):
         #: The variable, and its member, into which each pointer points, or from which an image was loaded.
         self.roots: dict[int, Source] = {variable.id: (variable.id, WHOLE) for variable in self.variables}
         self._function = 0
-        self._module, self._by_control = module, by_control
+        self._by_control = by_control
         self._specialize(module.instructions)
-        self._settle()
+        variables = [entry.result_id for entry in self.body if entry.name == "OpVariable"]
+        self.roots |= {variable: (variable, WHOLE) for variable in variables}
+        for _ in range(_MAX_ROUNDS):
+            before = self._extent()
+            for entry in self.body:
+                self._follow(entry)
+            if before == self._extent():
+                break
 
     def _specialize(self, instructions: Sequence[Instruction]) -> None:
         """Follow the specialization constants through the constants that are computed from them."""
@@ -71,25 +79,10 @@ class Influence(ModuleCode):
             elif entry.name.startswith(("OpSpecConstant", "OpConstantComposite", "OpTypeArray")):
                 self._values[entry.result_id] |= self._any(entry.operands)
 
-    def _settle(self) -> None:
-        """Follow all instructions until nothing changes."""
-        self.roots |= {
-            entry.result_id: (entry.result_id, WHOLE) for entry in self.body if entry.name == "OpVariable"
-        }
-        for _ in range(_MAX_ROUNDS):
-            before = self._extent()
-            for entry in self.body:
-                self._follow(entry)
-            if before == self._extent():
-                break
-
     def _extent(self) -> tuple[int, int, int]:
         """Return numbers that grow with everything that is known."""
-        return (
-            sum(map(int.bit_count, self._values.values())),
-            sum(map(int.bit_count, self._indices.values())),
-            len(self.roots),
-        )
+        values, indices = (map(int.bit_count, bits.values()) for bits in (self._values, self._indices))
+        return sum(values), sum(indices), len(self.roots)
 
     def _bit(self, source: Source) -> int:
         return 1 << self._bits.setdefault(source, len(self._bits))
@@ -135,11 +128,6 @@ class Influence(ModuleCode):
             self._values[entry.result_id] |= bits
         if name in _HANDLES and words[0] in self.roots:
             self.roots.setdefault(entry.result_id, self.roots[words[0]])
-
-    @cached_property
-    def control_flow(self) -> ControlFlow:
-        """The blocks of the module, and the branches that decide which are executed."""
-        return ControlFlow(self._module)
 
     def _control(self, entry: Instruction) -> int:
         """Return the influence on the branches that decide whether an instruction is executed."""
@@ -221,10 +209,8 @@ class Influence(ModuleCode):
         entry = self._by_position.get(position)
         if entry is None:
             return frozenset()
-        pointers = [entry.result_id] if entry.name in CHAINS else list(entry.operands)
-        bits = 0
-        for pointer in pointers:
-            bits |= self._indices[pointer]
+        pointers = [entry.result_id] if entry.name in CHAINS else entry.operands
+        bits = reduce(or_, (self._indices[pointer] for pointer in pointers), 0)
         if entry.name.startswith("OpImage"):
             bits |= self._of_operands(entry)
         return self._sources(bits)
@@ -307,11 +293,7 @@ class GeneratedInfluence:
         """The inputs with generated contents, by the ids of their variables."""
         by_place = {entry.place: entry for entry in self._inputs.bindings if entry.generated}
         bindings = self._module.reflection.bindings
-        return {
-            entry.id: by_place[entry.set, entry.binding]
-            for entry in bindings
-            if (entry.set, entry.binding) in by_place
-        }
+        return {entry.id: by_place[entry.place] for entry in bindings if entry.place in by_place}
 
     def _is_generated(self, variable: int, member: int) -> bool:
         if variable in self._influence.push:
@@ -321,9 +303,7 @@ class GeneratedInfluence:
 
     def reaches(self, event: Event) -> bool:
         """Whether generated inputs can influence an event."""
-        position = event.position
-        if event.cause is not None and event.cause.position >= 0:
-            position = event.cause.position
+        position = event.origin
         sources = self._influence.on_address(position)
         if event.kind != "bounds":
             sources |= self._influence.on_operands(position)
@@ -332,3 +312,77 @@ class GeneratedInfluence:
             for branch in flow.branches[flow.block_at[each].label] if each in flow.block_at else ():
                 sources |= self._influence.on_operands(branch.position)
         return any(self._is_generated(*source) for source in sources)
+
+
+Fixed = Callable[[Source], bool]
+"""A function that says whether an input has the only value, or all values, that it can have."""
+
+_OWN = ("Function", "Private", "Output", "Input")
+_GROUPS = ("OpGroupNonUniform", "OpSubgroup", "OpCooperativeMatrix")
+_OTHERS = ("OpControlBarrier", "OpImageWrite", "OpImageSparseTexelsResident")
+
+
+class Sites:
+    """The sites of one entry point of a module."""
+
+    def __init__(self, module: Module, entry: EntryPoint) -> None:
+        self._influence = Influence(module, by_control=True)
+        self._flow = self._influence.control_flow
+        declared = self._influence.declared
+        self._own = {variable.id for variable in declared.variables if variable.storage_class in _OWN}
+        for instruction in self._influence.body:
+            name = instruction.name
+            if name == "OpVariable" or (name in CHAINS and instruction.operands[0] in self._own):
+                self._own.add(instruction.result_id)
+        self._start = next(one.id for one in declared.entry_points if one.interface == entry.interface)
+
+    @cached_property
+    def _sites(self) -> dict[int, frozenset[int]]:
+        """The positions of the sites of each block, by its label."""
+        return {
+            label: frozenset(entry.position for entry in block.body if self._is_site(entry))
+            for label, block in self._flow.blocks.items()
+        }
+
+    def _is_site(self, entry: Instruction) -> bool:
+        is_store = entry.name in ("OpStore", "OpCopyMemory") and entry.operands[0] not in self._own
+        return is_store or entry.name in _OTHERS or entry.name.startswith(("OpAtomic", *_GROUPS))
+
+    def missing(self, executed: Mapping[int, int], fixed: Fixed) -> frozenset[int]:
+        """Return the positions of the sites that can be reached and were not executed.
+
+        `executed`: what was executed, by position, as in `CheckedRun.executed`.
+        `fixed`: a branch whose condition only such inputs decide cannot go another way than it went.
+        """
+        missing, seen = set[int](), set[int]()
+        todo = [block.label for block in self._flow.functions[self._start].blocks[:1]]
+        while todo:
+            label = todo.pop()
+            if label in seen:
+                continue
+            seen.add(label)
+            block = self._flow.blocks[label]
+            missing |= self._sites[label] - executed.keys()
+            calls = (entry.operands[0] for entry in block.body if entry.name == "OpFunctionCall")
+            todo += [first.label for call in calls for first in self._flow.functions[call].blocks[:1]]
+            following = self._flow.successors(block)
+            end = block.terminator.position
+            if len(following) > 1 and end in executed and all(map(fixed, self._influence.on_operands(end))):
+                following = [label for label in following if self._is_executed(label, executed)]
+            todo += following
+        return frozenset(missing)
+
+    def _is_executed(self, label: int, executed: Mapping[int, int]) -> bool:
+        return any(entry.position in executed for entry in self._flow.blocks[label].instructions)
+
+    def frontier(self, executed: Mapping[int, int], covered: Mapping[int, int]) -> frozenset[Source]:
+        """Return the inputs that decide the executed branches with a way that is not covered."""
+        return frozenset[Source]().union(
+            *(
+                self._influence.on_operands(block.terminator.position)
+                for block in self._flow.blocks.values()
+                if len(following := self._flow.successors(block)) > 1
+                and block.terminator.position in executed
+                and not all(self._is_executed(label, covered) for label in following)
+            )
+        )

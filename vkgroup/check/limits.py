@@ -15,19 +15,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from vkgroup.base.errors import VkgroupError
 from vkgroup.check.findings import RunParameters
-from vkgroup.check.guesses import Numbers, limited
 from vkgroup.check.influence import LENGTH, Source
-from vkgroup.check.inputs import GeneratedNumber, NumberKey
+from vkgroup.check.inputs import GeneratedNumber, NumberKey, Numbers
 from vkgroup.check.runs import CheckedDispatch
-from vkgroup.check.search import TrialSearch
+from vkgroup.check.search import TrialSearch, limited
 from vkgroup.check.size_constants import COMPARISONS
 from vkgroup.check.trials import WORK_LIMIT
-from vkgroup.reference.interpreter.execution.program import ExecutableShader
-from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.spirv import Instruction
 
@@ -68,43 +64,30 @@ class WatchedComparison:
         rows = [np.broadcast_to(part, shape).reshape(-1, shape[-1]) for part in (position, limit, within)]
         groups = shape[-1] // per_workgroup if shape[-1] % per_workgroup == 0 else 1
         for component, row in enumerate(zip(*rows, strict=True)):
-            self._record(component, *(part.reshape(groups, -1) for part in row))
-
-    def _record(
-        self,
-        component: int,
-        position: npt.NDArray[Any],
-        limit: npt.NDArray[Any],
-        within: npt.NDArray[np.bool_],
-    ) -> None:
-        all_within = np.asarray(within.all(axis=1))
-        low, high = position.min(axis=1), position.max(axis=1)
-        if (all_within != within.any(axis=1)).any():
-            self.divided.add(component)
-        if (limit != limit[0, 0]).any():
-            return
-        for number in np.flatnonzero(low < high).tolist():
-            rank = (bool(all_within[number]), int(high[number]))
-            if component not in self.splits or rank > self.splits[component][0]:
-                value = max(int(low[number]) + 1, int(high[number]) - _MARGIN)
-                self.splits[component] = rank, Split(value, int(limit[0, 0]))
+            position, limit, within = (part.reshape(groups, -1) for part in row)
+            low, high, all_within = position.min(axis=1), position.max(axis=1), within.all(axis=1)
+            if (all_within != within.any(axis=1)).any():
+                self.divided.add(component)
+            is_one = (limit == limit[0, 0]).all()
+            for number in np.flatnonzero(low < high).tolist() if is_one else ():
+                rank = (bool(all_within[number]), int(high[number]))
+                if component not in self.splits or rank > self.splits[component][0]:
+                    value = max(int(low[number]) + 1, int(high[number]) - _MARGIN)
+                    self.splits[component] = rank, Split(value, int(limit[0, 0]))
 
 
-def split_workgroups(
-    search: TrialSearch, make: Callable[[Instrument], ExecutableShader]
-) -> tuple[TrialSearch, tuple[Numbers, ...]]:
+def split_workgroups(search: TrialSearch) -> tuple[TrialSearch, tuple[Numbers, ...]]:
     """Return a search whose trials use values that split a workgroup, and further such values.
 
     Each of the further values splits a workgroup at another comparison.
 
     `search`: the search with the default values, which stays if a shader does not allow the others.
-    `make`: returns the program with an instrument.
     """
     trier, comparisons = search.trier, list(_comparisons(search))
     if not comparisons or search.first.run is None:
         return search, ()
     try:
-        _watch(search.first.dispatch, comparisons, make)
+        _watch(search.first.dispatch, comparisons)
     except VkgroupError:
         return search, ()
     numbers: dict[NumberKey, list[int]] = {}
@@ -122,7 +105,7 @@ def split_workgroups(
             for variable, member in comparison.sources:
                 # The length of a generated array is the limit.
                 if member == LENGTH and search.is_generated(variable, member):
-                    place = search.place_of(variable)
+                    place = search.places[variable]
                     elements[place] = max(elements.get(place, 0), split.value)
     tuned = {number.key for number in search.numbers}
     chosen = {key: max(values) for key, values in numbers.items() if key in tuned}
@@ -135,7 +118,7 @@ def split_workgroups(
     trier.limits = frozenset(keys)
     if chosen or elements:
         trier.numbers, trier.elements = chosen, elements
-        changed = TrialSearch(search.module, trier)
+        changed = TrialSearch(trier)
         if changed.first.run is not None:
             return changed, further
         trier.numbers, trier.elements = {}, {}
@@ -158,11 +141,7 @@ def _comparisons(search: TrialSearch) -> Iterator[WatchedComparison]:
                 yield WatchedComparison(entry, side, limit)
 
 
-def _watch(
-    dispatch: CheckedDispatch,
-    comparisons: Sequence[WatchedComparison],
-    make: Callable[[Instrument], ExecutableShader],
-) -> None:
+def _watch(dispatch: CheckedDispatch, comparisons: Sequence[WatchedComparison]) -> None:
     """Run once, and watch the comparisons."""
     per_workgroup = math.prod(dispatch.program.local_size)
 
@@ -178,7 +157,7 @@ def _watch(
         return run if watched else function
 
     limited_dispatch = replace(dispatch, timeout=None, work_limit=WORK_LIMIT)
-    limited_dispatch.run(RunParameters(32), races=False, program=make(instrument))
+    limited_dispatch.run(RunParameters(32), races=False, program=dispatch.remade(instrument))
 
 
 def _numbers(

@@ -1,15 +1,20 @@
-"""Outcomes of checks in one line, for lists of many shaders."""
+"""Outcomes of checks in one line, for lists of many shaders, and checks of many in worker processes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+import threading
+import time
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from queue import Empty, Queue
 from typing import Any
 
-from vkgroup.base.errors import CompileError, CompilerUnavailable, Unsupported, VkgroupError
+from vkgroup.base.errors import CompileError, CompilerUnavailable, Unsupported, VkgroupError, describe
 from vkgroup.check.report import Report
 from vkgroup.check.report_text import count_of, lines_of
+from vkgroup.workers.messages import WorkerSetup
+from vkgroup.workers.worker_process import WorkerDied, WorkerProcess
 
 _MOST = 300
 """Maximum count of characters of a reason in a line."""
@@ -30,17 +35,11 @@ class OutcomeKind(StrEnum):
 
 
 _CODES = {
-    OutcomeKind.CLEAN: 0,
     OutcomeKind.FINDINGS: 1,
-    OutcomeKind.QUESTIONS: 0,
-    OutcomeKind.WEAK: 0,
-    OutcomeKind.IN_PART: 0,
-    OutcomeKind.NO_COMPILE: 2,
-    OutcomeKind.NO_VERDICT: 2,
-    OutcomeKind.ERROR: 2,
+    **dict.fromkeys((OutcomeKind.NO_COMPILE, OutcomeKind.NO_VERDICT, OutcomeKind.ERROR), 2),
     OutcomeKind.NOT_COVERED: 3,
 }
-"""The exit code of ``vkgroup check`` for each outcome."""
+"""The exit code of ``vkgroup check`` for each outcome; 0 for the others."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class ConfigurationOutcome:
     @property
     def exit_code(self) -> int:
         """The exit code of ``vkgroup check`` for this outcome alone."""
-        return _CODES[self.kind]
+        return _CODES.get(self.kind, 0)
 
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as JSON data, as it is stored."""
@@ -77,14 +76,14 @@ class ConfigurationOutcome:
 
 def of_report(report: Report, seconds: float, *, strict: bool = False) -> ConfigurationOutcome:
     """Return the outcome of a check that ended; `strict`: whether weak findings are findings."""
-    kind, summary = _line(report, strict)
+    kind, summary = _summary(report, strict)
     summary = "; ".join((summary, *report.compilations[:1]))
     return ConfigurationOutcome(
         kind, summary, tuple(line.plain for line in lines_of(report)), report.to_json(), seconds
     )
 
 
-def _line(report: Report, strict: bool) -> tuple[OutcomeKind, str]:
+def _summary(report: Report, strict: bool) -> tuple[OutcomeKind, str]:
     """Return the kind of a report, and its line."""
     if report.internal_errors:
         return OutcomeKind.ERROR, f"internal error: {_short(report.internal_errors[0])}"
@@ -127,3 +126,91 @@ def _short(text: str) -> str:
 def worst(codes: Iterable[int]) -> int:
     """Return the exit code of several checks: findings first, then errors, then missing support."""
     return min(filter(None, codes), default=0)
+
+
+_Answers = Queue[tuple[int, ConfigurationOutcome]]
+
+
+def check_all(
+    setup: WorkerSetup, jobs: Sequence[Any], workers: int, seconds: Sequence[float], grace: float
+) -> Generator[tuple[int, ConfigurationOutcome], None, None]:
+    """Yield the outcome of each job with the job's index, in the order in which they end.
+
+    A worker that crashes or takes too long for a job gives the outcome of that job, and another worker does
+    the rest. A caller that stops early closes the iterator, which ends the workers.
+
+    `setup`: the first message to each worker; its session answers a job with an `ConfigurationOutcome`.
+    `seconds`: the time limit of each job, after which the session ends it.
+    `grace`: seconds after which a worker is ended that does not do that.
+    """
+    waiting: Queue[tuple[int, Any, float]] = Queue()
+    for number, job in enumerate(jobs):
+        waiting.put((number, job, seconds[number]))
+    answers: _Answers = Queue()
+    known: set[WorkerProcess] = set()
+    for _ in range(min(workers, len(jobs))):
+        threading.Thread(target=_work, args=(setup, waiting, answers, known, grace), daemon=True).start()
+    try:
+        for _ in jobs:
+            yield _next(answers)
+    finally:
+        with waiting.mutex:
+            waiting.queue.clear()
+        for worker in list(known):
+            worker.signal()
+
+
+def _next(answers: _Answers) -> tuple[int, ConfigurationOutcome]:
+    """Return the next answer; wait in short steps, so that Ctrl-C has an effect."""
+    while True:
+        try:
+            return answers.get(timeout=0.5)
+        except Empty:
+            continue
+
+
+def _work(
+    setup: WorkerSetup,
+    waiting: Queue[tuple[int, Any, float]],
+    answers: _Answers,
+    known: set[WorkerProcess],
+    grace: float,
+) -> None:
+    """Give the waiting jobs to a worker; start another one after a failure."""
+    worker: WorkerProcess | None = None
+    while True:
+        try:
+            index, job, seconds = waiting.get_nowait()
+        except Empty:
+            break
+        start = time.monotonic()
+        try:
+            worker = worker or WorkerProcess(setup, known)
+            answer = worker.ask(job, seconds + grace)
+        except WorkerDied as error:
+            answer = ConfigurationOutcome(OutcomeKind.ERROR, f"crash: {_line(str(error))}")
+        except (OSError, VkgroupError) as error:
+            answer = ConfigurationOutcome(
+                OutcomeKind.ERROR, f"error: no worker process starts: {describe(error)}"
+            )
+        else:
+            if isinstance(answer, ConfigurationOutcome):
+                answers.put((index, replace(answer, seconds=time.monotonic() - start)))
+                continue
+            # The worker could not end the job.
+            is_late = answer.kind in ("timeout", "busy")
+            kind = OutcomeKind.NO_VERDICT if is_late else OutcomeKind.ERROR
+            why = f"no end within {seconds:g} s" if is_late else _line(answer.message)
+            answer = ConfigurationOutcome(kind, f"{kind}: {why}")
+        if worker is not None:
+            worker.kill()
+            known.discard(worker)
+            worker = None
+        answers.put((index, replace(answer, seconds=time.monotonic() - start)))
+    if worker is not None:
+        known.discard(worker)
+        worker.dismiss()
+
+
+def _line(text: str) -> str:
+    return text.strip().partition("\n")[0]

@@ -21,15 +21,8 @@ from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind
 from vkgroup.check.request import CheckRequest
 from vkgroup.compiler.cache import checksum, key_of, thin_out
 
-_STORED = (
-    OutcomeKind.CLEAN,
-    OutcomeKind.IN_PART,
-    OutcomeKind.FINDINGS,
-    OutcomeKind.WEAK,
-    OutcomeKind.QUESTIONS,
-    OutcomeKind.NOT_COVERED,
-)
-"""Outcomes that are stored: those that do not depend on the time that a run takes."""
+_NOT_STORED = (OutcomeKind.NO_COMPILE, OutcomeKind.NO_VERDICT, OutcomeKind.ERROR)
+"""Outcomes that are not stored: those that may depend on the time that a run takes, or on the host."""
 
 
 @cache
@@ -73,7 +66,7 @@ def load(key: str) -> ConfigurationOutcome | None:
 
 def store(key: str, outcome: ConfigurationOutcome) -> None:
     """Store an outcome; do nothing if it is not to be stored, or if the cache cannot be written."""
-    if outcome.kind not in _STORED:
+    if outcome.kind in _NOT_STORED:
         return
     path, data = _path(key), outcome.to_json()
     try:

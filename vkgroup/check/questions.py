@@ -9,13 +9,11 @@ from itertools import islice
 from vkgroup.base.errors import DispatchTimeout, OutOfMemory
 from vkgroup.check.contents import partial_count
 from vkgroup.check.diagnosis import findings_of
-from vkgroup.check.fields import member_names
 from vkgroup.check.findings import Finding, FindingKind, RunParameters, SourceLocations
-from vkgroup.check.guesses import Numbers
-from vkgroup.check.inputs import GeneratedNumber, Input
+from vkgroup.check.inputs import GeneratedNumber, Input, member_names
 from vkgroup.check.report import LENGTH, GeneratedValue, Question
 from vkgroup.check.runs import CheckedRun
-from vkgroup.check.search import TrialSearch, least_change
+from vkgroup.check.search import TrialSearch
 from vkgroup.check.trial_set import differing, options_of
 from vkgroup.check.trials import WORK_LIMIT, CheckTrial, EventKey, key_of
 from vkgroup.reference.events import Event
@@ -99,7 +97,9 @@ class Questions:
                 if not other.ended or key_of(event) in map(key_of, other.events):
                     continue
                 values = generated_values(differing(self._chosen, trial))
-            if values := values or tuple(self._lengths(trial)):
+            bindings = zip(self._chosen.dispatch.inputs.bindings, trial.dispatch.inputs.bindings, strict=True)
+            lengths = ((entry, entry.elements, other.elements) for entry, other in bindings)
+            if values := values or tuple(_length(*each) for each in lengths if each[1] < each[2]):
                 return _Doubt(event, where, values)
         return None
 
@@ -111,9 +111,10 @@ class Questions:
                 search.try_({**self._chosen.numbers, **numbers})
             if not self._guessed and len(search.trials) == 1:
                 self._guessed = True
-                search.guess()
+                for numbers in search.guessed():
+                    search.try_(numbers)
             yield from islice(search.without(event), _MOST_RERUNS)
-        yield from islice(search.defaults.without(event), _MOST_RERUNS)
+        yield from islice(search.with_other_constants(event), _MOST_RERUNS)
 
     def _rerun(self, trial: CheckTrial, where: RunParameters) -> tuple[CheckTrial, CheckedRun] | None:
         """Return a trial with arrays long enough for a configuration, and its run there."""
@@ -128,21 +129,16 @@ class Questions:
         return self._reruns[key]
 
     def _values(self, event: Event, first: CheckTrial, other: CheckTrial) -> tuple[GeneratedValue, ...]:
-        """Return the values of a trial that cause an event which does not occur in another one."""
+        """Return the values of a trial without which an event does not occur: a single one if possible.
 
-        def is_gone(numbers: Numbers) -> bool:
-            trial = self._search.try_(numbers)
-            return trial.run is not None and key_of(event) not in trial.events
-
-        return generated_values(least_change(first, other, is_gone))
-
-    def _lengths(self, trial: CheckTrial) -> Iterator[GeneratedValue]:
-        """Yield the chosen lengths of the arrays that are longer in a trial."""
-        for entry, other in zip(
-            self._chosen.dispatch.inputs.bindings, trial.dispatch.inputs.bindings, strict=True
-        ):
-            if entry.elements < other.elements:
-                yield _length(entry, entry.elements, other.elements)
+        `other`: a trial without the event.
+        """
+        changes = differing(first, other)
+        for change in changes:
+            trial = self._search.try_({**first.numbers, change[0].key: change[1]})
+            if trial.run is not None and key_of(event) not in trial.events:
+                return generated_values([change])
+        return generated_values(changes)
 
     def _length(self, event: Event) -> GeneratedValue | None:
         """Return the generated length of the array that an event exceeds; None if it is another event."""
@@ -184,12 +180,10 @@ class Questions:
         search, first, where = self._search, self._search.first, RunParameters(32)
         if first is not search.best:
             for event in search.errors(first).values():
-                if event.kind == FindingKind.SAME_VALUE or search.sources(event) is None:
-                    continue
-                yield _Doubt(event, where, self._values_of_first(event), tried=True)
+                if event.kind != FindingKind.SAME_VALUE and search.sources(event) is not None:
+                    yield _Doubt(event, where, self._values_of_first(event), tried=True)
             return
-        lengths = near_lengths(search)
-        if not lengths:
+        if not (lengths := near_lengths(search)):
             return
         elements = {**first.elements, **{place: length for place, (length, _) in lengths.items()}}
         dispatch = replace(first.dispatch, inputs=search.trier.inputs(first.dispatch, elements, {}))
@@ -217,11 +211,7 @@ class Questions:
             agreeing, values = _agreeing(doubts)
             by_values.setdefault(values, []).extend(agreeing)
         return tuple(
-            Question(
-                values,
-                tuple(self._findings(doubts, places)),
-                all(doubt.tried for doubt in doubts),
-            )
+            Question(values, tuple(self._findings(doubts, places)), all(doubt.tried for doubt in doubts))
             for values, doubts in by_values.items()
         )
 
@@ -232,8 +222,7 @@ class Questions:
 
 def _is_divergent(event: Event) -> bool:
     """Whether an event occurs because invocations are on different paths."""
-    cause = event.cause.kind if event.cause is not None else ""
-    return event.kind == FindingKind.BARRIER or cause in ("inactive_lane", "quad", "not_uniform")
+    return event.reason in ("barrier", "inactive_lane", "quad", "not_uniform")
 
 
 def _agreeing(doubts: Sequence[_Doubt]) -> tuple[list[_Doubt], tuple[GeneratedValue, ...]]:

@@ -8,13 +8,14 @@ error, and names the values.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from vkgroup.base.errors import InternalError, InvalidInput
 from vkgroup.check.device_jobs import SampledImage
-from vkgroup.check.findings import Coverage, Finding, RunParameters
+from vkgroup.check.findings import Coverage, Finding, RunParameters, SourceLocations, join, ranges
+from vkgroup.check.runs import CheckedRun
 
 LENGTH = ".length()"
 """End of the name of a value that is the length of an array."""
@@ -91,6 +92,42 @@ class Question:
             "sizes": sorted({where.subgroup_size for where in self.configurations}),
             "findings": [finding.to_json() for finding in self.findings],
         }
+
+
+def lines_of_sites(
+    runs: Iterable[CheckedRun],
+    missing_in: Callable[[Mapping[int, int]], frozenset[int]],
+    places: SourceLocations,
+) -> tuple[str, ...]:
+    """Return the lines of sites that were not executed, in words: at no size, then at some sizes.
+
+    `missing_in`: returns the positions of the sites that are missing in what was executed.
+    """
+    executed: dict[int, dict[int, int]] = {}
+    for run in runs:
+        executed.setdefault(run.configuration.subgroup_size, {}).update(run.executed)
+    missing = {size: missing_in(found) for size, found in executed.items()}
+    never = frozenset.intersection(*missing.values()) if missing else frozenset[int]()
+    texts = [_lines(never, places)] if never else []
+    sizes: dict[str, list[int]] = {}
+    for size, positions in sorted(missing.items()):
+        if positions - never:
+            sizes.setdefault(_lines(positions - never, places), []).append(size)
+    return (*texts, *(f"{text} at size {join(at)}" for text, at in sizes.items()))
+
+
+def _lines(positions: frozenset[int], places: SourceLocations) -> str:
+    """Return the lines of positions in words: ``"lines 3, 7 to 9"``."""
+    found = [places[position] for position in positions]
+    if not all(place.line for place in found):
+        return f"{len(found)} instruction{'s' * (len(found) != 1)}"
+    files = dict.fromkeys(place.file for place in found)
+    texts = []
+    for file in files:
+        lines = sorted({place.line for place in found if place.file == file})
+        text = f"line{'s' * (len(lines) != 1)} {ranges(lines)}"
+        texts.append(text if len(files) == 1 else f"{text} of {file}")
+    return ", ".join(texts)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from rich.text import Text
 
@@ -14,22 +15,14 @@ from vkgroup.reference.events import FragmentInvocation, Invocation
 _COMMENT = re.compile(r"\s*//.*$")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _OPERATOR = re.compile(r"[-+*/%&|^<>=!~?:]+|.")
-_CLOSING = {"(": ")", "[": "]"}
 
 _COLOURS = {
     FindingKind.DIFFERS: "bold magenta",
-    FindingKind.UNDEFINED: "bold red",
-    FindingKind.RACE: "bold red",
     FindingKind.SAME_VALUE: "bold yellow",
-    FindingKind.BARRIER: "bold red",
-    FindingKind.HANG: "bold red",
-    FindingKind.BOUNDS: "bold red",
     FindingKind.ASSUMES: "bold yellow",
-    FindingKind.COMPILE: "bold red",
-    FindingKind.SPARSE: "bold red",
     FindingKind.RECONVERGENCE: "bold yellow",
-    FindingKind.PROGRESS: "bold red",
 }
+"""Colours of kinds of findings; the others are red."""
 _TAB = 4
 """Columns between two tab stops of quoted lines."""
 
@@ -63,29 +56,17 @@ def underlined(text: str, column: int) -> tuple[int, int]:
 def _end_of_expression(text: str, end: int) -> int:
     """Return the end of the members, indices and arguments that follow a name."""
     while end < len(text):
-        if text[end] in _CLOSING:
-            closed = _end_of_brackets(text, end)
-            if closed < 0:
+        if text[end] in "([":
+            depths = accumulate((letter in "([") - (letter in ")]") for letter in text[end:])
+            closed = next((number for number, depth in enumerate(depths, 1) if not depth), 0)
+            if not closed:  # the brackets close on another line
                 return end
-            end = closed
+            end += closed
         elif (member := re.compile(r"\.\w+").match(text, end)) is not None:
             end = member.end()
         else:
             return end
     return end
-
-
-def _end_of_brackets(text: str, start: int) -> int:
-    """Return the end of the brackets that open at an index; -1 if they close on another line."""
-    expected: list[str] = []
-    for index in range(start, len(text)):
-        if text[index] in _CLOSING:
-            expected.append(_CLOSING[text[index]])
-        elif expected and text[index] == expected[-1]:
-            expected.pop()
-            if not expected:
-                return index + 1
-    return -1
 
 
 def lines_of(report: Report) -> Iterator[Text]:
@@ -101,7 +82,7 @@ def lines_of(report: Report) -> Iterator[Text]:
 
 def finding_lines(finding: Finding) -> Iterator[Text]:
     """Yield the lines of one finding."""
-    colour = _COLOURS[finding.kind]
+    colour = _COLOURS.get(finding.kind, "bold red")
     place = finding.place
     margin = max(
         [len(str(entry.line)) for entry in (place, *(note.place for note in finding.notes)) if entry],

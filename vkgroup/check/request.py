@@ -109,46 +109,33 @@ def generated_size(entry: EntryPoint, module: Module, given: Collection[int | st
 
 def unset_constants(
     module: Module, given: Collection[int | str], generated: Mapping[int | str, int]
-) -> Iterator[GeneratedNumber]:
-    """Yield the specialization constants that a search may set.
+) -> tuple[GeneratedNumber, ...]:
+    """Return the specialization constants that a search may set.
 
     They are numbers that are not given and whose default 0 only says that the host sets them, and those of
     the local size in `generated`.
     """
-    seen = set()
+    found: dict[int, GeneratedNumber] = {}
     for entry in module.reflection.specialization_constants:
         is_generated = entry.id in generated
-        if entry.type.kind == "bool" or (entry.default and not is_generated) or entry.id in seen:
-            continue
-        if is_generated or not ({entry.id, entry.name} & set(given)):
-            seen.add(entry.id)
-            value = generated.get(entry.id, 0)
+        is_free = is_generated or not (entry.default or {entry.id, entry.name} & set(given))
+        if is_free and entry.type.kind != "bool" and entry.id not in found:
             name = entry.name or f"{'local size' if is_generated else 'constant'} {entry.id}"
-            key = ((SPECIALIZED, entry.id), name)
-            yield GeneratedNumber(key, value, entry.type.dtype, -1, f"--spec {entry.id}=V")
+            key, value = ((SPECIALIZED, entry.id), name), generated.get(entry.id, 0)
+            found[entry.id] = GeneratedNumber(key, value, entry.type.dtype, -1, f"--spec {entry.id}=V")
+    return tuple(found.values())
 
 
-def has_constant_size(entry: EntryPoint) -> bool:
-    """Whether the local size is a specialization constant.
-
-    Then the host sets constants when it makes the pipeline, and the defaults may not fit each other.
-    """
-    size = entry.local_size
-    return size is not None and any(part.specialization is not None for part in size.constants)
-
-
-def default_constants(module: Module, given: Collection[int | str]) -> Iterator[GeneratedNumber]:
-    """Yield the specialization constants with a default in the source that are not given."""
-    seen = set()
-    for constant in module.reflection.specialization_constants:
-        if constant.type.kind not in ("int", "uint") or not constant.default or constant.id in seen:
-            continue
-        if constant.name and not {constant.id, constant.name} & set(given):
-            seen.add(constant.id)
-            key = ((SPECIALIZED, constant.id), constant.name)
-            option = f"--spec {constant.name}=V"
-            value, dtype = int(constant.default), constant.type.dtype
-            yield GeneratedNumber(key, value, dtype, -1, option, is_default=True)
+def default_constants(module: Module, given: Collection[int | str]) -> tuple[GeneratedNumber, ...]:
+    """Return the specialization constants with a default in the source that are not given."""
+    found: dict[int, GeneratedNumber] = {}
+    for entry in module.reflection.specialization_constants:
+        is_set = entry.name and entry.default and entry.type.kind in ("int", "uint")
+        if is_set and entry.id not in found and not {entry.id, entry.name} & set(given):
+            key, value = ((SPECIALIZED, entry.id), entry.name), int(entry.default)
+            option = f"--spec {entry.name}=V"
+            found[entry.id] = GeneratedNumber(key, value, entry.type.dtype, -1, option, is_default=True)
+    return tuple(found.values())
 
 
 def undeclared_size(
@@ -177,13 +164,6 @@ def undeclared_size(
     if size.source != "LocalSize" or declared:
         return []
     return [f"the shader declares no local size: {used} one, give --local-size X,Y,Z."]
-
-
-def given_members(request: CheckRequest) -> frozenset[int]:
-    """Return the indices of the push constants that a request gives."""
-    block, given = request.module.reflection.push_constants, request.push or {}
-    members = block.members if block is not None else ()
-    return frozenset(number for number, member in enumerate(members) if member.name in given)
 
 
 def values_of(module: Module) -> tuple[SpecializationValue, ...]:
@@ -254,6 +234,22 @@ class CheckRequest:
     def entry(self) -> EntryPoint:
         """The entry point to check."""
         return self.module.reflection.entry_point(self.entry_point)
+
+    @property
+    def has_constant_size(self) -> bool:
+        """Whether the local size is a specialization constant.
+
+        Then the host sets constants when it makes the pipeline, and the defaults may not fit each other.
+        """
+        size = self.entry.local_size
+        return size is not None and any(part.specialization is not None for part in size.constants)
+
+    @cached_property
+    def given_members(self) -> frozenset[int]:
+        """The indices of the push constants that are given."""
+        block, given = self.module.reflection.push_constants, self.push or {}
+        members = block.members if block is not None else ()
+        return frozenset(number for number, member in enumerate(members) if member.name in given)
 
     @property
     def title(self) -> str:

@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.formats import TexelFormat
-from vkgroup.check.compare import Flags, Tolerance, pairs_of, widen
-from vkgroup.check.runs import CheckedDispatch, CheckedRun
-from vkgroup.reference.interpreter.execution.program import ExecutableShader
+from vkgroup.check.runs import CheckedDispatch, CheckedRun, Flags, Tolerance, pairs_of, widen
 from vkgroup.reference.interpreter.operations.accessor import Subgroups
 from vkgroup.reference.interpreter.operations.precision import legal_range
 from vkgroup.reference.interpreter.operations.steps import Instrument
@@ -41,17 +39,15 @@ Move = Callable[[Data, Bound, Bound], Data]
 """Returns an instruction's results, changed between their lower and upper bounds."""
 
 
-def tolerance_of(
-    dispatch: CheckedDispatch, base: CheckedRun, make: Callable[[Instrument], ExecutableShader]
-) -> Tolerance:
-    """Return the allowed rounding difference of each number of the outputs of `base`.
-
-    `make` returns the program with an instrument applied to its instructions.
-    """
+def tolerance_of(dispatch: CheckedDispatch, base: CheckedRun) -> Tolerance:
+    """Return the allowed rounding difference of each number of the outputs of `base`."""
     tolerance: Tolerance = {}
     preserving = _preserving(dispatch.program.module)
-    for move in _moves(dispatch.seed):
-        moved = dispatch.run(base.configuration, races=False, program=make(_instrument(move)))
+    random = np.random.default_rng(dispatch.seed)
+    ends: list[Ends] = [lambda shape: np.ones(shape, np.bool_), lambda shape: np.zeros(shape, np.bool_)]
+    ends += [lambda shape: random.random(shape) < 0.5] * _RANDOM_RUNS
+    for move in (_replaced_by(np.nan), _replaced_by(0.0), *map(_at, ends)):
+        moved = dispatch.run(base.configuration, races=False, program=dispatch.remade(_instrument(move)))
         for place, entry, field, one, other in pairs_of(dispatch.inputs, base, moved):
             change = _change(one, other, _is_rounded(entry.format)) + _step(entry.format, one)
             if 32 not in preserving:
@@ -59,20 +55,12 @@ def tolerance_of(
             widen(tolerance, (place, field.name), change)
     # The signs of zeros have no range: a number is that of one of these runs, or of the base.
     for sign in (0.0, -0.0):
-        zeros = make(_with_zeros(sign, preserving))
+        zeros = dispatch.remade(_with_zeros(sign, preserving))
         signed = dispatch.run(base.configuration, races=False, program=zeros)
         for place, _, field, _, other in pairs_of(dispatch.inputs, base, signed):
             if (place, field.name) in tolerance:
                 tolerance[place, field.name].alternatives += (other,)
     return tolerance
-
-
-def _moves(seed: int) -> list[Move]:
-    """Return how the results are moved in each run."""
-    random = np.random.default_rng(seed)
-    ends: list[Ends] = [lambda shape: np.ones(shape, np.bool_), lambda shape: np.zeros(shape, np.bool_)]
-    ends += [lambda shape: random.random(shape) < 0.5] * _RANDOM_RUNS
-    return [_replaced_by(np.nan), _replaced_by(0.0), *map(_at, ends)]
 
 
 def _preserving(module: Module) -> frozenset[int]:

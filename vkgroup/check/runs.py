@@ -1,9 +1,9 @@
-"""Runs of the checked shader on the reference device: dispatch, execution, and the outputs of a run."""
+"""Runs of the checked shader on the reference device: dispatch, execution, outputs and their comparison."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from vkgroup.check.findings import FindingKind, RunParameters
 from vkgroup.check.influence import GeneratedInfluence, influence_of
-from vkgroup.check.inputs import DispatchInputs, memory_of
+from vkgroup.check.inputs import DispatchInputs, Field, Input, memory_of, take
 from vkgroup.reference.interpreter import Event, EventCause, ExecutionOutcome, Invocation, execute
 from vkgroup.reference.interpreter.execution.execute import arrange
 from vkgroup.reference.interpreter.execution.models import ExecutionModel
@@ -22,8 +22,10 @@ from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.execution.work import WorkBudget
 from vkgroup.reference.interpreter.operations.images import ImageMemory
 from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.values.arrangement import Arrangement
-from vkgroup.reference.interpreter.values.value import BEFORE_HARD
+from vkgroup.reference.interpreter.values.value import BEFORE_HARD, HARD
+from vkgroup.spirv import Module
 
 Place = tuple[int, int, int]
 """Set, binding and array index of a descriptor."""
@@ -76,6 +78,11 @@ class CheckedDispatch:
     timeout: float | None  # time limit of a run in seconds; None for none
     work_limit: float = math.inf  # work after which a run stops before its end
 
+    def remade(self, instrument: Instrument | None = None, module: Module | None = None) -> ExecutableShader:
+        """Return the program with an instrument, or that of a changed module."""
+        module = self.program.module if module is None else module
+        return ExecutableShader(module, self.program.entry.name, None, instrument)
+
     @cached_property
     def generated(self) -> GeneratedInfluence:
         """The influence of its generated inputs."""
@@ -90,11 +97,9 @@ class CheckedDispatch:
         """
         resources, work = self.inputs.resources(), WorkBudget(self.work_limit)
         outcome = self.execute(configuration, resources, races=races, program=program, work=work)
-        events = list(outcome.events)
         outputs = outputs_of(self.inputs, resources)
-        for memory in outputs.values():
-            if BEFORE_HARD in memory.stored_causes:
-                events.append(self._unwritten(configuration, memory))
+        unwritten = [memory for memory in outputs.values() if BEFORE_HARD in memory.stored_causes]
+        events = [*outcome.events, *(self._unwritten(configuration, memory) for memory in unwritten)]
         causes = {
             place: np.zeros(memory.nbytes, np.uint16)
             if memory.causes is None
@@ -107,8 +112,7 @@ class CheckedDispatch:
             causes,
             tuple(events),
             outcome.executed,
-            _reached(self.inputs, resources),
-            _needed(self.inputs, resources),
+            *_outside(self.inputs, resources),
             work.spent,
             not work.is_spent,
             outcome.partings,
@@ -188,30 +192,19 @@ class CheckedDispatch:
         )
 
 
-def _reached(
+def _outside(
     inputs: DispatchInputs, resources: dict[tuple[int, int], list[Any]]
-) -> dict[tuple[int, int], int]:
-    """Return the end of the farthest access beyond each buffer, in bytes; only buffers that have one."""
-    reached = {}
+) -> tuple[dict[tuple[int, int], int], dict[tuple[int, int], npt.NDArray[np.int64]]]:
+    """Return `reached` and `needed` of `CheckedRun`, only of buffers and images with such accesses."""
+    reached, needed = {}, {}
     for entry in inputs.bindings:
-        memories = [memory_of(resource) for resource in resources[entry.place]]
-        end = max((memory.reached for memory in memories if memory is not None), default=0)
-        if end:
+        memories = [memory for each in resources[entry.place] if (memory := memory_of(each)) is not None]
+        if end := max((memory.reached for memory in memories), default=0):
             reached[entry.place] = end
-    return reached
-
-
-def _needed(
-    inputs: DispatchInputs, resources: dict[tuple[int, int], list[Any]]
-) -> dict[tuple[int, int], npt.NDArray[np.int64]]:
-    """Return the extents that the accesses outside of images need; only images that have such accesses."""
-    needed = {}
-    for entry in inputs.bindings:
-        images = [memory_of(resource) for resource in resources[entry.place]]
-        extents = [image.needed for image in images if isinstance(image, ImageMemory) and image.needed.any()]
+        extents = [each.needed for each in memories if isinstance(each, ImageMemory) and each.needed.any()]
         if extents:
             needed[entry.place] = np.max(extents, axis=0)
-    return needed
+    return reached, needed
 
 
 def outputs_of(inputs: DispatchInputs, resources: dict[tuple[int, int], list[Any]]) -> dict[Place, Memory]:
@@ -225,3 +218,157 @@ def outputs_of(inputs: DispatchInputs, resources: dict[tuple[int, int], list[Any
             if memory is not None:
                 outputs[(*entry.place, number)] = memory
     return outputs
+
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass
+class Allowed:
+    """What is allowed instead of the numbers of a field."""
+
+    difference: npt.NDArray[np.float64]  # largest difference of each number; infinity allows any value
+    alternatives: tuple[npt.NDArray[Any], ...] = ()  # further legal values of each number
+
+
+Tolerance = dict[tuple[Place, str], Allowed]
+"""What is allowed for each number, by descriptor and field name."""
+
+
+def widen(tolerance: Tolerance, key: tuple[Place, str], difference: npt.NDArray[np.float64]) -> None:
+    """Allow at least these differences of the numbers of a field."""
+    known = tolerance.setdefault(key, Allowed(difference))
+    known.difference = np.maximum(known.difference, difference)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first number that differs between two runs."""
+
+    place: Place  # set, binding and descriptor index of the output
+    member: int  # index of the block member that contains the number
+    label: str  # the number's name, for example ``"sums[3]"``
+    offset: int  # the number's first byte in the output
+    # `first`, `second`: the number's value in each run
+    first: str
+    second: str
+    count: int  # count of differing numbers in all outputs
+
+
+def causes_in(runs: list[CheckedRun], place: Place, field: Field) -> npt.NDArray[np.uint16]:
+    """Return the largest cause of each number of a field in any of the runs."""
+    result = np.zeros(field.offsets.shape, np.uint16)
+    for run in runs if field.offsets.size else ():
+        if place in run.causes:
+            causes = run.causes[place][field.offsets[..., None] + np.arange(field.dtype.itemsize)]
+            result = np.maximum(result, causes.max(axis=-1))
+    return result
+
+
+def different(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Flags:
+    """Return which numbers differ. Zeros of either sign are equal, and so are NaNs."""
+    if first.dtype.kind != "f":
+        return np.asarray(first != second)
+    return np.asarray((first != second) & ~(np.isnan(first) & np.isnan(second)))
+
+
+def _beyond(base: npt.NDArray[Any], other: npt.NDArray[Any], allowed: Allowed | None) -> Flags:
+    """Return which numbers differ from those of the base run by more than what is allowed."""
+    wrong = different(base, other)
+    if allowed is None or not wrong.any():
+        return wrong
+    with np.errstate(invalid="ignore", over="ignore"):
+        gap = np.abs(base.astype(np.float64) - other.astype(np.float64))
+    wrong &= ~((gap <= allowed.difference) | np.isinf(allowed.difference))
+    for alternative in allowed.alternatives:
+        wrong &= different(alternative, other)
+    return wrong
+
+
+def places_of(inputs: DispatchInputs, run: CheckedRun) -> list[tuple[Place, Input]]:
+    """Return the outputs of a run with their inputs, in the order of the bindings."""
+    return [
+        ((*entry.place, number), entry)
+        for entry in inputs.bindings
+        for number in range(len(entry.arrays))
+        if (*entry.place, number) in run.outputs
+    ]
+
+
+def numbers_of(
+    entry: Input, data: npt.NDArray[np.uint8], number: int = 0
+) -> list[tuple[Field, npt.NDArray[Any]]]:
+    """Return the numbers in the bytes of a buffer or an image, by field; `number` is the descriptor's."""
+    if entry.format is None:
+        return [(field, take(data, field)) for field in entry.fields_at(number)]
+    shape = entry.arrays[number].shape
+    offsets = np.arange(math.prod(shape), dtype=np.int64).reshape(shape) * entry.format.dtype.itemsize
+    field = Field(entry.label(number) + "[{}]" * len(shape), entry.format.dtype, offsets, 0)
+    words = take(data, field)
+    if not entry.format.packed:
+        return [(field, words)]
+    # Channels that share a word are separate numbers, compared as bits, which have the same order.
+    channels, lowest = [], 0
+    for bits in entry.format.packed:
+        channels.append(words >> lowest & (1 << bits) - 1)
+        lowest += bits
+    places = np.repeat(offsets[..., None], len(channels), axis=-1)
+    return [(Field(field.name + "[{}]", field.dtype, places, 0), np.stack(channels, axis=-1))]
+
+
+def pairs_of(
+    inputs: DispatchInputs, first: CheckedRun, second: CheckedRun
+) -> Iterator[tuple[Place, Input, Field, npt.NDArray[Any], npt.NDArray[Any]]]:
+    """Yield the numbers of the outputs that two runs have, by descriptor and field."""
+    for place, entry in places_of(inputs, first):
+        if place in second.outputs:
+            numbers = (numbers_of(entry, run.outputs[place], place[2]) for run in (first, second))
+            for (part, first_values), (_, second_values) in zip(*numbers, strict=True):
+                yield place, entry, part, first_values, second_values
+
+
+def compare(
+    inputs: DispatchInputs, first: CheckedRun, second: CheckedRun, tolerance: Tolerance | None = None
+) -> Difference | None:
+    """Return the first difference between two runs; None if their defined outputs are equal."""
+    example: tuple[Place, Field, int, Any, Any] | None = None
+    count = 0
+    for place, _, part, first_values, second_values in pairs_of(inputs, first, second):
+        wrong = _beyond(first_values, second_values, (tolerance or {}).get((place, part.name)))
+        wrong &= causes_in([first, second], place, part) == 0
+        differing = int(np.count_nonzero(wrong))
+        count += differing
+        if differing and example is None:
+            flat_index = int(np.argmax(wrong.reshape(-1)))
+            values = (values.reshape(-1)[flat_index] for values in (first_values, second_values))
+            example = (place, part, flat_index, *values)
+    if example is None:
+        return None
+    place, part, flat_index, first_value, second_value = example
+    offset = int(part.offsets.reshape(-1)[flat_index])
+    return Difference(
+        place, part.member, part.label(flat_index), offset, str(first_value), str(second_value), count
+    )
+
+
+def count_numbers(
+    inputs: DispatchInputs, base: CheckedRun, others: list[CheckedRun], tolerance: Tolerance
+) -> dict[str, int]:
+    """Count the outputs' numbers by the way in which all runs together were compared, as in `Coverage`."""
+    counts = dict.fromkeys(("compared", "undefined", "ordered", "rounded"), 0)
+    for place, entry in places_of(inputs, base):
+        rows = [numbers_of(entry, run.outputs[place], place[2]) for run in others if place in run.outputs]
+        for number, (part, values) in enumerate(numbers_of(entry, base.outputs[place], place[2])):
+            causes = causes_in([base, *others], place, part)
+            hard = causes >= HARD
+            counts["undefined"] += int(np.count_nonzero(hard))
+            counts["ordered"] += int(np.count_nonzero((causes > 0) & ~hard))
+            counts["compared"] += int(np.count_nonzero(causes == 0))
+            allowed = tolerance.get((place, part.name))
+            if allowed is not None:
+                varied, wrong = np.zeros(values.shape, np.bool_), np.zeros(values.shape, np.bool_)
+                for row in rows:
+                    varied |= different(values, row[number][1])
+                    wrong |= _beyond(values, row[number][1], allowed)
+                counts["rounded"] += int(np.count_nonzero(varied & ~wrong & (causes == 0)))
+    return counts

@@ -77,13 +77,15 @@ def find_candidates(flow: DataFlow) -> list[SizeCandidate]:
             if candidate is not None:
                 candidates.append(candidate)
     # The largest of several distances (16, 8, 4, …) determines the required number of lanes.
-    farthest = max((entry.size for entry in candidates if entry.message.startswith(_FAR)), default=0)
-    candidates = [
-        entry for entry in candidates if not entry.message.startswith(_FAR) or entry.size == farthest
-    ]
+    far = [entry for entry in candidates if entry.message.startswith(_FAR)]
+    farthest = max((entry.size for entry in far), default=0)
     deltas = {flow.constants.get(entry.operands[2], 0) for entry in flow.body if entry.name in DELTAS}
     whole = all(1 << k in deltas for k in range(farthest.bit_length() - 1))
-    return [replace(entry, strong=whole) if entry.message.startswith(_FAR) else entry for entry in candidates]
+    return [
+        replace(entry, strong=whole) if entry in far else entry
+        for entry in candidates
+        if entry not in far or entry.size == farthest
+    ]
 
 
 _FAR = "lanes that are"

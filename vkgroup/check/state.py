@@ -10,7 +10,6 @@ from vkgroup.base import phases
 from vkgroup.base.errors import DispatchTimeout, NoDevice, Unsupported
 from vkgroup.base.phases import CodeOwner, DeadlineReached, phase
 from vkgroup.check.assumptions import Assumption, ConstantExperiment, find_assumption
-from vkgroup.check.compare import Difference, Tolerance, compare
 from vkgroup.check.counted_loops import CountedLoops
 from vkgroup.check.device_jobs import (
     DispatchJob,
@@ -37,15 +36,12 @@ from vkgroup.check.findings import (
 from vkgroup.check.flow import DataFlow
 from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.report import Question, Report
-from vkgroup.check.request import CheckRequest
+from vkgroup.check.request import CheckRequest, values_of
 from vkgroup.check.rounding import tolerance_of
-from vkgroup.check.runs import CheckedDispatch, CheckedRun
+from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference, Tolerance, compare, count_numbers
 from vkgroup.check.size_constants import find_candidates
 from vkgroup.device import DeviceInfo
-from vkgroup.reference.interpreter.execution.program import ExecutableShader
-from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.spec.limits import QUAD_SIZE
-from vkgroup.spirv import Module
 
 _DANGEROUS = ("hang", "barrier")
 """Kinds of findings after which a shader is not run on real devices, since it could hang them."""
@@ -60,8 +56,6 @@ class CheckState:
 
     request: CheckRequest
     dispatch: CheckedDispatch
-    make: Callable[[Instrument], ExecutableShader]
-    remake: Callable[[Module], ExecutableShader]
     runs: list[CheckedRun] = field(default_factory=list)
     not_covered: list[tuple[str, str]] = field(default_factory=list)
     device_runs: list[CheckedRun] = field(default_factory=list)
@@ -121,14 +115,15 @@ class CheckState:
                     self.not_covered.append((str(configuration), reason))
                     self.unfinished.append(configuration)
                     continue
-                if self._has_more_rounds(run):
+                hangs = [event.position for event in run.events if event.kind == "hang"]
+                if hangs and all(map(self._counted.ends, hangs)):
                     self._leave_out(configuration)
                     self.truncated.append(
                         replace(run, events=tuple(e for e in run.events if e.kind in _OF_ACCESSES))
                     )
                     continue
                 self.runs.append(run)
-                hanging += any(event.kind == "hang" for event in run.events)
+                hanging += bool(hangs)
         if self.truncated and not self.runs:
             self.no_verdict.append(self._more_rounds)
         elif self.unfinished and not self.runs:
@@ -143,11 +138,6 @@ class CheckState:
         """Note that a run did not reach the end of a loop."""
         self.not_covered.append((str(configuration), self._more_rounds))
         self.unfinished.append(configuration)
-
-    def _has_more_rounds(self, run: CheckedRun) -> bool:
-        """Whether loops of a run exceed the step limit, and all of them provably end."""
-        hangs = [event.position for event in run.events if event.kind == "hang"]
-        return bool(hangs) and all(self._counted.ends(position) for position in hangs)
 
     @property
     def _uses_quads(self) -> bool:
@@ -169,7 +159,7 @@ class CheckState:
             return difference
         where = base.configuration
         if where not in self.tolerances:
-            self.tolerances[where] = tolerance_of(self.dispatch, base, self.make)
+            self.tolerances[where] = tolerance_of(self.dispatch, base)
         return compare(self.dispatch.inputs, base, run, self.tolerances[where])
 
     def differences_to(self, base: CheckedRun) -> dict[RunParameters, Difference | None]:
@@ -183,11 +173,27 @@ class CheckState:
         """Return the run with which the others are compared; None if there is none."""
         if assumption is not None:
             return assumption.base
-        runs = sorted(
-            self.comparable,
-            key=lambda run: (run.configuration.shuffled, run.configuration.subgroup_size != 32),
+        in_order = [run for run in self.comparable if not run.configuration.shuffled] or self.comparable
+        return min(in_order, key=lambda run: run.configuration.subgroup_size != 32, default=None)
+
+    def coverage(self) -> Coverage:
+        """Return what the runs covered."""
+        inputs, base = self.dispatch.inputs, self.base(None)
+        counts: dict[str, Any] = dict.fromkeys(("compared", "undefined", "ordered", "rounded"), 0)
+        if base is not None:
+            tolerance = self.tolerances.get(base.configuration, {})
+            counts = count_numbers(inputs, base, [*self.comparable, *self.device_runs], tolerance)
+        return Coverage(
+            configurations=tuple(run.configuration for run in [*self.runs, *self.device_runs]),
+            not_covered=tuple(self.not_covered),
+            **counts,
+            groups=self.dispatch.groups,
+            local_size=self.dispatch.program.local_size,
+            inputs=inputs.origins,
+            specialization=values_of(self.dispatch.program.module),
+            notes=tuple(self.notes),
+            assumed=tuple(self.host.sentences()),
         )
-        return runs[0] if runs else None
 
     # --- on real devices ------------------------------------------------------------------------------
 
@@ -327,7 +333,7 @@ def run_and_compare(
         state.run_reference(sizes)
         state.run_devices(devices, job, findings)
         phases.update(phase="comparing the results", owner=CodeOwner.HOST)
-        experiment = ConstantExperiment(dispatch, state.flow, state.remake, state.compare)
+        experiment = ConstantExperiment(dispatch, state.flow, state.compare)
         candidates = find_candidates(state.flow)
         assumption = find_assumption(candidates, state.runs, state.differences_to, experiment)
         state.assumption = assumption

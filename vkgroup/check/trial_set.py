@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import starmap
 
 from vkgroup.check.contents import COUNTS
 from vkgroup.check.findings import RACES
 from vkgroup.check.flow import BY_GROUP, WHOLE
-from vkgroup.check.guesses import Numbers
-from vkgroup.check.influence import LENGTH, UNKNOWN, Influence, Source, influence_of
-from vkgroup.check.inputs import GeneratedNumber, NumberKey
-from vkgroup.check.reach import Sites
+from vkgroup.check.influence import LENGTH, UNKNOWN, Influence, Sites, Source, influence_of
+from vkgroup.check.inputs import GeneratedNumber, NumberKey, Numbers
 from vkgroup.check.trials import CheckTrial, EventKey, Trier, key_of
 from vkgroup.reference.events import Event
-from vkgroup.spirv import Module
-from vkgroup.spirv.declarations import Declarations
 
 _LEAST_COVERAGE = 0.8
 """Part of the instructions of the first trial that a better trial must execute too."""
@@ -24,7 +21,7 @@ _LEAST_COVERAGE = 0.8
 _MOST_RESTORED = 8
 """Maximum number of trials that are repeated with the first one's counts."""
 
-_BY_OPERANDS = ("division", "math_domain", "shift", "conversion")
+_BY_OPERANDS = ("division", "math_domain", "shift", "conversion", "hang")
 
 Cost = tuple[int, int, int, int, int]
 """What a search makes small: 1 without an end or 2 with less executed, errors and hidden ones, errors, sites
@@ -40,7 +37,6 @@ class TrialSet:
     errors of a trial.
     """
 
-    module: Module
     trier: Trier
     trials: list[CheckTrial] = field(default_factory=list)
     by_defaults: set[EventKey] = field(default_factory=set)
@@ -50,26 +46,17 @@ class TrialSet:
     _by_numbers: dict[frozenset[tuple[NumberKey, int]], CheckTrial] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        declared = Declarations(self.module)
-        variables = {variable.id: variable for variable in declared.variables}
-        self._places = {
-            binding.id: (binding.set, binding.binding) for binding in self.module.reflection.bindings
-        }
+        self.module = self.trier.dispatch.program.module
+        self.places = {binding.id: binding.place for binding in self.module.reflection.bindings}
         #: Specialization ids by the result ids of their constants.
         self._constants = {
             result: constant.specialization.id
-            for result, constant in declared.constants.items()
+            for result, constant in self.influence.declared.constants.items()
             if constant.specialization is not None
         }
-        self._push = {key for key, entry in variables.items() if entry.storage_class == "PushConstant"}
-        self._uniform = {
-            binding.id for binding in self.module.reflection.bindings if binding.kind == "uniform_buffer"
-        }
-        self.first = self.trier({})
-        self._by_numbers[frozenset()] = self.first
+        self.first = self.best = self._by_numbers[frozenset()] = self.trier({})
         self.trials.append(self.first)
         self._buffers = {entry.name for entry in self.first.dispatch.inputs.bindings}
-        self.best = self.first
         self.seen = dict(self.errors(self.first))
 
     @cached_property
@@ -95,9 +82,9 @@ class TrialSet:
 
     def missing(self, trial: CheckTrial) -> frozenset[int]:
         """Return the positions of the sites that can be reached and that a trial does not execute."""
-        if id(trial) not in self._missing:
-            self._missing[id(trial)] = self.missing_in(trial.executed)
-        return self._missing[id(trial)]
+        if (missing := self._missing.get(id(trial))) is None:
+            missing = self._missing[id(trial)] = self.missing_in(trial.executed)
+        return missing
 
     def missing_in(self, executed: Mapping[int, int]) -> frozenset[int]:
         """Return the same for what runs have executed, as in `CheckedRun.executed`."""
@@ -109,9 +96,9 @@ class TrialSet:
         if source == UNKNOWN or (self.is_buffer(variable) and member != LENGTH):
             return False
         if variable in self.influence.built_ins:
-            return self.influence.built_ins[variable] not in BY_GROUP or self.trier.groups_given
-        if variable in self._push:
-            return member in self.trier.given
+            return self.influence.built_ins[variable] not in BY_GROUP or self.trier.request.groups is not None
+        if variable in self.influence.push:
+            return member in self.trier.request.given_members
         return not self.is_generated(variable, member)
 
     # --- which errors may come from generated values --------------------------------------------------
@@ -121,24 +108,16 @@ class TrialSet:
         sources = self.sources(event)
         if sources is None or event.kind == "bounds":
             return bool(self.numbers) or bool(self.contents_of(event))
-        return self._any_generated(sources)
-
-    def _any_generated(self, sources: frozenset[Source]) -> bool:
-        return any(self.is_generated(variable, member) for variable, member in sources)
+        return any(starmap(self.is_generated, sources))
 
     def sources(self, event: Event) -> frozenset[Source] | None:
         """Return the inputs that influence an event; None if any may do so through the control flow."""
-        kind = event.cause.kind if event.cause is not None else event.kind
-        if kind in ("bounds", *RACES):
+        if event.reason in ("bounds", *RACES):
             sources = self.influence.on_address(event.position)
             sources |= self.influence.on_address(event.other_position)
-            if kind in RACES and event.memory in self._buffers and not self._any_generated(sources):
-                return None
-            return sources
-        if kind in _BY_OPERANDS or kind == "hang":
-            position = event.cause.position if event.cause is not None else event.position
-            return self.influence.on_operands(position if position >= 0 else event.position)
-        return None
+            in_buffer = event.reason in RACES and event.memory in self._buffers
+            return None if in_buffer and not any(starmap(self.is_generated, sources)) else sources
+        return self.influence.on_operands(event.origin) if event.reason in _BY_OPERANDS else None
 
     def sources_of(self, events: Mapping[EventKey, Event]) -> frozenset[Source]:
         """Return the inputs that influence any of some events through an address or an operand."""
@@ -146,11 +125,11 @@ class TrialSet:
 
     def is_generated(self, variable: int, member: int) -> bool:
         """Whether a source is an input that was generated."""
-        if variable in self._push:
+        if variable in self.influence.push:
             return any(number.key[0] is None and member in (number.member, WHOLE) for number in self.numbers)
         if variable in self._constants:
             return any(number.constant_id == self._constants[variable] for number in self.numbers)
-        place = self._places.get(variable)
+        place = self.places.get(variable)
         return any(
             entry.place == place and entry.generated and member not in entry.given
             for entry in self.first.dispatch.inputs.bindings
@@ -158,11 +137,8 @@ class TrialSet:
 
     def is_buffer(self, variable: int) -> bool:
         """Whether a variable is a storage buffer or an image."""
-        return variable in self._places and variable not in self._uniform
-
-    def place_of(self, variable: int) -> tuple[int, int]:
-        """Return set and binding of a resource variable."""
-        return self._places[variable]
+        bindings = self.module.reflection.bindings
+        return any(each.id == variable and each.kind != "uniform_buffer" for each in bindings)
 
     @property
     def numbers(self) -> tuple[GeneratedNumber, ...]:
@@ -198,7 +174,7 @@ class TrialSet:
     def influences(self, number: GeneratedNumber, sources: Iterable[Source]) -> bool:
         """Whether a generated integer is among some inputs."""
         for variable, member in sources:
-            place = None if variable in self._push else self._places.get(variable, (-1, -1))
+            place = None if variable in self.influence.push else self.places.get(variable, (-1, -1))
             if number.key[0] == place and (member in (number.member, WHOLE) or number.is_contents):
                 return True
             if variable in self._constants and number.constant_id == self._constants[variable]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from vkgroup.base.errors import InvalidInput, InvalidModule, OutOfMemory, Unsupported
 from vkgroup.check.findings import RACES, RunParameters
-from vkgroup.check.guesses import Numbers
+from vkgroup.check.generation import make_inputs
 from vkgroup.check.images import Extents, extents_for
-from vkgroup.check.inputs import DispatchInputs, GeneratedNumber, NumberKey, constant_id
+from vkgroup.check.inputs import DispatchInputs, GeneratedNumber, NumberKey, Numbers, constant_id
+from vkgroup.check.request import CheckRequest
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
@@ -19,6 +20,8 @@ from vkgroup.spirv import ArrayType, StructType
 
 Elements = Mapping[tuple[int, int], int]
 """Numbers of elements of generated runtime arrays by (set, binding)."""
+
+Lengths = dict[tuple[int, int], int]
 
 EventKey = tuple[object, ...]
 """Identity of an event in trials with different inputs."""
@@ -46,7 +49,7 @@ def key_of(event: Event) -> EventKey:
     """Return the identity of an event: buffers by name, everything else by instruction."""
     if event.kind in ("bounds", *RACES) and event.memory:
         return event.kind, event.memory
-    return event.kind, event.cause.kind if event.cause is not None else "", event.position
+    return event.kind, event.reason, event.position
 
 
 @dataclass(frozen=True)
@@ -78,19 +81,15 @@ class CheckTrial:
 
 @dataclass
 class Trier:
-    """Runs trials of one shader; `make` returns the inputs for given `elements` and `numbers`.
+    """Runs trials of one shader.
 
     `numbers`, `elements`: values and lengths that replace the default ones in all trials.
     """
 
+    request: CheckRequest
     dispatch: CheckedDispatch
-    make: Callable[..., DispatchInputs]
-    specialize: Callable[[Mapping[int, int]], ExecutableShader]
-    constants: tuple[GeneratedNumber, ...] = ()  # specialization constants that the search may set
-    defaults: tuple[GeneratedNumber, ...] = ()  # those with a default in the source, which the search keeps
-    varies_defaults: bool = False  # whether these defaults may not fit each other
-    given: frozenset[int] = frozenset()  # indices of the push constants that were given
-    groups_given: bool = False  # whether the number of workgroups was given
+    constants: tuple[GeneratedNumber, ...]  # specialization constants that the search may set
+    defaults: tuple[GeneratedNumber, ...]  # those with a default in the source, which the search keeps
     limits: frozenset[NumberKey] = frozenset()  # integers with which positions of invocations are compared
     numbers: Numbers = field(default_factory=dict)
     elements: Elements = field(default_factory=dict)
@@ -106,14 +105,14 @@ class Trier:
         extents: Extents | None = None,
     ) -> DispatchInputs:
         """Return the inputs of a dispatch for chosen lengths and values; images keep their extents."""
-        program = dispatch.program
-        extents = dispatch.inputs.extents if extents is None else extents
-        return self.make(
-            program.module,
-            program.local_size,
+        return make_inputs(
+            self.request,
+            dispatch.groups,
+            dispatch.program.module,
+            dispatch.program.local_size,
             elements={**self.elements, **elements},
             numbers={**self.numbers, **numbers},
-            extents=extents,
+            extents=dispatch.inputs.extents if extents is None else extents,
         )
 
     def _program(self, numbers: Numbers) -> ExecutableShader:
@@ -121,7 +120,8 @@ class Trier:
         values = {number: value for key, value in numbers.items() if (number := constant_id(key)) is not None}
         key = frozenset(values.items())
         if key not in self._programs:
-            self._programs[key] = self.specialize(values) if values else self.dispatch.program
+            own = self.dispatch.program
+            self._programs[key] = ExecutableShader(own.module, own.entry.name, values) if values else own
             self.work += 4 * _RUN
         program = self._programs[key]
         if values and not 0 < math.prod(program.local_size) <= _MOST_INVOCATIONS:
@@ -130,8 +130,7 @@ class Trier:
 
     def __call__(self, numbers: Numbers) -> CheckTrial:
         """Return the trial of some values, with arrays as long as its accesses need."""
-        elements: dict[tuple[int, int], int] = {}
-        needed: dict[tuple[int, int], int] = {}
+        elements, needed = Lengths(), Lengths()
         dispatch, run, extents = self.dispatch, None, None
         try:
             dispatch = replace(dispatch, program=self._program({**self.numbers, **numbers}))
@@ -149,15 +148,12 @@ class Trier:
         except (InvalidModule, InvalidInput, Unsupported):  # a value that the shader does not allow
             if not numbers and not self.numbers:
                 raise
-        values = (*dispatch.inputs.numbers, *self._constants({**self.numbers, **numbers}))
-        return CheckTrial(numbers, dispatch, run, elements, needed, values)
-
-    def _constants(self, numbers: Numbers) -> Iterator[GeneratedNumber]:
-        """Yield the specialization constants with their chosen or default values."""
+        chosen, values = {**self.numbers, **numbers}, list(dispatch.inputs.numbers)
         for constant in (*self.constants, *self.defaults):
-            is_default = constant.is_default and constant.key not in numbers
-            value = numbers.get(constant.key, constant.value)
-            yield replace(constant, value=value, is_default=is_default)
+            if constant.key in chosen:
+                constant = replace(constant, value=chosen[constant.key], is_default=False)
+            values.append(constant)
+        return CheckTrial(numbers, dispatch, run, elements, needed, tuple(values))
 
     def fit(self, trial: CheckTrial, configuration: RunParameters) -> CheckTrial:
         """Return a trial with arrays that are also long enough for another configuration."""
@@ -175,18 +171,14 @@ class Trier:
         return replace(trial, dispatch=dispatch, elements=elements)
 
     def _grown(
-        self,
-        dispatch: CheckedDispatch,
-        run: CheckedRun,
-        elements: dict[tuple[int, int], int],
-        needed: dict[tuple[int, int], int],
+        self, dispatch: CheckedDispatch, run: CheckedRun, elements: Lengths, needed: Lengths
     ) -> Extents | None:
         """Return the extents of images that a run needs; None if no array and no image is too small.
 
         The lengths that generated runtime arrays need are added to `needed`, and those that they get to
         `elements`.
         """
-        before, longer = dispatch.inputs.extents, dict[tuple[int, int], int]()
+        before, longer = dispatch.inputs.extents, Lengths()
         for entry in dispatch.inputs.bindings:
             block, reached = entry.binding.type, run.reached.get(entry.place, 0)
             if not reached or not entry.grows or not isinstance(block, StructType):

@@ -16,8 +16,15 @@ from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.files import read_text
 from vkgroup.base.phases import DeadlineReached, status
 from vkgroup.check import outcome_cache, perform
-from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, of_error, of_late, of_report, worst
-from vkgroup.check.parallel import check_all
+from vkgroup.check.outcome import (
+    ConfigurationOutcome,
+    OutcomeKind,
+    check_all,
+    of_error,
+    of_late,
+    of_report,
+    worst,
+)
 from vkgroup.cli import deadline, output
 from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation
 from vkgroup.cli.check_request import ChosenDevices, command_of, devices_of, record_of, request_of

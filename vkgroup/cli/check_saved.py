@@ -11,9 +11,8 @@ import msgspec
 
 from vkgroup.base import choices
 from vkgroup.check import CheckRequest, Report
-from vkgroup.check.assumed import inputs_of, name_at, push_of
 from vkgroup.check.configured import find_binding
-from vkgroup.check.members import by_place, missing_members
+from vkgroup.check.members import by_place, inputs_of, missing_members, name_at, push_of
 from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.options.shaders import COMPILATION
 from vkgroup.cli.options.table import changed

@@ -88,12 +88,11 @@ class Settings:
         own: dict[pairs.Key, Any] = {**pairs.arrays(files)}
         if self.given is None or not self.fields.inputs:
             return self._with_members(own, members, module)
-        configured = self.configured(module)
-        replaced = [configured.binding(name, f"--in {name}").id for name, _ in files]
+        replaced = [find_binding(module, name, f"--in {name}").id for name, _ in files]
         values: dict[pairs.Key, Any] = {}
         for name, value in self.fields.inputs.items():
             key, path = split_member(module, name)
-            if configured.binding(key, f"{self.given.where}, inputs").id not in replaced:
+            if find_binding(module, key, f"{self.given.where}, inputs").id not in replaced:
                 values[key] = with_member(values.get(key, {}), path, value) if path else value
         # The file of --in, so that rules of other inputs know its length.
         values |= {name: str(Path(file).absolute()) for name, file in files}
@@ -129,9 +128,8 @@ class Settings:
         `given`: the arrays of ``--in``, and the zeros of ``--out``, which come before the configuration's.
         """
         self.require_valid(module)
-        find = self.configured(module)
         zeros = self.configured(module, {name: {"fill": 0} for name in self.fields.outputs}).arrays()
-        arrays = {**zeros, **_by_place(find, self.inputs(module)), **_by_place(find, given)}
+        arrays = {**zeros, **_by_place(module, self.inputs(module)), **_by_place(module, given)}
         counts = {(entry.set, entry.binding): entry.count for entry in module.reflection.bindings}
         several = {place: count for place, count in counts.items() if count and count > 1}
         for place in several.keys() & arrays.keys():
@@ -151,7 +149,7 @@ class Settings:
             raise InvalidInput(f"{where}, specialization: {error}") from None
         check_push(reflection.push_constants, self.fields.push, f"{where}, push")
         for name in self.fields.outputs:
-            self.configured(module).binding(name, f"{where}, outputs")
+            find_binding(module, name, f"{where}, outputs")
 
     def configured(self, module: Module, values: dict[str, Any] | None = None) -> ConfiguredInputs:
         """Return the inputs of the configuration, or other values, for a module."""
@@ -182,9 +180,9 @@ class Settings:
         return count
 
 
-def _by_place(find: ConfiguredInputs, arrays: Mapping[pairs.Key, Any]) -> dict[pairs.Key, Any]:
+def _by_place(module: Module, arrays: Mapping[pairs.Key, Any]) -> dict[pairs.Key, Any]:
     """Return arrays by (set, binding)."""
-    bindings = {key: find.binding(key, "--in or --out") for key in arrays}
+    bindings = {key: find_binding(module, key, "--in or --out") for key in arrays}
     return {(bindings[key].set, bindings[key].binding): array for key, array in arrays.items()}
 
 

@@ -85,3 +85,13 @@ class Event:
     offset: int = -1
     cause: EventCause | None = None
     count: int = 1
+
+    @property
+    def reason(self) -> str:
+        """The kind of its cause; its own kind without one."""
+        return self.cause.kind if self.cause is not None else self.kind
+
+    @property
+    def origin(self) -> int:
+        """The position of its cause; its own if that is not known."""
+        return self.cause.position if self.cause is not None and self.cause.position >= 0 else self.position

@@ -60,6 +60,11 @@ class Binding:
     # of an input attachment: its InputAttachmentIndex, of an array the first's
     attachment_index: int | None = None
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Set and binding."""
+        return self.set, self.binding
+
 
 @dataclass(frozen=True, slots=True)
 class PushConstants:

@@ -8,7 +8,6 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any
 
 from execution_corpus import SIZE, Base
 
@@ -22,13 +21,11 @@ from vkgroup.base.errors import (
     VkgroupError,
     describe,
 )
-from vkgroup.check.compare import compare
 from vkgroup.check.device_jobs import JobAnswer, bindings_of, outputs_of_answer
-from vkgroup.check.fields import fields_of
 from vkgroup.check.findings import RunParameters
-from vkgroup.check.inputs import DispatchInputs
+from vkgroup.check.inputs import DispatchInputs, fields_of
 from vkgroup.check.rounding import tolerance_of
-from vkgroup.check.runs import CheckedDispatch, CheckedRun
+from vkgroup.check.runs import CheckedDispatch, CheckedRun, compare
 from vkgroup.compiler.optimizer import inline
 from vkgroup.device.limits import local_size_problems
 from vkgroup.dispatch import Device, RunResult
@@ -291,11 +288,7 @@ def _compared(base: Base, dispatch: CheckedDispatch, expected: CheckedRun, got: 
     difference = compare(dispatch.inputs, expected, got)
     program = dispatch.program.module
     if difference is not None and any(entry.name == "OpTypeFloat" for entry in program.instructions):
-
-        def make(instrument: Any) -> ExecutableShader:
-            return ExecutableShader(program, None, base.specialization, instrument)
-
-        difference = compare(dispatch.inputs, expected, got, tolerance_of(dispatch, expected, make))
+        difference = compare(dispatch.inputs, expected, got, tolerance_of(dispatch, expected))
     if difference is None:
         return Outcome(AGREED)
     if _uses_subgroups_in_loops(program):

@@ -1,28 +1,149 @@
-"""Runs of a fragment shader on the reference device, in the form of the runs of a compute shader."""
+"""Draws of a checked fragment shader on the reference device, in the form of the runs of a compute shader.
+
+The scene is two triangles with slanted edges and generated inputs of the fragment shader. They cover a part
+of a target of odd width and height. Therefore quads at all edges, also at the common edge, have helper
+invocations, and the last subgroup of a primitive is partial. The triangles do not overlap: each pixel has at
+most one fragment that is no helper invocation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from vkgroup.base.formats import TexelFormat
-from vkgroup.check.fields import interface_name
+from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.check.findings import RunParameters
-from vkgroup.check.fragments.scene import CheckedScene
+from vkgroup.check.fragments.helpers import leaving_out
 from vkgroup.check.influence import influence_of
-from vkgroup.check.inputs import GIVEN, DispatchInputs, Input
+from vkgroup.check.inputs import GIVEN, DispatchInputs, Input, interface_name
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, Place
+from vkgroup.compiler import compile_source
 from vkgroup.dispatch.attachments import ColorOutput, color_outputs
-from vkgroup.reference.drawing import ColorTarget, Draw, draw
+from vkgroup.reference.drawing import ColorTarget, Draw, VertexData, draw
 from vkgroup.reference.events import Event, FragmentInvocation, Invocation
 from vkgroup.reference.interpreter import ExecutionOutcome
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.execution.work import WorkBudget
+from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.values.event_log import InstructionTrace
-from vkgroup.spirv import Binding, EntryPoint, ImageType, ScalarType
+from vkgroup.spirv import Binding, EntryPoint, ImageType, Module, ScalarType, StageVariable, VectorType
+
+DEFAULT_SIZE = (15, 9)
+"""Width and height of the target in pixels."""
+
+MAX_PIXELS = 1 << 16
+"""Maximum number of pixels of the target, which limits time and memory."""
+
+_CORNERS = np.array([[-1, -0.75], [0.875, -1], [-0.75, 1], [1, 0.875]])
+"""Corners in clip coordinates. They are multiples of 1/8, so that no coordinate is rounded."""
+
+_TRIANGLES = np.array([0, 1, 2, 1, 3, 2])
+_FLAT_VALUES = 8
+_SLANT = 0.25
+_GRADIENT_BITS = 3
+
+
+@dataclass(frozen=True)
+class CheckedScene:
+    """A draw without the fragment shader."""
+
+    size: tuple[int, int]  # width and height of the target in pixels
+    vertex: ExecutableShader  # the generated vertex shader
+    vertices: VertexData  # positions and values of the fragment shader's inputs
+    inputs: tuple[str, ...]  # a description of each generated input
+
+
+def make_scene(fragment: EntryPoint, size: tuple[int, int], seed: int) -> CheckedScene:
+    """Return the scene for a fragment shader.
+
+    Floats are linear in x and y, from 0 to 1, and exact: their derivatives are equal in all fragments.
+    Lines of equal values are slanted, so that a comparison of a float with a constant diverges within quads.
+    Flat inputs are random, one value for each triangle: floats from 0 to 1, integers from 0 to 7.
+
+    Raises InvalidInput if the target is empty or too large, and Unsupported for an input that is no scalar or
+    vector of 32 bits.
+    """
+    width, height = size
+    if min(size) < 1 or width * height > MAX_PIXELS:
+        raise InvalidInput(f"The size {width}x{height} is invalid: check draws 1 to {MAX_PIXELS} pixels.")
+    clip = _CORNERS[_TRIANGLES]
+    pixels = (clip + 1) / 2 * size
+    ramps = np.stack([_ramp(pixels, 0), _ramp(pixels, 1)], axis=1)
+    random = np.random.default_rng(seed)
+    values = {}
+    origins = []
+    for item in fragment.variables.inputs:
+        scalar = _scalar_of(item)
+        components = [_component(item, scalar, number, ramps, random) for number in range(item.components)]
+        values[item.location] = np.stack(components, axis=1).astype(scalar.dtype)
+        flat = "random, one value for each triangle" if item.interpolation == "flat" else "0 to 1, linear"
+        origins.append(f"input {interface_name(item.name) or item.location}: {flat}")
+    positions = np.concatenate([clip, np.zeros((len(clip), 1)), np.ones((len(clip), 1))], axis=1)
+    free = 1 + max(values, default=-1)
+    attributes = {**values, free: positions.astype(np.float32)}
+    vertex = ExecutableShader(compile_source(_vertex_shader(fragment, free), stage="vertex"))
+    return CheckedScene(size, vertex, VertexData(attributes, len(clip)), tuple(origins))
+
+
+def _ramp(pixels: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:
+    """Return values from 0 to 1 that grow along an axis, and slower along the other: (vertices,)."""
+    along = pixels[:, axis] + _SLANT * pixels[:, 1 - axis]
+    unit = 2.0 ** -(np.ceil(np.log2(along.max())) + _GRADIENT_BITS)
+    # A multiple of a power of two, so that float32 holds all values and gradients exactly.
+    return np.asarray(along * (np.floor(1 / (along.max() * unit)) * unit))
+
+
+def _vertex_shader(fragment: EntryPoint, position: int) -> str:
+    """Return the GLSL vertex shader that passes its inputs on; `position` is the location of the position."""
+    lines = ["#version 450", f"layout(location = {position}) in vec4 position;"]
+    body = ["    gl_Position = position;"]
+    for item in fragment.variables.inputs:
+        assert isinstance(item.type, ScalarType | VectorType)
+        place, kind = f"layout(location = {item.location})", item.type.glsl
+        qualifier = "" if item.interpolation == "smooth" else f"{item.interpolation} "
+        lines.append(f"{place} in {kind} given_{item.location};")
+        lines.append(f"{place} {qualifier}out {kind} passed_{item.location};")
+        body.append(f"    passed_{item.location} = given_{item.location};")
+    return "\n".join([*lines, "void main()", "{", *body, "}", ""])
+
+
+def _scalar_of(item: StageVariable) -> ScalarType:
+    """Return the type of an input's components."""
+    name = interface_name(item.name) or f"location {item.location}"
+    if item.auxiliary in ("patch", "primitive") or item.component:
+        raise Unsupported(
+            f"The input {name} is one of each primitive or begins at a later component;"
+            " check cannot generate it.",
+            [item.auxiliary or "component"],
+        )
+    scalar = item.scalar
+    if scalar is None or scalar.bits != 32 or not isinstance(item.type, ScalarType | VectorType):
+        raise Unsupported(
+            f"The input {name} is no scalar or vector of 32 bits; check cannot generate it.", [str(item.type)]
+        )
+    return scalar
+
+
+def _component(
+    item: StageVariable,
+    scalar: ScalarType,
+    number: int,
+    ramps: npt.NDArray[np.float64],
+    random: np.random.Generator,
+) -> npt.NDArray[Any]:
+    """Return one component of an input at every vertex, (vertices,)."""
+    if item.interpolation == "flat":
+        values = random.integers(0, _FLAT_VALUES, len(ramps))
+        return values / _FLAT_VALUES if scalar.kind == "float" else values
+    across, down = ramps.T
+    functions = (across, down, 1 - across, 1 - down, (across + down) / 2, (1 + across - down) / 2)
+    chosen: npt.NDArray[Any] = functions[(4 * item.location + number) % len(functions)]
+    return chosen
+
 
 _VERTEX_SIZE = 32
 """Subgroup size of the generated vertex shader, which has no subgroup operations."""
@@ -45,6 +166,10 @@ class FragmentDraw(CheckedDispatch):
     as_written: ExecutableShader = field(kw_only=True)
     #: Invocations of each configuration, by number.
     _invocations: dict[RunParameters, list[FragmentInvocation]] = field(default_factory=dict, compare=False)
+
+    def remade(self, instrument: Instrument | None = None, module: Module | None = None) -> ExecutableShader:
+        """Return the program with an instrument, or that of a changed module, without helper invocations."""
+        return super().remade(leaving_out(instrument), module)
 
     def run(
         self, configuration: RunParameters, *, races: bool = True, program: ExecutableShader | None = None
@@ -79,10 +204,13 @@ class FragmentDraw(CheckedDispatch):
                     if not who.is_helper and (who.workgroup, who.local) in watch
                 }
             )
+        colors = [
+            ColorTarget(place[1], each[0]) for place, each in resources.items() if place[0] == ATTACHMENTS
+        ]
         drawn = draw(
             self.scene.vertex,
             program or self.program,
-            Draw(self.scene.size, self.scene.vertices, colors=color_targets(resources)),
+            Draw(self.scene.size, self.scene.vertices, colors=colors),
             resources,
             self.inputs.push,
             configuration.subgroup_size,
@@ -164,12 +292,9 @@ def _errors(events: list[Event]) -> Iterator[Event]:
     for event in events:
         who = event.invocation
         of_helper = isinstance(who, FragmentInvocation) and who.is_helper
-        if event.kind == "undefined" and event.cause is not None:
-            if of_helper and event.cause.kind == "helper":
-                continue
-            if hangs and event.cause.kind == "uninitialised":
-                continue
-        yield event
+        is_harmless = (of_helper and event.reason == "helper") or (hangs and event.reason == "uninitialised")
+        if not is_harmless:
+            yield event
 
 
 ATTACHMENTS = -1
@@ -194,7 +319,8 @@ def without_attachments(inputs: DispatchInputs) -> DispatchInputs:
 
 def _attachment(output: ColorOutput, size: tuple[int, int]) -> Input:
     """Return the input of a color attachment, with as many components as the shader writes."""
-    format_ = _format_of(output)
+    # Three components have no format in Vulkan that can be drawn to.
+    format_ = replace(output.format, components=output.components)
     name = interface_name(output.name) or f"color {output.location}"
     kind = ImageType(ScalarType(output.kind, 32), "2D", False, False, False, True, format_.name)
     binding = Binding(
@@ -202,18 +328,3 @@ def _attachment(output: ColorOutput, size: tuple[int, int]) -> Input:
     )
     shape = (size[1], size[0], *([format_.components] if format_.components > 1 else []))
     return Input(binding, (np.zeros(shape, format_.dtype),), True, GIVEN, format_)
-
-
-def _format_of(output: ColorOutput) -> TexelFormat:
-    """Return the format of an attachment; three components have no format in Vulkan that can be drawn to."""
-    format_ = output.format
-    if output.components == format_.components:
-        return format_
-    return replace(format_, components=output.components)
-
-
-def color_targets(resources: Mapping[tuple[int, int], Sequence[Any]]) -> list[ColorTarget]:
-    """Return the color attachments among the resources of a run."""
-    return [
-        ColorTarget(place[1], resource[0]) for place, resource in resources.items() if place[0] == ATTACHMENTS
-    ]

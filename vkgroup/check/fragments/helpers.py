@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.compare import Difference
-from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters, SourceLocations
-from vkgroup.check.fragments.drawing import FragmentDraw
-from vkgroup.check.runs import CheckedRun
-from vkgroup.reference.interpreter.execution.program import ExecutableShader
+from vkgroup.check.findings import Finding, FindingKind, Note, SourceLocations
 from vkgroup.reference.interpreter.operations.accessor import Subgroups
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import Causes, Data, Value, filled, select
+from vkgroup.reference.interpreter.values.value import Data, Value, filled, select
 from vkgroup.spirv import Module
 
 Flags = npt.NDArray[np.bool_]
@@ -42,14 +38,14 @@ HINT = (
 )
 
 
-def _is_optional(name: str) -> bool:
+def is_optional(name: str) -> bool:
     """Whether a device may leave helper invocations out of an instruction."""
     return name.startswith(_GROUPS) and not name.startswith(_QUADS)
 
 
 def with_helpers(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
     """Let helper invocations take part in a group instruction, without marking its results."""
-    if not _is_optional(site.name):
+    if not is_optional(site.name):
         return function
 
     def run(subgroups: Subgroups, *operands: Value) -> Value:
@@ -68,7 +64,7 @@ def leaving_out(inner: Instrument | None = None, positions: Collection[int] | No
 
     def instrument(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
         function = function if inner is None else inner(site, function)
-        if not _is_optional(site.name):
+        if not is_optional(site.name):
             return function
         if positions is not None and site.position not in positions:
             return with_helpers(site, function)
@@ -97,93 +93,19 @@ def _without_marks(subgroups: Subgroups) -> Subgroups:
 
 def _merged(whole: Value, fewer: Value, keep: Flags) -> Value:
     """Return `fewer`, the value in the invocations with flags `keep`, and `whole` in the others."""
-    leaves = tuple(_put(one, other, keep) for one, other in zip(whole.leaves, fewer.leaves, strict=True))
+
+    def put(one: Data, other: Data, shape: tuple[int, ...]) -> Data:
+        result = np.broadcast_to(one, shape).copy()
+        result[..., keep] = other
+        return result
+
+    pairs = zip(whole.leaves, fewer.leaves, strict=True)
+    leaves = tuple(put(one, other, (*one.shape[:-1], len(keep))) for one, other in pairs)
     causes = tuple(
-        None if one is None and other is None else _put_causes(leaf, one, other, keep)
+        None if one is None and other is None else put(filled(one), filled(other), leaf.shape)
         for leaf, one, other in zip(leaves, whole.causes, fewer.causes, strict=True)
     )
     return Value(leaves, causes)
-
-
-def _put(one: Data, other: Data, keep: Flags) -> Data:
-    """Return `one` in all invocations, replaced by `other` in the chosen ones."""
-    result = np.broadcast_to(one, (*one.shape[:-1], len(keep))).copy()
-    result[..., keep] = other
-    return result
-
-
-def _put_causes(leaf: Data, one: Causes | None, other: Causes | None, keep: Flags) -> Causes:
-    """Return causes in the shape of a leaf."""
-    result = np.zeros(leaf.shape, np.uint16)
-    result[:] = filled(one)
-    result[..., keep] = filled(other)
-    return result
-
-
-@dataclass
-class HelperExperiment:
-    """Draws with and without helper invocations in group operations.
-
-    `make` returns the shader with an instrument. `compare` returns the first difference of two runs.
-    """
-
-    draw: FragmentDraw
-    places: SourceLocations
-    make: Callable[[Instrument], ExecutableShader]
-    compare: Callable[[CheckedRun, CheckedRun], Difference | None]
-
-    def findings(self, runs: Collection[CheckedRun]) -> list[Finding]:
-        """Return a finding for each group instruction through which helper invocations change outputs.
-
-        `runs`: the runs without helper invocations in group operations.
-        """
-        program = self.make(with_helpers)
-        differing: list[tuple[CheckedRun, CheckedRun, Difference]] = []
-        for run in runs:
-            if run.disturbed:
-                continue
-            taking_part = self.draw.run(run.configuration, program=program)
-            difference = self.compare(run, taking_part)
-            if difference is not None:
-                differing.append((run, taking_part, difference))
-        if not differing:
-            return []
-        configurations = tuple(run.configuration for run, _, _ in differing)
-        found = [
-            self._finding(entry.position, difference, configurations)
-            for entry in self.draw.program.module.instructions
-            if _is_optional(entry.name) and (difference := self._alone(entry.position, differing)) is not None
-        ]
-        return found or [self._finding(-1, differing[0][2], configurations)]
-
-    def _alone(
-        self, position: int, differing: list[tuple[CheckedRun, CheckedRun, Difference]]
-    ) -> Difference | None:
-        """Return the first difference when only one instruction leaves helper invocations out."""
-        program = self.make(leaving_out(positions={position}))
-        for run, taking_part, _ in differing:
-            alone = self.draw.run(run.configuration, program=program)
-            difference = self.compare(alone, taking_part)
-            if difference is not None:
-                return difference
-        return None
-
-    def _finding(
-        self, position: int, difference: Difference, configurations: tuple[RunParameters, ...]
-    ) -> Finding:
-        label, without, taking_part = difference.label, difference.first, difference.second
-        return Finding(
-            FindingKind.DIFFERS,
-            "the output depends on whether helper invocations take part in this subgroup operation",
-            self.places[position],
-            (
-                Note(f"{label} is {taking_part} if they take part, and {without} if they do not"),
-                Note(f"rule: {RULE}"),
-                Note(HINT),
-            ),
-            configurations=configurations,
-            element=label,
-        )
 
 
 _DERIVATIVES = ("OpDPd", "OpFwidth")

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import Unsupported
+from vkgroup.reference.interpreter.operations.races import Target
 from vkgroup.reference.interpreter.operations.references import BytesReference, resolver
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
@@ -94,14 +95,9 @@ def _access(
         memory.report_outside(frame, site, ~inside, offset)
     operand_cause = combine(reference.cause, frame.control, *(operand.cause for operand in operands))
     if memory.accesses is not None:
+        target, name = Target(offset, itemsize, ~inside), site.name
         memory.accesses.atomic(
-            frame,
-            site,
-            offset,
-            itemsize,
-            ~inside,
-            writes=site.name != "OpAtomicLoad",
-            reads=site.name != "OpAtomicStore",
+            frame, site, target, writes=name != "OpAtomicLoad", reads=name != "OpAtomicStore"
         )
     lanes = np.flatnonzero(inside)
     cells = offset[lanes] // itemsize

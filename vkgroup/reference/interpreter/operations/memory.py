@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.reference.interpreter.operations.accessor import Accessor, Flags
 from vkgroup.reference.interpreter.operations.memory_order import Order
-from vkgroup.reference.interpreter.operations.races import Accesses, Store
+from vkgroup.reference.interpreter.operations.races import Accesses, Store, Target
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import (
     BEFORE_HARD,
@@ -137,7 +137,7 @@ class Memory:
         data = self._gather(offset, dtype)
         cause = self.causes_at(offset, dtype.itemsize)
         if self.accesses is not None:
-            racing = self.accesses.read(frame, site, offset, dtype.itemsize, outside)
+            racing = self.accesses.read(frame, site, Target(offset, dtype.itemsize, outside))
             if racing is not None:
                 cause = combine(cause, marked(racing, site.cause("race", _RACE)))
         if outside is not None:
@@ -218,7 +218,7 @@ class Memory:
         self.decided_store = max(self.decided_store, frame.order_of_atomics)
         if self.accesses is not None:
             store = Store(data, cause, self.data, self.causes)
-            racing = self.accesses.write(frame, site, offset, itemsize, outside, store)
+            racing = self.accesses.write(frame, site, Target(offset, itemsize, outside), store)
         if offset.shape[-1] == 1:
             # All invocations write to the same bytes: the numbers of the last one stay.
             data, cause = data[..., -1:], None if cause is None else cause[..., -1:]

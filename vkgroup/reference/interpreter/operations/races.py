@@ -13,7 +13,7 @@ They leave the memory defined. A race of a read or of an atomic is always a ``"r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,20 @@ class _Record:
         self.how = np.zeros(granules, np.int8)
 
 
+class Target(NamedTuple):
+    """What the accesses of one instruction touch."""
+
+    offset: Numbers  # bytes from the start of the memory, (dims..., n) or (dims..., 1)
+    itemsize: int
+    skipped: Flags | None  # accesses that are dropped, in the shape of `offset`; None without any
+
+    def flat(self, frame: Accessor, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the entries of an array of (dims..., n) for each access that is not dropped."""
+        shape = np.broadcast_shapes(self.offset.shape, (len(frame.invocations),), array.shape)
+        array = np.broadcast_to(array, shape)
+        return array.reshape(-1) if self.skipped is None else array[~np.broadcast_to(self.skipped, shape)]
+
+
 @dataclass(frozen=True)
 class _Access:
     """Accesses of one instruction; `granule` and `who` have an entry for each granule of each access."""
@@ -75,12 +89,6 @@ class _Access:
         return order[:-1][same], order[1:][same]
 
 
-def _flat(array: npt.NDArray[Any], shape: tuple[int, ...], skipped: Flags | None) -> npt.NDArray[Any]:
-    """Return the entries of accesses of a shape, without those that are `skipped`."""
-    array = np.broadcast_to(array, shape)
-    return array.reshape(-1) if skipped is None else array[~np.broadcast_to(skipped, shape)]
-
-
 @dataclass(frozen=True)
 class Store:
     """A plain store before it takes effect."""
@@ -91,14 +99,13 @@ class Store:
     memory: npt.NDArray[np.uint8]
     causes: Causes | None
 
-    def words(self, shape: tuple[int, ...], skipped: Flags | None, granule: int) -> tuple[Numbers, Flags]:
+    def words(self, frame: Accessor, target: Target, granule: int) -> tuple[Numbers, Flags]:
         """Return the value that each access stores to each granule as a number, and whether it is defined.
 
-        `shape`, `skipped`: accesses, and those among them that are dropped. `granule`: bytes of a granule.
+        `granule`: bytes of a granule.
         """
-        shape = np.broadcast_shapes(shape, self.data.shape)
-        data = _flat(self.data, shape, skipped)
-        defined = _flat(np.asarray(True if self.cause is None else self.cause == 0), shape, skipped)
+        data = target.flat(frame, self.data)
+        defined = np.ones(data.size, np.bool_) if self.cause is None else target.flat(frame, self.cause == 0)
         steps = data.itemsize // granule
         if not steps or data.dtype.kind not in "uif":
             # A part of a granule says nothing about the rest.
@@ -138,11 +145,9 @@ class Accesses:
         """Which granules have no recorded write, (granules,)."""
         return (self._records["write"].who < 0) & (self._records["atomic"].who < 0)
 
-    def read(
-        self, frame: Accessor, site: Site, offset: Numbers, itemsize: int, skipped: Flags | None
-    ) -> Flags | None:
+    def read(self, frame: Accessor, site: Site, target: Target) -> Flags | None:
         """Check plain reads and record them; return which of them race, in the shape of `offset`, or None."""
-        access = self._access(frame, site, "reads", read_as(site.memory), offset, itemsize, skipped)
+        access = self._access(frame, site, "reads", read_as(site.memory), target)
         granule, last, before = access.granule, self._records["read"], self._records["read_before"]
         racing = self._check(access, ("write", "atomic"))
         at = granule[last.who[granule] != access.who]
@@ -154,28 +159,26 @@ class Accesses:
         self._set("read", access, np.delete(np.arange(len(granule)), repeated))
         if not racing.size:
             return None
-        start = offset // self._granule
+        start = target.offset // self._granule
         races: Flags = np.isin(start, racing)
-        for step in range(1, itemsize // self._granule):
+        for step in range(1, target.itemsize // self._granule):
             races = races | np.isin(start + step, racing)
         return races
 
-    def write(
-        self, frame: Accessor, site: Site, offset: Numbers, itemsize: int, skipped: Flags | None, store: Store
-    ) -> Numbers:
+    def write(self, frame: Accessor, site: Site, target: Target, store: Store) -> Numbers:
         """Check plain writes and record them; return the granules of racing writes of different values.
 
         A write of the value that another one has written is an event of another kind. An earlier race of
         different values has left the memory undefined, which equals nothing.
         """
-        access = self._access(frame, site, "writes", written_as(site.memory), offset, itemsize, skipped)
+        access = self._access(frame, site, "writes", written_as(site.memory), target)
         before, equal = self._records["write"].who[access.granule], None
         first, second = access.neighbours()
         other = access.who[first] != access.who[second]
         first, second = first[other], second[other]
         rewrites = ((before >= 0) & (before != access.who)).any()
         if rewrites or first.size:
-            words, defined = store.words(_shape(frame, offset), skipped, self._granule)
+            words, defined = store.words(frame, target, self._granule)
         if rewrites:
             old, known = store.before(access.granule, self._granule)
             equal = np.asarray(defined & known & (words == old))
@@ -189,20 +192,10 @@ class Accesses:
         self._set("write", access)
         return np.concatenate(races)
 
-    def atomic(
-        self,
-        frame: Accessor,
-        site: Site,
-        offset: Numbers,
-        itemsize: int,
-        skipped: Flags | None,
-        *,
-        writes: bool,
-        reads: bool,
-    ) -> None:
+    def atomic(self, frame: Accessor, site: Site, target: Target, *, writes: bool, reads: bool) -> None:
         """Check and record atomic accesses, and record the releases that they write and read."""
         semantics = semantics_of(site.scopes[0], site.scopes[1])
-        access = self._access(frame, site, "accesses", semantics.level, offset, itemsize, skipped)
+        access = self._access(frame, site, "accesses", semantics.level, target)
         self._check(access, ("write", "read", "read_before") if writes else ("write",))
         self._is_narrow |= semantics.level < (WORKGROUP if self._kind == "workgroup" else DEVICE)
         if self._is_narrow:
@@ -236,22 +229,12 @@ class Accesses:
             reason = narrow_atomic(int(least[alone][0]))
             self._report(access, index[alone], them[alone], positions[alone], None, reason)
 
-    def _access(
-        self,
-        frame: Accessor,
-        site: Site,
-        verb: str,
-        how: int,
-        offset: Numbers,
-        itemsize: int,
-        skipped: Flags | None,
-    ) -> _Access:
+    def _access(self, frame: Accessor, site: Site, verb: str, how: int, target: Target) -> _Access:
         """Advance time, and return the accesses by granule."""
         self._order.tick()
-        shape = _shape(frame, offset)
-        granule = _flat(offset // self._granule, shape, skipped)
-        who = _flat(frame.invocations, shape, skipped)
-        steps = max(1, itemsize // self._granule)
+        granule = target.flat(frame, target.offset // self._granule)
+        who = target.flat(frame, frame.invocations)
+        steps = max(1, target.itemsize // self._granule)
         if steps > 1:
             granule = (granule[:, None] + np.arange(steps)).reshape(-1)
             who = np.repeat(who, steps)
@@ -364,8 +347,3 @@ class Accesses:
                     other_position=there,
                     other=int(them[0]),
                 )
-
-
-def _shape(frame: Accessor, offset: Numbers) -> tuple[int, ...]:
-    """Return the shape of the accesses at some offsets: (dims..., n)."""
-    return np.broadcast_shapes(offset.shape, (len(frame.invocations),))
