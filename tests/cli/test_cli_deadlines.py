@@ -173,7 +173,7 @@ def test_findings_are_written_although_that_takes_longer_than_the_grace_period(t
         "--json",
         "found.json",
     )
-    code, _, _, _ = run(*words, "--timeout", "4", folder=tmp_path, PYTHONPATH=SLOW_WRITING)
+    code, _, _, _ = run(*words, "--timeout", "10", folder=tmp_path, PYTHONPATH=SLOW_WRITING)
     assert code == 2
     assert json.loads((tmp_path / "found.json").read_text())["no_verdict"]
 

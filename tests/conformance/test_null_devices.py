@@ -29,6 +29,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "development" / "trust.md"
 PARTS = 8
 """Parts of the whole suite, each a test of the second tier."""
 
+pytestmark = pytest.mark.timeout(1800)  # a part of the whole suite takes minutes, beside other tests longer
+
 SAMPLE = 250
 """In the first tier every so many batches one is run; of families with fewer batches, the first."""
 

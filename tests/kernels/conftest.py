@@ -16,6 +16,7 @@ from vkgroup import drivers
 from vkgroup.base import files
 from vkgroup.base.errors import VkgroupError
 from vkgroup.check import Finding, check
+from vkgroup.check.request import Guarantees
 from vkgroup.compiler import DEFAULT_TARGET, compile_file
 from vkgroup.dispatch import Device
 from vkgroup.kernels import pipelines
@@ -115,6 +116,8 @@ def checked() -> Callable[..., tuple[Finding, ...]]:
             target=DEFAULT_TARGET,
             debug=True,
         )
-        return check(module, **{"sizes": (1, 4, 32), **given}).findings
+        # Pipelines require full subgroups, and devices without them get the kernels with shared memory.
+        host = Guarantees(full_subgroups=not path.endswith(".frag"), reconvergence="maximal")
+        return check(module, **{"sizes": (1, 4, 32), "host": host, **given}).findings
 
     return run
