@@ -62,6 +62,11 @@ _UNREACHABLE = {
     "local position": ("", "gl_LocalInvocationIndex >= 64", []),
     "given workgroups": ("", "gl_WorkGroupID.x == 40", ["--groups", "3"]),
     "function that is not called": ("void f() { b[0] = 1u; }", "false", []),
+    "size of the subgroup after another branch": (
+        "uint size(uint v) { uint x = 0u; if (v > 3u) x = 1u; uint m = gl_SubgroupSize; return m; }",
+        "size(b[i]) == 64u",
+        [],
+    ),
 }
 
 

@@ -41,7 +41,7 @@ _MAX_ROUNDS = 32
 class Influence(ModuleCode):
     """For each value and pointer of a module, the inputs that influence it.
 
-    `by_control`: whether the conditions of branches influence what is stored where they decide.
+    `by_control`: whether the conditions of branches influence what is stored in the blocks that they decide.
     """
 
     def __init__(self, module: Module, *, by_control: bool = False) -> None:
