@@ -43,8 +43,18 @@ def by_cause(findings: Sequence[Finding], assumption: Assumption | None) -> list
 
 
 def by_instruction(findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings with one for an undefined value and a difference that begins in the same line."""
-    result = list(findings)
+    """Return findings with one for the undefined values of an instruction and what begins to differ there."""
+    result: list[Finding] = []
+    for entry in findings:
+        same = [
+            one
+            for one in result
+            if one.kind == FindingKind.UNDEFINED and one.place.position == entry.place.position
+        ]
+        if entry.kind == FindingKind.UNDEFINED and same and entry.place.position >= 0:
+            result[result.index(same[0])] = _merged(same[0], [entry])
+        else:
+            result.append(entry)
     for difference in [entry for entry in findings if entry.kind == FindingKind.DIFFERS]:
         begins = {
             note.place.identity for note in difference.notes if note.place and "runs diverge" in note.message

@@ -319,7 +319,8 @@ Fixed = Callable[[Source], bool]
 
 _OWN = ("Function", "Private", "Output", "Input")
 _GROUPS = ("OpGroupNonUniform", "OpSubgroup", "OpCooperativeMatrix")
-_OTHERS = ("OpControlBarrier", "OpImageWrite", "OpImageSparseTexelsResident")
+_STORES = ("OpStore", "OpCopyMemory")
+_OTHERS = ("OpControlBarrier", "OpImageWrite")
 
 
 class Sites:
@@ -334,6 +335,8 @@ class Sites:
             name = instruction.name
             if name == "OpVariable" or (name in CHAINS and instruction.operands[0] in self._own):
                 self._own.add(instruction.result_id)
+        #: The variables that the shader writes and other invocations may read.
+        self._written = {self._root(one) for one in self._influence.body if self._is_store(one)} - {0}
         self._start = next(one.id for one in declared.entry_points if one.interface == entry.interface)
 
     @cached_property
@@ -344,9 +347,18 @@ class Sites:
             for label, block in self._flow.blocks.items()
         }
 
+    def _root(self, entry: Instruction) -> int:
+        """Return the variable that an instruction accesses; 0 if it is not known."""
+        return self._influence.roots.get(entry.operands[0], (0, 0))[0]
+
+    def _is_store(self, entry: Instruction) -> bool:
+        is_atomic = entry.name.startswith("OpAtomic")
+        return is_atomic or (entry.name in _STORES and entry.operands[0] not in self._own)
+
     def _is_site(self, entry: Instruction) -> bool:
-        is_store = entry.name in ("OpStore", "OpCopyMemory") and entry.operands[0] not in self._own
-        return is_store or entry.name in _OTHERS or entry.name.startswith(("OpAtomic", *_GROUPS))
+        # A read of what others write may be a race, or undefined.
+        is_read = entry.name == "OpLoad" and self._root(entry) in self._written
+        return is_read or self._is_store(entry) or entry.name in _OTHERS or entry.name.startswith(_GROUPS)
 
     def missing(self, executed: Mapping[int, int], fixed: Fixed) -> frozenset[int]:
         """Return the positions of the sites that can be reached and were not executed.
