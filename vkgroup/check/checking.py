@@ -254,7 +254,12 @@ def perform(request: CheckRequest) -> Report:
     if ended:
         known = [finding for each in examined for finding in each.findings if not finding.weak]
         permitted = PermittedExecutions(first.state, prepared.search.trier, first.trial, known)
-        first.findings.extend(permitted.findings())
+        try:
+            first.findings.extend(permitted.findings())
+        except DeadlineReached:
+            first.state.note_deadline(verdict=True)
+        except KeyboardInterrupt as end:
+            examined[0] = replace(first, interrupted=end)
     return _report(prepared, examined)
 
 

@@ -97,33 +97,41 @@ class PermittedExecutions:
     def _dispatch(self) -> CheckedDispatch:
         return self.state.dispatch
 
-    def _run(self, dispatch: CheckedDispatch, where: RunParameters) -> CheckedRun | None:
+    def _run(self, where: RunParameters, dispatch: CheckedDispatch | None = None) -> CheckedRun | None:
         """Run once, without the search for races; None if the run did not end."""
         try:
-            return dispatch.run(where, races=False)
+            return (dispatch or self._dispatch).run(where, races=False)
         except (DispatchTimeout, OutOfMemory, Unsupported):
             return None
 
-    def _wrong_only_in(self, dispatch: CheckedDispatch, where: RunParameters) -> Finding | None:
-        """Return what is wrong in a run and not in the one with full subgroups that reconverge."""
-        base = self._run(dispatch, replace(where, model=()))
-        run = self._run(dispatch, where)
+    def _wrong_only_in(
+        self, run: CheckedRun | None, dispatch: CheckedDispatch | None = None
+    ) -> Finding | None:
+        """Return what is wrong in a run and not in the one with full subgroups that reconverge.
+
+        `dispatch`: with other inputs than the check; None for the same.
+        """
+        plain = RunParameters(run.configuration.subgroup_size) if run is not None else None
+        known = (one for one in self.state.runs if one.configuration == plain and dispatch is None)
+        base = next(known, None) or (self._run(plain, dispatch) if plain is not None else None)
         if base is None or run is None or base.disturbed:
             return None
-        known = {key_of(event) for event in base.events}
-        new = tuple(event for event in run.serious_events if key_of(event) not in known)
+        dispatch = dispatch or self._dispatch
+        before = {key_of(event) for event in base.events}
+        new = tuple(event for event in run.serious_events if key_of(event) not in before)
         if new:
             return findings_of([replace(run, events=new)], self.state.places, dispatch)[0]
-        difference = self.state.compare(base, run)
+        try:
+            difference = self.state.compare(base, run)
+        except DispatchTimeout:
+            return None
         if difference is None:
             return None
         finding = difference_findings(
             [(base, run, difference)], dispatch, self.state.flow, self.state.places
         )[0]
-        first = Note(
-            f"{finding.element} is {difference.first} at {base.configuration}, {difference.second} here"
-        )
-        notes = (*(note for note in finding.notes if note.place), first)
+        values = f"{difference.first} at {base.configuration}, {difference.second} here"
+        notes = (*(note for note in finding.notes if note.place), Note(f"{finding.element} is {values}"))
         return replace(finding, message="the output is another one; it is written here", notes=notes)
 
     # --- subgroups that are not full ------------------------------------------------------------------
@@ -150,11 +158,12 @@ class PermittedExecutions:
             if is_full and local_size % size == 0:
                 continue
             where = RunParameters(size, model=(f"sparse={part}",))
-            try:
-                fitted = self.trier.fit(self.trial, where).dispatch
-            except (DispatchTimeout, OutOfMemory, Unsupported):
-                continue
-            finding = self._wrong_only_in(fitted, where)
+            run, dispatch = self._run(where), None
+            if run is not None and (run.reached or run.needed):
+                # More subgroups access more elements of generated arrays.
+                dispatch = self.trier.fit(self.trial, where).dispatch
+                run = self._run(where, dispatch)
+            finding = self._wrong_only_in(run, dispatch)
             if finding is not None:
                 yield replace(
                     finding,
@@ -172,10 +181,10 @@ class PermittedExecutions:
             return
         for apart in CHOICES["apart"]:
             where = RunParameters(size, model=("reconvergence=declared", f"apart={apart}"))
-            run = self._run(self._dispatch, where)
+            run = self._run(where)
             if run is None or not run.partings:
                 return
-            finding = self._wrong_only_in(self._dispatch, where)
+            finding = self._wrong_only_in(run)
             if finding is not None:
                 yield self._of_parting(run, finding)
 
@@ -235,7 +244,7 @@ class PermittedExecutions:
 
     def _waits(self, where: RunParameters, kind: str) -> Finding | None:
         """Return the first wait of a kind in a run; None if there is none."""
-        run = self._run(self._dispatch, where)
+        run = self._run(where)
         waits = [event for event in run.events if event.kind == kind] if run is not None else []
         if run is None or not waits:
             return None

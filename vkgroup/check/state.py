@@ -76,13 +76,17 @@ class CheckState:
         self._counted = CountedLoops(module)
         self.host = self.request.host
 
-    def note_deadline(self) -> None:
-        """Note that everything else was not done because the deadline was reached."""
+    def note_deadline(self, *, verdict: bool = False) -> None:
+        """Note that everything else was not done because the deadline was reached.
+
+        `verdict`: whether all sizes were compared before.
+        """
         self.late = True
         text = phases.status().late
         phases.allow_writing()
         self.not_covered.append(("everything else", text))
-        self.no_verdict.append(text)
+        if not verdict:
+            self.no_verdict.append(text)
 
     # --- on the reference device ----------------------------------------------------------------------
 
