@@ -38,7 +38,7 @@ LAYERS = {
     "kernels": 6_830,
     "bench": 4_160,
     "gl": 1_570,
-    "outputs": 8_320,
+    "outputs": 8_330,
     "__init__": 180,
     "testing": 510,
     "cli": 6_400,

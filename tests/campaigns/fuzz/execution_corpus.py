@@ -24,6 +24,7 @@ from vkgroup.compiler.optimizer import inline
 from vkgroup.conformance.subgroup.cases import subgroup_cases
 from vkgroup.conformance.subgroup.shader import build
 from vkgroup.dispatch.reference.capabilities import capabilities_of
+from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.programs.expressions import of_device
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import Promise
@@ -130,4 +131,6 @@ def base_of(name: str, module: Module) -> Base | None:
     size = sum(array.nbytes for entry in dispatch.inputs.bindings for array in entry.arrays)
     if x * y * z * groups[0] * groups[1] * groups[2] > _MOST_INVOCATIONS or size > _MOST_BYTES:
         return None
-    return Base(name, module, groups, dispatch.inputs, prepared.constants(prepared.trial)[1])
+    constants = module.reflection.specialization_constants
+    values, _ = pack_specialization(constants, prepared.constants(prepared.trial))
+    return Base(name, module, groups, dispatch.inputs, values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -149,6 +149,8 @@ class _Host(Struct):
     full_subgroups: bool
     linear_lanes: bool
     size_control: bool
+    reconvergence: Literal["declared", "maximal"] = "declared"
+    progress: Literal["occupancy", "one", "fair"] = "occupancy"
 
 
 class _Check(Struct):
