@@ -169,7 +169,7 @@ PARTITION_FUNCTIONS = """uvec4 ballot_of_equals(uint choice) {
     uvec4 found = uvec4(0u);
     for (uint one = 0u; one < 4u; ++one) {
         uvec4 same = subgroupBallot(choice == one);
-        if (choice == one) found = same;
+        found = mix(found, same, bvec4(choice == one));
     }
     return found;
 }

@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 
-from vkgroup.reference.interpreter.operations.accessor import Indices, LaneSet, Slice
+from vkgroup.reference.interpreter.operations.accessor import Flags, Indices, LaneSet, Slice
 from vkgroup.reference.interpreter.program.segments import Segment
 
 _TANGLED = ("OpGroupNonUniform", "OpSubgroup", "OpDPd", "OpFwidth", "OpCooperativeMatrix", "OpImageSample")
@@ -135,28 +135,40 @@ class Paths:
         lanes = lanes.where(self._has_arrived[lanes.selector])
         chosen = lanes.selector
         self._has_arrived[chosen] = False
+        if not lanes:
+            return
         if self.apart == "iteration":
             for edge in self.segments[number].terminator.edges:
                 if edge.target.number <= number:
                     self._replace(lanes, partial(self._round, base=None, number=edge.target.number, more=0))
-        paths, scope = self._of[chosen], self._scope[chosen]
-        if not paths.any():
-            return
-        known, inverse = np.unique(paths, return_inverse=True)
-        ends = np.array([self._end(int(path), number) for path in known])
-        if (ends < 0).all():
-            return
-        entered = ends[inverse]
-        # Of each construct and scope: all invocations entered it together, and all have arrived.
-        key = entered * len(self._totals) + scope
-        groups, group, counts = np.unique(key, return_inverse=True, return_counts=True)
-        complete = (groups >= 0) & (counts == self._totals[groups % len(self._totals)])
-        together = complete[group] & (entered >= 0)
+        ends, inverse, complete = self._arrived(number, lanes)
+        together = complete & (ends[inverse] >= 0)
         if self.apart == "return":
             calls = np.array([end >= 0 and self._is_call(int(end)) for end in ends])
             together |= calls[inverse]
         before = np.array([self._steps[int(end)].before if end >= 0 else -1 for end in ends])[inverse]
         self._of[lanes.indices[together]] = before[together]
+
+    def _arrived(self, number: int, lanes: LaneSet) -> tuple[Indices, Indices, Flags]:
+        """Return the constructs that end at a segment, which one each invocation entered, and completeness.
+
+        A construct is complete if all invocations of its scope entered it together, and all have arrived. An
+        invocation that ends none is complete.
+        """
+        known, inverse = np.unique(self._of[lanes.selector], return_inverse=True)
+        ends = np.array([self._end(path, number) for path in known.tolist()], np.int64)
+        scope = self._scope[lanes.selector]
+        key = ends[inverse] * len(self._totals) + scope
+        _, group, counts = np.unique(key, return_inverse=True, return_counts=True)
+        return ends, inverse, (counts[group] == self._totals[scope]) | (ends[inverse] < 0)
+
+    def complete(self, number: int, lanes: LaneSet) -> LaneSet:
+        """Return the invocations at a segment that need not wait there for others of their construct."""
+        new = self._has_arrived[lanes.selector]
+        if not new.any():
+            return lanes
+        complete = self._arrived(number, lanes)[2] | ~new
+        return lanes if complete.all() else lanes.where(complete)
 
     def _is_call(self, path: int) -> bool:
         return self.segments[self._steps[path].segment].terminator.kind == "jump"

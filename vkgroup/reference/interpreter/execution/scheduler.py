@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from vkgroup.reference.interpreter.execution.paths import Paths
-from vkgroup.reference.interpreter.execution.turns import UnitTurns
+from vkgroup.reference.interpreter.execution.turns import PATIENCE, UnitTurns
 from vkgroup.reference.interpreter.operations.accessor import Flags, LaneSet, Slice
 from vkgroup.reference.interpreter.program.segments import Segment
 
@@ -89,12 +89,14 @@ class SegmentScheduler:
         if self._released:
             number, lanes = self._released.popitem()
             return number, self._together(number, lanes)
-        # The second attempt wakes all loops.
-        for attempt in range(2):
+        # The second attempt wakes all loops. In the third one, constructs end without all their invocations.
+        for attempt in range(2 if self._paths is None else 3):
             claimed = self._rows_asleep()
             for number in sorted(self._waiting):
                 lanes = self._merge(number)
                 ready = self._ready(number, lanes, claimed)
+                if ready and self._paths is not None and attempt < 2 and not self._is_stuck():
+                    ready = self._paths.complete(number, ready)
                 if ready and not (attempt == 0 and self._sleeps(number, ready)):
                     return number, self._together(number, self._take(number, ready))
                 if claimed is None:
@@ -105,6 +107,11 @@ class SegmentScheduler:
             if attempt == 0 and self._sleeping:
                 self._wake_up()
         return self._release_barrier()
+
+    def _is_stuck(self) -> bool:
+        """Whether all loops that sleep have slept often: they may wait for what follows a construct."""
+        rounds = [self._rounds.get(number, 0) for number, _ in self._sleeping]
+        return bool(rounds) and min(rounds) > PATIENCE
 
     def _advances(self) -> bool:
         """Whether another workgroup may execute, since those that may have ended or wait."""
