@@ -77,9 +77,11 @@ class PermittedExecutions:
         known = {finding.place.identity for finding in self.known}
         for search in (self._sparse, self._reconvergence, self._progress):
             finding = next(search(), None)
-            # A lane without an invocation is one more lane that an instruction must not read.
-            is_known = finding is not None and finding.kind == FindingKind.SPARSE
-            if finding is not None and not (is_known and finding.place.identity in known):
+            # A lane without an invocation is one more lane that an instruction must not read, and a loop that
+            # hangs waits for nobody.
+            if finding is not None and (
+                finding.kind == FindingKind.RECONVERGENCE or finding.place.identity not in known
+            ):
                 found.append(finding)
         return found
 
