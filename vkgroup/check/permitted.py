@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from vkgroup.base.errors import DispatchTimeout, OutOfMemory, Unsupported
 from vkgroup.check.diagnosis import difference_findings, findings_of
 from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters
-from vkgroup.check.influence import influence_of
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.check.state import CheckState
 from vkgroup.check.trials import CheckTrial, Trier, key_of
@@ -24,9 +24,8 @@ _SPARSE_RUNS = ((32, "half"), (64, "half"), (32, "quarter"), (8, "seeded"), (128
 _FEW = 3
 """Number of sizes up to which each runs with all parts."""
 
-_BUILT_INS = frozenset({"SubgroupId", "NumSubgroups", "SubgroupSize", "SubgroupLocalInvocationId"})
-
 _BY_SIZE = (FindingKind.DIFFERS, FindingKind.ASSUMES)
+"""Kinds of findings that say that a result depends on the subgroup size."""
 
 _SPARSE_RULE = (
     "rule: unless the pipeline requires full subgroups, a subgroup may have lanes without an invocation"
@@ -52,11 +51,11 @@ _ASSUMED = (
 """Models with less progress than devices have, and what a shader assumes that waits there."""
 
 _TO_DECLARE = {
-    "glsl": "[[maximally_reconverges]] (GL_EXT_maximal_reconvergence)",
-    "hlsl": "DXC's option -fspv-enable-maximal-reconvergence",
-    "slang": "[MaximallyReconverges]",
+    ".hlsl": "DXC's option -fspv-enable-maximal-reconvergence",
+    ".slang": "[MaximallyReconverges]",
 }
-"""How a source declares maximal reconvergence, by language."""
+_TO_DECLARE_GLSL = "[[maximally_reconverges]] (GL_EXT_maximal_reconvergence)"
+"""How a source declares maximal reconvergence: by the ending of its file, and in GLSL."""
 
 
 @dataclass
@@ -143,11 +142,8 @@ class PermittedExecutions:
     def _sparse(self) -> Iterator[Finding]:
         """Yield a finding for each run in which it matters that subgroups are not full."""
         program, sizes = self._dispatch.program, self._sizes
-        module = program.module
-        uses = any(
-            entry.name.startswith(("OpGroupNonUniform", "OpSubgroup")) for entry in module.instructions
-        )
-        uses |= bool(_BUILT_INS & set(influence_of(module).built_ins.values()))
+        capabilities = program.module.reflection.capabilities
+        uses = any(name.startswith(("GroupNonUniform", "Subgroup")) for name in capabilities)
         # A result that depends on the size depends on how many lanes are filled, too.
         by_size = any(finding.kind in _BY_SIZE and finding.sizes for finding in self.known)
         if by_size or not uses or self.state.host.full_subgroups or program.needs_full_subgroups:
@@ -157,7 +153,7 @@ class PermittedExecutions:
             runs = [(size, part) for size in sizes for part in CHOICES["sparse"][1:] if size > 1]
         local_size = program.local_size[0]
         # Vulkan 1.3: subgroups of a module of SPIR-V 1.6 are full if they divide the workgroup.
-        is_full = module.version >= (1, 6)
+        is_full = program.module.version >= (1, 6)
         for size, part in runs:
             if is_full and local_size % size == 0:
                 continue
@@ -209,11 +205,10 @@ class PermittedExecutions:
                 " again only if the module declares it (SPIR-V, Uniform Control Flow)"
             )
         )
-        language = "hlsl" if places[position].file.endswith(".hlsl") else "glsl"
-        language = "slang" if places[position].file.endswith(".slang") else language
+        form = _TO_DECLARE.get(Path(places[position].file).suffix, _TO_DECLARE_GLSL)
         notes.append(
             Note(
-                f"remedy: declare maximal reconvergence: {_TO_DECLARE[language]}; or move the operation into"
+                f"remedy: declare maximal reconvergence: {form}; or move the operation into"
                 " uniform control flow"
             )
         )

@@ -270,6 +270,16 @@ def test_subgroups_that_wait_for_each_other_need_progress() -> None:
     assert sorted(tuple(event.kind for event in found) for found in events) == [(), ("occupancy",)]
 
 
+def test_thousands_of_subgroups_take_turns() -> None:
+    model = ExecutionModel(progress="occupancy", unit="subgroup")
+    source = _shader(
+        "if (i == 2559u) atomicExchange(b[0], 7u);\nif (i == 1300u) while (atomicAdd(b[0], 0u) == 0u);"
+    )
+    _, b, outcome = _run(source, model, 40, size=1)
+    assert kinds(outcome) == ["occupancy"]
+    assert b[0] == 7
+
+
 @pytest.mark.parametrize("name", CHOICES)
 def test_an_unknown_choice_is_refused(name: str) -> None:
     with pytest.raises(InvalidInput) as refused:

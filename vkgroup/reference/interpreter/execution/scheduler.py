@@ -89,6 +89,12 @@ class SegmentScheduler:
         if self._released:
             number, lanes = self._released.popitem()
             return number, self._together(number, lanes)
+        while (chosen := self._first_ready()) is None:
+            pass
+        return chosen
+
+    def _first_ready(self) -> tuple[int, LaneSet] | None:
+        """Remove and return the invocations that execute next; None if another workgroup may execute now."""
         # The second attempt wakes all loops. In the third one, constructs end without all their invocations.
         for attempt in range(2 if self._paths is None else 3):
             claimed = self._rows_asleep()
@@ -103,7 +109,7 @@ class SegmentScheduler:
                     claimed = np.zeros(self._subgroups, np.bool_)
                 claimed[self._row[lanes.selector]] = True
             if attempt == 0 and self._advances():
-                return self._choose()
+                return None
             if attempt == 0 and self._sleeping:
                 self._wake_up()
         return self._release_barrier()

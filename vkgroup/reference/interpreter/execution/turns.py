@@ -1,4 +1,4 @@
-"""UnitTurns: which workgroups, or which of their subgroups, make progress while others wait."""
+"""Turns: which workgroups, or which of their subgroups, make progress while others wait."""
 
 from __future__ import annotations
 

@@ -27,19 +27,13 @@ def _waits(segments: list[Segment], header: Segment) -> bool:
         for edge in segment.terminator.edges:
             for target, source in edge.copies:
                 sources.setdefault(("slot", target), set()).add(("slot", source))
-    pending: list[_Place] = []
-    for segment in body:
-        numbers = {edge.target.number for edge in segment.terminator.edges}
-        if segment.terminator.condition >= 0 and (
-            len(numbers) > 1 and not numbers <= {entry.number for entry in body}
-        ):
-            pending.append(("slot", segment.terminator.condition))
+    branches = [segment.terminator for segment in body if segment.terminator.condition >= 0]
+    targets = [{edge.target.number for edge in branch.edges} for branch in branches]
+    numbers = {segment.number for segment in body}
+    if not any(len(ways) > 1 and not ways <= numbers for ways in targets):
+        return False
     # Branches inside decide what is stored, as in `if (flag) done = true;`.
-    pending += [
-        ("slot", segment.terminator.condition)
-        for segment in body
-        if pending and segment.terminator.condition >= 0
-    ]
+    pending: list[_Place] = [("slot", branch.condition) for branch in branches]
     seen: set[_Place] = set()
     while pending:
         place = pending.pop()
