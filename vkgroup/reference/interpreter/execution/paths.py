@@ -74,6 +74,8 @@ class Paths:
     _ends: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        #: By the path after it: how many invocations of each scope have entered a construct.
+        self._entered: dict[int, Indices] = {}
         self._has_arrived = np.zeros(self.slice_.count, np.bool_)
         self._of = np.zeros(self.slice_.count, np.int64)
         self._scope: Indices = self.slice_.row if self.per_subgroup else self.slice_.workgroup
@@ -93,7 +95,14 @@ class Paths:
         """Record that invocations enter the construct that begins at the end of a segment."""
         merge = self.segments[number].merge
         if merge is not None:
-            self._change(lanes, _Step(0, "enter", number, merge.number))
+            self._enter(lanes, _Step(0, "enter", number, merge.number))
+
+    def _enter(self, lanes: LaneSet, step: _Step) -> None:
+        self._change(lanes, step)
+        chosen = lanes.selector
+        for path in np.unique(self._of[chosen]).tolist():
+            entered = self._entered.setdefault(path, np.zeros(len(self._totals), np.int64))
+            entered += np.bincount(self._scope[chosen][self._of[chosen] == path], minlength=len(entered))
 
     def take(self, number: int, edge: int, lanes: LaneSet) -> None:
         """Record that invocations take one of the edges of a branch."""
@@ -106,7 +115,7 @@ class Paths:
         if merge is None:
             return
         if number > after:
-            self._change(lanes, _Step(0, "enter", number, merge.number, True))
+            self._enter(lanes, _Step(0, "enter", number, merge.number, True))
             return
         self._replace(lanes, lambda path: self._round(path, path, number, 1))
 
@@ -167,8 +176,13 @@ class Paths:
         new = self._has_arrived[lanes.selector]
         if not new.any():
             return lanes
-        complete = self._arrived(number, lanes)[2] | ~new
-        return lanes if complete.all() else lanes.where(complete)
+        ends, inverse, complete = self._arrived(number, lanes)
+        scope = self._scope[lanes.selector]
+        full = [self._entered.get(end, self._totals * 0) == self._totals for end in ends.tolist()]
+        nobody_ended = self.slice_.alive == np.bincount(self.slice_.workgroup)
+        waits = np.array(full)[inverse, scope] & nobody_ended[self.slice_.workgroup[lanes.selector]]
+        ready = complete | ~new | ~waits
+        return lanes if ready.all() else lanes.where(ready)
 
     def _is_call(self, path: int) -> bool:
         return self.segments[self._steps[path].segment].terminator.kind == "jump"
