@@ -86,10 +86,11 @@ class PermittedExecutions:
 
     @property
     def _sizes(self) -> list[int]:
-        """The sizes at which the shader has no other findings with lanes in order."""
+        """The sizes that ran, and at which the shader has no other findings with lanes in order."""
         runs = [where for finding in self.known for where in finding.configurations]
         wrong = {where.subgroup_size for where in runs if not where.shuffled and not where.device}
-        return [size for size in self.state.request.run_sizes if size not in wrong]
+        ran = {run.configuration.subgroup_size for run in self.state.runs}
+        return [size for size in self.state.request.run_sizes if size in ran - wrong]
 
     @property
     def _size(self) -> int | None:
