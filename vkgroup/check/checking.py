@@ -13,6 +13,7 @@ from typing import Any
 from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached, phase
+from vkgroup.check.barriers import BarrierStudy
 from vkgroup.check.causes import by_cause, by_instruction, by_lane_order, with_quad_rule
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
@@ -175,6 +176,7 @@ def check(
     compiler: str = "",
     size: Sequence[int] | None = None,
     sources: Path | None = None,
+    barriers: bool = False,
 ) -> Report:
     """Check whether a compute shader or a fragment shader is correct at every subgroup size.
 
@@ -202,6 +204,7 @@ def check(
     compiler : the compiler that made `shader`, with its version, for the report; that of a file is known.
     size : of a fragment shader: width and height of the target in pixels; None for the default.
     sources : the folder in which files that a module names as its sources may be read; None for every folder.
+    barriers : whether each barrier and atomic is also removed or weakened: `Report.barriers`.
 
     Returns
     -------
@@ -234,6 +237,8 @@ def perform(request: CheckRequest) -> Report:
     check_kinds(module.reflection.bindings)
     _require_no_addresses(module)
     if entry.stage == "fragment":
+        if request.barriers:
+            raise InvalidInput("--barriers is for compute shaders; this is a fragment shader.")
         return check_fragments(request)
     if request.size is not None:
         raise InvalidInput("--size is the size of a draw; give --groups for a compute shader.")
@@ -260,7 +265,15 @@ def perform(request: CheckRequest) -> Report:
             first.state.note_deadline(verdict=True)
         except KeyboardInterrupt as end:
             examined[0] = replace(first, interrupted=end)
-    return _report(prepared, examined)
+    every = [run for each in examined for run in each.state.runs]
+    missing = lines_of_sites(every, prepared.search.missing_in, first.state.places)
+    study = BarrierStudy([each.state for each in examined], missing)
+    if request.barriers and ended and examined[0].interrupted is None and not first.state.late:
+        try:
+            study.run()
+        except KeyboardInterrupt as end:
+            examined[0] = replace(examined[0], interrupted=end)
+    return replace(_report(prepared, examined), barriers=tuple(study.results))
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,9 +52,16 @@ class CountedLoops:
 
     def ends(self, position: int) -> bool:
         """Whether all loops around an instruction provably end, also those around calls of its function."""
-        positions = self._flow.with_calls(position)
-        around = [loop for loop in self._loops if any(self._is_in(at, loop) for at in positions)]
+        around = self._around(position)
         return bool(around) and all(self._is_counted(loop) for loop in around)
+
+    def is_in_loop(self, position: int) -> bool:
+        """Whether a loop is around an instruction, or around a call of its function."""
+        return bool(self._around(position))
+
+    def _around(self, position: int) -> list[_Loop]:
+        positions = self._flow.with_calls(position)
+        return [loop for loop in self._loops if any(self._is_in(at, loop) for at in positions)]
 
     def _is_in(self, position: int, loop: _Loop) -> bool:
         return position in self._flow.block_at and self._flow.block_at[position].label in loop.labels

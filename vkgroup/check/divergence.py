@@ -11,7 +11,7 @@ import numpy.typing as npt
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.flow import WHOLE, DataFlow
 from vkgroup.check.influence import influence_of
-from vkgroup.check.runs import CheckedDispatch, Difference, outputs_of
+from vkgroup.check.runs import CheckedDispatch, Difference, Place, outputs_of
 from vkgroup.reference.interpreter import ExecutedInstruction, Invocation, Memory
 from vkgroup.reference.interpreter.operations.accessor import Accessor
 from vkgroup.reference.interpreter.program.site import Site
@@ -50,6 +50,19 @@ class _Writers:
             self.position = site.position
 
 
+def writer_of(
+    dispatch: CheckedDispatch, configuration: RunParameters, place: Place, offset: int
+) -> tuple[Invocation, int] | None:
+    """Return invocation and position of the last store of a byte of an output; None without a store."""
+    known = dispatch.known_writer(configuration, place, offset)
+    if known is not None:
+        return known
+    resources = dispatch.inputs.resources()
+    last = _Writers(outputs_of(dispatch.inputs, resources)[place], offset)
+    dispatch.execute(configuration, resources)
+    return (dispatch.invocation(configuration, last.number), last.position) if last.number >= 0 else None
+
+
 def find_divergence(
     dispatch: CheckedDispatch,
     flow: DataFlow,
@@ -64,18 +77,10 @@ def find_divergence(
     """
     writers: list[tuple[Invocation, int]] = []
     for configuration in (first, second):
-        writer = dispatch.known_writer(configuration, difference.place, difference.offset)
-        if writer is not None:
+        if (writer := writer_of(dispatch, configuration, difference.place, difference.offset)) is not None:
             writers.append(writer)
-            continue
-        resources = dispatch.inputs.resources()
-        memory = outputs_of(dispatch.inputs, resources)[difference.place]
-        last = _Writers(memory, difference.offset)
-        dispatch.execute(configuration, resources)
-        if last.number >= 0:
-            writers.append((dispatch.invocation(configuration, last.number), last.position))
     if not writers:
-        writers = _atomic_writers(dispatch, first, difference)
+        writers = atomic_writers(dispatch, first, difference)
     keys = {(who.workgroup, who.local) for who, _ in writers}
     one, other = (
         dispatch.execute(configuration, dispatch.inputs.resources(), watch=keys).trace
@@ -89,7 +94,7 @@ def find_divergence(
     return Divergence(-1, writers[0][1], writers[0][0]) if writers else Divergence(-1, -1, None)
 
 
-def _atomic_writers(
+def atomic_writers(
     dispatch: CheckedDispatch, configuration: RunParameters, difference: Difference
 ) -> list[tuple[Invocation, int]]:
     """Return candidate writers of an element updated by atomics, which has no single last writer."""

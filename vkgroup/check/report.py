@@ -10,11 +10,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from vkgroup.base.errors import InternalError, InvalidInput
 from vkgroup.check.device_jobs import SampledImage
-from vkgroup.check.findings import Coverage, Finding, RunParameters, SourceLocations, join, ranges
+from vkgroup.check.findings import (
+    Coverage,
+    Finding,
+    RunParameters,
+    SourceLocation,
+    SourceLocations,
+    join,
+    ranges,
+)
 from vkgroup.check.runs import CheckedRun
 
 LENGTH = ".length()"
@@ -94,6 +103,36 @@ class Question:
         }
 
 
+class BarrierVerdict(StrEnum):
+    """Whether runs need a barrier or an atomic as it is."""
+
+    NEEDED = "needed"
+    SMALLER = "needed at smaller sizes"
+    WEAKER = "weaker is enough"
+    UNNEEDED = "not needed"
+    UNDECIDED = "not decided"
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierResult:
+    """What runs without a barrier show, and runs with a weaker one.
+
+    Attributes
+    ----------
+    place, name : the barrier or atomic.
+    verdict, text : the result, and in words.
+    sizes : the subgroup sizes at which an error appears without it.
+    error : the first of these errors; empty if there is none.
+    """
+
+    place: SourceLocation
+    name: str
+    verdict: BarrierVerdict
+    text: str
+    sizes: tuple[int, ...] = ()
+    error: str = ""
+
+
 def lines_of_sites(
     runs: Iterable[CheckedRun],
     missing_in: Callable[[Mapping[int, int]], frozenset[int]],
@@ -146,6 +185,7 @@ class Report:
     questions : errors that occur only with some of the generated values.
     images : the sampled images with their levels, which replace those of `bindings`.
     compilations : lines on the compile-only devices that the shader was compiled for.
+    barriers : the results of ``--barriers``.
     """
 
     shader: str
@@ -158,6 +198,7 @@ class Report:
     internal_errors: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
     compilations: tuple[str, ...] = ()
+    barriers: tuple[BarrierResult, ...] = ()
     images: Mapping[tuple[int, int], SampledImage] = field(default_factory=dict, compare=False, repr=False)
 
     def fails(self, strict: bool = False) -> bool:
@@ -202,4 +243,5 @@ class Report:
             "no_verdict": list(self.no_verdict),
             "internal_errors": list(self.internal_errors),
             "compilations": list(self.compilations),
+            "barriers": [dataclasses.asdict(result) for result in self.barriers],
         }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from rich.text import Text
 
 from vkgroup.check.findings import Coverage, Finding, FindingKind, RunParameters, SourceLocation, join
-from vkgroup.check.report import Question, Report
+from vkgroup.check.report import BarrierResult, BarrierVerdict, Question, Report
 from vkgroup.reference.events import FragmentInvocation, Invocation
 
 _COMMENT = re.compile(r"\s*//.*$")
@@ -23,6 +24,8 @@ _COLOURS = {
     FindingKind.RECONVERGENCE: "bold yellow",
 }
 """Colours of kinds of findings; the others are red."""
+_AS_IT_IS = (BarrierVerdict.NEEDED, BarrierVerdict.SMALLER)
+"""Results of barriers that stay."""
 _TAB = 4
 """Columns between two tab stops of quoted lines."""
 
@@ -77,6 +80,9 @@ def lines_of(report: Report) -> Iterator[Text]:
     for question in report.questions:
         yield from _question_lines(question)
         yield Text()
+    for result in report.barriers:
+        yield from _barrier_lines(result)
+        yield Text()
     yield from _summary(report)
 
 
@@ -116,6 +122,18 @@ def _question_lines(question: Question) -> Iterator[Text]:
     seen += ", the only size at which these values ran" * question.tried
     for remark in (seen, question.remedy):
         yield Text.assemble((" " * margin + " = ", "blue"), remark)
+
+
+def _barrier_lines(result: BarrierResult) -> Iterator[Text]:
+    """Yield the lines of the result of one barrier or atomic."""
+    margin = len(str(result.place.line))
+    colour = "bold green" if result.verdict in _AS_IT_IS else "bold yellow"
+    yield Text.assemble((result.name, colour), (f": {result.text}", "bold"))
+    yield from _quote(result.place, "", margin, colour, "^")
+    if result.error:
+        change = "if it were weaker" if result.name == "atomic" else "without it"
+        for remark in (f"{change}: {result.error}", f"at subgroup size {join(result.sizes)}"):
+            yield Text.assemble((" " * margin + " = ", "blue"), remark)
 
 
 def _quote(
@@ -210,6 +228,8 @@ def _summary(report: Report) -> Iterator[Text]:
         yield Text(f"  ran at {_where(covered.configurations)}")
     if by_size := _by_size(report):
         yield Text(f"  {by_size}", style="bold")
+    if report.barriers:
+        yield Text(f"  barriers and atomics: {_counts_of_barriers(report.barriers)}")
     if report.gaps and (report.findings or report.questions):
         yield Text(f"  {'; '.join(report.gaps)}", style="yellow")
     if covered.compiler:
@@ -231,6 +251,11 @@ def _summary(report: Report) -> Iterator[Text]:
         yield Text(f"  assumed: {guarantee}")
     for note in covered.notes:
         yield Text(f"  note: {note}", style="yellow")
+
+
+def _counts_of_barriers(results: Sequence[BarrierResult]) -> str:
+    counts = Counter(result.verdict for result in results)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in BarrierVerdict if counts[verdict])
 
 
 def _by_size(report: Report) -> str:

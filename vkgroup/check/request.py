@@ -201,6 +201,7 @@ class CheckRequest:
     compiler: str = ""
     size: Sequence[int] | None = None
     sources: Path | None = None
+    barriers: bool = False
 
     @cached_property
     def module(self) -> Module:

@@ -73,7 +73,7 @@ class CheckState:
         module = self.dispatch.program.module
         self.places = SourceLocations(module, self.request.title, self.request.sources)
         self.flow = DataFlow(module)
-        self._counted = CountedLoops(module)
+        self.counted = CountedLoops(module)
         self.host = self.request.host
 
     def note_deadline(self, *, verdict: bool = False) -> None:
@@ -120,7 +120,7 @@ class CheckState:
                     self.unfinished.append(configuration)
                     continue
                 hangs = [event.position for event in run.events if event.kind == "hang"]
-                if hangs and all(map(self._counted.ends, hangs)):
+                if hangs and all(map(self.counted.ends, hangs)):
                     self._leave_out(configuration)
                     self.truncated.append(
                         replace(run, events=tuple(e for e in run.events if e.kind in _OF_ACCESSES))

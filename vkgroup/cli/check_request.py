@@ -65,6 +65,7 @@ def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> Check
         name=str(options.shader),
         command=command,
         compiler=compiler_of(options.shader, options.compiler, options.dialect),
+        barriers=options.barriers,
     )
 
 

@@ -34,6 +34,7 @@ COMMANDS = {
     "compile": "compile a shader to SPIR-V",
     "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
     "check": "check a compute or fragment shader at every subgroup size",
+    "equal": "compare the outputs of two compute shaders, or of one at two subgroup sizes",
     "cost": "compile a compute shader for GPUs, also absent ones, and print registers, code and estimates",
     "report": "show runs in one HTML file: verdicts, failures by lane, charts, changes",
     "bench": "measure subgroup operations against their alternatives",

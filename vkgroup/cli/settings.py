@@ -25,6 +25,9 @@ from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.spirv import Module, StructType
 
+_CHECKS = ("check", "equal")
+"""Commands that generate the inputs that are not given."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -103,7 +106,7 @@ class Settings:
         self, values: dict[pairs.Key, Any], members: list[tuple[pairs.Key, str, str, str]], module: Module
     ) -> dict[pairs.Key, Any]:
         """Return values by binding in which single members have the values of ``--in B.MEMBER=V``."""
-        if members and self.options.command != "check":
+        if members and self.options.command not in _CHECKS:
             raise InvalidInput(f"--in {members[0][2]}: only check generates the other members; give a file.")
         pairs.once([(name, text) for _, _, name, text in members], "--in")
         for key, path, name, text in members:
@@ -161,7 +164,7 @@ class Settings:
             path=self.given.path,
             seed=self.seed,
             invocations=self._invocations(module),
-            partial=self.options.command == "check",
+            partial=self.options.command in _CHECKS,
         )
 
     def _invocations(self, module: Module) -> Callable[[], int]:
@@ -200,7 +203,7 @@ def settings_of(arguments: argparse.Namespace) -> list[Settings]:
             parser.error("give SHADER, or --with F with a configuration that names it")
         return [Settings(arguments)]
     entries = chosen(read(arguments.with_file), arguments.configuration)
-    if arguments.command == "check":
+    if arguments.command in _CHECKS:
         # A run needs the values that an earlier check generated; a check generates them again.
         entries = [
             replace(entry, fields=without_generated(entry.fields, entry.path, entry.where))
@@ -239,7 +242,7 @@ def _combined(arguments: argparse.Namespace, entry: FileConfiguration) -> argpar
         # A run has one size; of several, the device chooses its own.
         sizes = triple(fields.subgroup_sizes) or ()
         options.subgroup_size = sizes[0] if len(sizes) == 1 else None
-    if arguments.command == "check" and "outputs" not in arguments.given:
+    if arguments.command in _CHECKS and "outputs" not in arguments.given:
         options.outputs = list(fields.outputs)
     defined = {shaders.define(text)[0] for text in arguments.defines}
     defines = [

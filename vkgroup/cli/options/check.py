@@ -37,6 +37,12 @@ OF_FOLDERS = tuple(
 )
 """Options that only a check of a folder has."""
 
+_OF_EQUAL = (
+    *("target", "timeout", "memory", "step_limit", "groups", "seed"),
+    *("inputs", "outputs", "push", "spec"),
+)
+"""Options of ``vkgroup check`` that ``vkgroup equal`` has, too."""
+
 _CHECK = Command(
     (
         *CONFIGURED,
@@ -104,6 +110,8 @@ _CHECK = Command(
             PUSH,
             CONSTANTS,
         ),
+        flag("--barriers",
+             "also remove or weaken each barrier and atomic in turn, and say which of them runs need"),
         flag("--strict", "exit code 1 also for weak findings", printed=18),
         Option("--repro", "DIR", "write a folder that repeats the findings on any machine", Path),
         json(),
@@ -125,5 +133,26 @@ _CHECK = Command(
     },
 )
 
-COMMANDS = {"check": _CHECK}
+_EQUAL = Command(
+    (
+        *CONFIGURED,
+        Option("other", "OTHER", "the other shader; without it, SHADER is compared with itself", Path,
+               nargs="?"),
+        Option("--sizes", "N[,N]…",
+               "subgroup sizes: two are those of SHADER and of OTHER; at one, or at three and more, both run"
+               " (default: those of check). Without OTHER: the first, and those compared with it",
+               subgroup_sizes),
+        repeated("--unordered", "unordered", "B", "a binding whose elements are compared in any order"),
+        *(option for option in _CHECK.options if option.key in _OF_EQUAL),
+        json(),
+    ),
+    "Compare two compute shaders, or one at two subgroup sizes: run them on the reference device with the"
+    " same inputs and compare all outputs, bit by bit or within the rounding that both permit.",
+    "Exit codes: 0 equal, 1 different, 2 wrong usage or other bindings, 3 missing capability or no verdict."
+    " See docs/shaders/check.md.",
+    groups={**GROUPS, _INPUTS: "Inputs that are not given are generated for SHADER."},
+    usage="%(prog)s SHADER [OTHER] [--sizes N[,N]] [--unordered B] [OPTION …]",
+)
+
+COMMANDS = {"check": _CHECK, "equal": _EQUAL}
 # fmt: on

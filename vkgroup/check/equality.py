@@ -1,0 +1,429 @@
+"""Equality of two compute shaders, or of one at two subgroup sizes: same inputs, and all outputs compared."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.base.errors import DispatchTimeout, InvalidInput, Unsupported
+from vkgroup.base.phases import phase
+from vkgroup.check.checking import prepare
+from vkgroup.check.configured import find_binding
+from vkgroup.check.diagnosis import difference_findings, findings_of
+from vkgroup.check.divergence import atomic_writers, writer_of
+from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters, SourceLocations
+from vkgroup.check.flow import DataFlow
+from vkgroup.check.inputs import Input, Key, fields_of
+from vkgroup.check.report import lines_of_sites
+from vkgroup.check.request import CheckRequest
+from vkgroup.check.rounding import tolerance_of
+from vkgroup.check.runs import (
+    Allowed,
+    CheckedDispatch,
+    CheckedRun,
+    Difference,
+    Place,
+    Tolerance,
+    causes_in,
+    compare,
+    count_numbers,
+    numbers_of,
+    places_of,
+)
+from vkgroup.check.trials import CheckTrial, Trier
+from vkgroup.dispatch.stages import pack_specialization
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
+from vkgroup.reference.interpreter.values.value import HARD
+from vkgroup.spirv import Binding, ImageType, Module, SampledImageType, StructType
+
+_COMPARED = 1 << 16
+"""Bytes of a block whose layout is compared; runtime arrays repeat."""
+
+
+@dataclass(frozen=True)
+class Equality:
+    """The result of comparing two shaders.
+
+    Attributes
+    ----------
+    names : the two shaders.
+    sizes : pairs of subgroup sizes at which they ran.
+    interface : differences of their interfaces; if there are some, nothing ran.
+    difference : the first difference; None if all outputs are equal.
+    no_verdict : why nothing could be compared; empty if it could.
+    counts : numbers of the outputs: ``"compared"``, ``"undefined"``, ``"ordered"``, ``"rounded"``.
+    inputs, not_executed : as in `Coverage`.
+    """
+
+    names: tuple[str, str]
+    sizes: tuple[tuple[int, int], ...]
+    interface: tuple[str, ...] = ()
+    difference: Finding | None = None
+    no_verdict: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    inputs: tuple[str, ...] = ()
+    not_executed: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as JSON data."""
+        known = {"difference": self.difference.to_json() if self.difference is not None else None}
+        return {**dataclasses.asdict(replace(self, difference=None)), **known}
+
+
+def compare_shaders(
+    first: CheckRequest,
+    second: CheckRequest | None,
+    sizes: Sequence[tuple[int, int]],
+    unordered: Sequence[Key] = (),
+) -> Equality:
+    """Compare the outputs of two compute shaders, or of one with itself.
+
+    Parameters
+    ----------
+    first : a shader with its inputs; the rest is generated.
+    second : the other shader, whose inputs are those of the first; None for the same shader.
+    sizes : pairs of subgroup sizes, of the first and of the second shader.
+    unordered : bindings whose elements are compared in any order.
+
+    Raises InvalidInput, InvalidDispatch, InvalidModule, Unsupported as `vkgroup.check.check`.
+    """
+    other = second or first
+    names = (first.title, other.title)
+    for request in (first, other):
+        if request.entry.stage != "compute":
+            raise InvalidInput(
+                f"{request.title} is a {request.entry.stage} shader; equal compares compute shaders."
+            )
+    places = frozenset(find_binding(first.module, key, "--unordered").place for key in unordered)
+    if problems := interface_differences(first.module, other.module):
+        return Equality(names, tuple(sizes), tuple(problems))
+    prepared = prepare(first)
+    comparison = _Comparison(first, other, prepared.search.trier, places)
+    trials = [prepared.trial, *prepared.search.supplements()]
+    for trial in trials:
+        program = comparison.other_program(prepared.constants(trial)) if second is not None else None
+        for pair in sizes:
+            with phase(f"executing on the reference device at size {pair[0]} and {pair[1]}"):
+                comparison.compare(trial, program, pair)
+            if comparison.difference is not None or comparison.no_verdict:
+                break
+    missing = lines_of_sites(
+        comparison.runs, prepared.search.missing_in, SourceLocations(first.module, first.title, first.sources)
+    )
+    return Equality(
+        names,
+        tuple(sizes),
+        (),
+        comparison.difference,
+        comparison.no_verdict,
+        dict(comparison.counts),
+        trials[0].dispatch.inputs.origins,
+        missing,
+    )
+
+
+def interface_differences(first: Module, second: Module) -> list[str]:
+    """Return what differs in the bindings and push constants of two modules, in words."""
+    ours, theirs = (
+        {entry.place: entry for entry in module.reflection.bindings} for module in (first, second)
+    )
+    problems = []
+    for place in sorted(ours.keys() | theirs.keys()):
+        name = f"set {place[0]}, binding {place[1]}"
+        if place not in theirs or place not in ours:
+            which = "first" if place in ours else "second"
+            problems.append(
+                f"{name} ({(ours.get(place) or theirs[place]).name}) is only in the {which} shader"
+            )
+        elif (one := _form(ours[place])) != (two := _form(theirs[place])):
+            problems.append(f"{name} ({ours[place].name}) is {one} in the first, {two} in the second shader")
+        elif not np.array_equal(_layout(ours[place].type), _layout(theirs[place].type)):
+            problems.append(f"{name} ({ours[place].name}): the members have other offsets or widths")
+    one_block, other = (module.reflection.push_constants for module in (first, second))
+    if not np.array_equal(_layout(one_block and one_block.type), _layout(other and other.type)):
+        problems.append("the push constants have other offsets or widths")
+    return problems
+
+
+def _form(binding: Binding) -> str:
+    """Return the kind of a binding in words: of an image, with its dimensions."""
+    kind = binding.type.image if isinstance(binding.type, SampledImageType) else binding.type
+    words = [binding.kind.replace("_", " ")]
+    if isinstance(kind, ImageType):
+        words += [kind.dimension, *["array"] * kind.arrayed, *["multisampled"] * kind.multisampled]
+    return " ".join(words) + (f", {binding.count} descriptors" if binding.count != 1 else "")
+
+
+def _layout(block: Any) -> npt.NDArray[np.int64]:
+    """Return offset and width of each number of a block in order; none of something else."""
+    fields = fields_of(block, _COMPARED) if isinstance(block, StructType) else []
+    parts = [
+        np.stack([field.offsets.reshape(-1), np.full(field.offsets.size, field.dtype.itemsize)], axis=1)
+        for field in fields
+    ]
+    whole = np.concatenate([np.zeros((0, 2), np.int64), *parts])
+    whole = whole[whole.sum(axis=1) <= _COMPARED]
+    ordered: npt.NDArray[np.int64] = whole[np.lexsort(whole.T[::-1])]
+    return ordered
+
+
+@dataclass
+class _Comparison:
+    """The comparison of two shaders with several inputs and sizes."""
+
+    first: CheckRequest
+    second: CheckRequest
+    trier: Trier
+    unordered: Collection[tuple[int, int]]
+    counts: Counter[str] = field(default_factory=Counter)
+    runs: list[CheckedRun] = field(default_factory=list)  # of the first shader
+    difference: Finding | None = None
+    no_verdict: str = ""
+
+    def other_program(self, specialization: dict[int | str, Any]) -> ExecutableShader:
+        """Return the second shader with those specialization constants of the first that it has.
+
+        Raises InvalidInput if its local size is another one.
+        """
+        constants = self.second.module.reflection.specialization_constants
+        known = {key for entry in constants for key in (entry.id, entry.name)}
+        given = {key: value for key, value in specialization.items() if key in known}
+        program = ExecutableShader(
+            self.second.module, self.second.entry_point, pack_specialization(constants, given)[0]
+        )
+        size = self.trier.dispatch.program.local_size
+        if program.local_size != size:
+            raise InvalidInput(
+                f"The local size is {size} in {self.first.title} and {program.local_size} in"
+                f" {self.second.title}: these are other dispatches."
+            )
+        return program
+
+    def _dispatches(
+        self, trial: CheckTrial, program: ExecutableShader | None, sizes: tuple[int, int]
+    ) -> tuple[CheckedDispatch, CheckedDispatch]:
+        """Return the dispatches of both shaders with the same inputs, whose arrays are long enough."""
+        fitted = self.trier.fit(trial, RunParameters(sizes[0]))
+        own = fitted.dispatch
+        other = replace(own, program=program or own.program)
+        theirs = self.trier.fit(replace(fitted, dispatch=other), RunParameters(sizes[1]))
+        inputs = self.trier.inputs(own, theirs.elements, trial.numbers, theirs.dispatch.inputs.extents)
+        written = {entry.place for entry in self.second.module.reflection.bindings if entry.writable}
+        bindings = tuple(
+            replace(entry, binding=replace(entry.binding, writable=True)) if entry.place in written else entry
+            for entry in inputs.bindings
+        )
+        inputs = replace(inputs, bindings=bindings)
+        return replace(own, inputs=inputs), replace(other, inputs=inputs)
+
+    def compare(self, trial: CheckTrial, program: ExecutableShader | None, sizes: tuple[int, int]) -> None:
+        """Run both shaders at two sizes, and compare their outputs."""
+        dispatches = self._dispatches(trial, program, sizes)
+        runs = []
+        for request, dispatch, size in zip((self.first, self.second), dispatches, sizes, strict=True):
+            try:
+                runs.append(dispatch.run(RunParameters(size)))
+            except DispatchTimeout:
+                self.no_verdict = f"{request.title} does not end within {dispatch.timeout:g} s at size {size}"
+                return
+            except Unsupported as error:
+                raise Unsupported(f"{request.title} at size {size}: {error}", error.missing) from error
+        first, second = runs
+        self.runs.append(first)
+        if first.disturbed or second.disturbed:
+            self._note_errors(dispatches, first, second)
+            return
+        found = compare(dispatches[0].inputs, self._ordered(first), self._ordered(second))
+        loose = list(self._unordered_differences(dispatches[0], first, second, {}))
+        tolerance: Tolerance = {}
+        if (found or loose) and _has_floats(dispatches[0]):
+            tolerance = _sum(*(tolerance_of(*pair) for pair in zip(dispatches, runs, strict=True)))
+            found = compare(dispatches[0].inputs, self._ordered(first), self._ordered(second), tolerance)
+            loose = list(self._unordered_differences(dispatches[0], first, second, tolerance))
+        self._count(dispatches[0], first, second, tolerance)
+        if (difference := found or next(iter(loose), None)) is not None:
+            self.difference = self._finding(dispatches, runs, difference)
+
+    def _count(
+        self, dispatch: CheckedDispatch, first: CheckedRun, second: CheckedRun, tolerance: Tolerance
+    ) -> None:
+        """Count the numbers of the outputs, as `Coverage` does; an order that does not count is no reason."""
+        runs = [
+            replace(run, causes={place: self._without_order(place, run) for place in run.causes})
+            for run in (first, second)
+        ]
+        self.counts.update(count_numbers(dispatch.inputs, runs[0], runs[1:], tolerance))
+
+    def _without_order(self, place: Place, run: CheckedRun) -> npt.NDArray[np.uint16]:
+        causes = run.causes[place]
+        return np.where(causes >= HARD, causes, 0) if place[:2] in self.unordered else causes
+
+    def _ordered(self, run: CheckedRun) -> CheckedRun:
+        """Return a run without the outputs that are compared in any order."""
+        kept = {place: data for place, data in run.outputs.items() if place[:2] not in self.unordered}
+        return replace(run, outputs=kept)
+
+    def _note_errors(
+        self, dispatches: Sequence[CheckedDispatch], first: CheckedRun, second: CheckedRun
+    ) -> None:
+        """Note the error of the only shader that has one, or that both have some."""
+        findings = []
+        for request, dispatch, run in zip(
+            (self.first, self.second), dispatches, (first, second), strict=True
+        ):
+            places = SourceLocations(dispatch.program.module, request.title, request.sources)
+            found = findings_of([run], places, dispatch) if run.disturbed else []
+            findings += [
+                replace(entry, message=f"only {request.title} has this error: {entry.message}")
+                for entry in found[:1]
+            ]
+        if len(findings) == 1:
+            self.difference = findings[0]
+        else:
+            self.no_verdict = f"both have errors that make their outputs meaningless: {findings[0].kind}"
+
+    def _finding(
+        self, dispatches: Sequence[CheckedDispatch], runs: Sequence[CheckedRun], difference: Difference
+    ) -> Finding:
+        """Return the finding on the first difference, with the lines that wrote both values."""
+        requests, places, who = (self.first, self.second), [], None
+        if self.first is self.second:
+            module = dispatches[0].program.module
+            place = SourceLocations(module, self.first.title, self.first.sources)
+            differing = [(runs[0], runs[1], difference)]
+            return difference_findings(differing, dispatches[0], DataFlow(module), place)[0]
+        for request, dispatch, run in zip(requests, dispatches, runs, strict=True):
+            writer = writer_of(dispatch, run.configuration, difference.place, difference.offset)
+            writer = writer or next(iter(atomic_writers(dispatch, run.configuration, difference)), None)
+            position = writer[1] if writer is not None else -1
+            places.append(SourceLocations(dispatch.program.module, request.title, request.sources)[position])
+            who = who or (writer[0] if writer is not None else None)
+        values = (difference.first, difference.second)
+        told = [
+            f"{value} in {request.title} at size {run.configuration.subgroup_size}"
+            for value, request, run in zip(values, requests, runs, strict=True)
+        ]
+        more = f"; {difference.count} numbers differ" if difference.count > 1 else ""
+        notes = [
+            Note("it is written here in the other", place) for place in places[1:] if place.position >= 0
+        ]
+        return Finding(
+            FindingKind.DIFFERS,
+            f"{difference.label} is {told[0]}, and {told[1]}{more}",
+            places[0],
+            tuple(notes),
+            who,
+            tuple(run.configuration for run in runs),
+        )
+
+    # --- in any order ---------------------------------------------------------------------------------
+
+    def _unordered_differences(
+        self, dispatch: CheckedDispatch, first: CheckedRun, second: CheckedRun, tolerance: Tolerance
+    ) -> Iterator[Difference]:
+        """Yield the first difference of each output whose elements are compared in any order."""
+        for place, entry in places_of(dispatch.inputs, first):
+            if place[:2] in self.unordered and place in second.outputs:
+                members = {field.member for field, _ in numbers_of(entry, first.outputs[place], place[2])}
+                for member in sorted(members):
+                    found = _unordered(place, entry, member, first, second, tolerance)
+                    if found is not None:
+                        yield found
+
+
+def _has_floats(dispatch: CheckedDispatch) -> bool:
+    return any(entry.name == "OpTypeFloat" for entry in dispatch.program.module.instructions)
+
+
+def _sum(first: Tolerance, second: Tolerance) -> Tolerance:
+    """Return the tolerance of results that may both be rounded: there is a value that both may have."""
+    nothing = Allowed(np.zeros(()))
+    return {
+        key: Allowed(allowed.difference + second.get(key, nothing).difference, allowed.alternatives)
+        for key, allowed in first.items()
+    }
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The defined elements of one member of an output: one row each."""
+
+    indices: npt.NDArray[np.int64]  # of the elements
+    columns: list[npt.NDArray[Any]]  # the numbers of all elements, for each number of an element
+    allowed: list[npt.NDArray[np.float64]]  # their tolerance, in the same order
+
+    def counts(self) -> Counter[bytes]:
+        """Return how often each element occurs."""
+        return Counter(self.keys())
+
+    def keys(self) -> list[bytes]:
+        """Return the elements as bytes, zeros of either sign alike."""
+        parts = [(np.where(column == 0, 0, column).astype(column.dtype)) for column in self.columns]
+        raw = [np.ascontiguousarray(part).view(np.uint8).reshape(len(self.indices), -1) for part in parts]
+        return [row.tobytes() for row in np.concatenate(raw, axis=1)] if raw else []
+
+    def text(self, row: int) -> str:
+        """Return one element in words."""
+        values = [str(column[row]) for column in self.columns]
+        return values[0] if len(values) == 1 else f"({', '.join(values)})"
+
+
+def _rows(place: Place, entry: Input, member: int, run: CheckedRun, tolerance: Tolerance) -> _Rows:
+    columns, allowed, defined = [], [], None
+    for part, values in numbers_of(entry, run.outputs[place], place[2]):
+        if part.member != member:
+            continue
+        length = values.shape[0] if values.ndim else 1
+        known = tolerance.get((place, part.name))
+        spread = np.zeros(values.shape) if known is None else np.broadcast_to(known.difference, values.shape)
+        flags = (causes_in([run], place, part) < HARD).reshape(length, -1).all(axis=1)
+        defined = flags if defined is None else defined & flags
+        columns += list(values.reshape(length, -1).T)
+        allowed += list(spread.reshape(length, -1).T)
+    indices = np.flatnonzero(defined) if defined is not None else np.zeros(0, np.int64)
+    return _Rows(indices, [column[indices] for column in columns], [part[indices] for part in allowed])
+
+
+def _unordered(
+    place: Place, entry: Input, member: int, first: CheckedRun, second: CheckedRun, tolerance: Tolerance
+) -> Difference | None:
+    """Return the first element of a member that the other run does not have as often."""
+    ours, theirs = (_rows(place, entry, member, run, tolerance) for run in (first, second))
+    rest = ours.counts() - theirs.counts()
+    if not rest and not theirs.counts() - ours.counts():
+        return None
+    if len(ours.indices) == len(theirs.indices) and tolerance and _is_close(ours, theirs):
+        return None
+    fields = [part for part, _ in numbers_of(entry, first.outputs[place], place[2]) if part.member == member]
+    side, mine = (ours, True) if rest else (theirs, False)
+    left = rest or theirs.counts() - ours.counts()
+    row = next(number for number, key in enumerate(side.keys()) if key in left)
+    flat = int(side.indices[row]) * (fields[0].offsets.size // max(1, len(fields[0].offsets)))
+    text, absent = side.text(row), "not there as often"
+    return Difference(
+        place,
+        member,
+        f"the element {fields[0].label(flat)} of {'the first' if mine else 'the second'} shader",
+        int(fields[0].offsets.reshape(-1)[flat]),
+        text if mine else absent,
+        absent if mine else text,
+        left.total(),
+    )
+
+
+def _is_close(ours: _Rows, theirs: _Rows) -> bool:
+    """Whether the elements are equal within rounding, after both are sorted."""
+    one, two = (np.lexsort(rows.columns[::-1]) for rows in (ours, theirs))
+    for mine, yours, spread in zip(ours.columns, theirs.columns, ours.allowed, strict=True):
+        if mine.dtype.kind != "f":
+            if not np.array_equal(mine[one], yours[two]):
+                return False
+        elif not np.all(np.abs(mine[one].astype(float) - yours[two].astype(float)) <= spread[one]):
+            return False
+    return True
