@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from vkgroup.check import FindingKind, check
-from vkgroup.compiler import TargetEnvironment, compile_source, validate
+from vkgroup.compiler import TargetEnvironment, compile_file, compile_source, disassemble, validate
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import replace_constants
 
@@ -95,3 +96,92 @@ def test_one_use_of_a_constant_is_replaced() -> None:
     assert changed.words[word + added] == module.bound
     remainder = next(entry for entry in changed.instructions if entry.name == "OpUMod")
     assert before[remainder.operands[1]] == (32, 0)
+
+
+_DIVIDED = """#version 450
+#extension GL_KHR_shader_subgroup_arithmetic : require
+layout(local_size_x = 128) in;
+layout(binding = 0) readonly buffer A { uint a[]; };
+layout(binding = 1) buffer B { uint b[]; };
+shared uint part[4];
+uint modulo(uint lhs, uint rhs) { return lhs % (rhs == 0u ? 1u : rhs); }
+uint divide(uint lhs, uint rhs) { return lhs / (rhs == 0u ? 1u : rhs); }
+void main() {
+    uint i = gl_LocalInvocationIndex, s = subgroupAdd(a[gl_GlobalInvocationID.x] + modulo(i, 32u + 9u));
+    if (modulo(i, 32u) == 0u) part[divide(i, 32u)] = s;
+    barrier();
+    if (i == 0u) { uint t = 0u; for (uint k = 0u; k < 4u; k++) t += part[k]; b[gl_WorkGroupID.x] = t; }
+}
+"""
+"""The functions are those of compilers of WGSL (tint, naga)."""
+
+
+def _by_value(text: str) -> str:
+    """Return the assembly of `_DIVIDED` with parameters that are values, as those compilers make them."""
+    text = text.replace(
+        "OpTypeFunction %uint %_ptr_Function_uint %_ptr_Function_uint", "OpTypeFunction %uint %uint %uint"
+    )
+    text = text.replace("OpFunctionParameter %_ptr_Function_uint", "OpFunctionParameter %uint")
+    text = re.sub(r"OpLoad %uint (%[lr]hs\w*)", r"OpCopyObject %uint \1", text)
+    numbers = iter(("41", "32", "32"))
+
+    def call(found: re.Match[str]) -> str:
+        result, function, first = found.groups()
+        passed = f"{result}first"
+        return (
+            f"{passed} = OpLoad %uint {first}\n"
+            f"{result} = OpFunctionCall %uint {function} {passed} %uint_{next(numbers)}"
+        )
+
+    return re.sub(r"(%\w+) = OpFunctionCall %uint (%\w+) (%param\w*) %param\w*", call, text)
+
+
+@pytest.mark.parametrize("by_value", [False, True])
+def test_a_constant_is_followed_through_parameters_and_selections(tmp_path: Path, by_value: bool) -> None:
+    shader = tmp_path / "divided.comp"
+    shader.write_text(_DIVIDED)
+    if by_value:
+        text = _by_value(disassemble(compile_file(shader)))
+        assert text.count("OpCopyObject %uint %rhs") == 4
+        shader = tmp_path / "divided.spvasm"
+        shader.write_text(text)
+    (finding,) = check(shader).findings
+    assert (finding.kind, finding.proved) == (FindingKind.ASSUMES, True)
+    assert "modulo 32" in finding.message
+    if not by_value:
+        assert finding.place.line == 11
+
+
+_TWO_LEVELS = """#version 450
+#extension GL_KHR_shader_subgroup_arithmetic : require
+layout(local_size_x = 256) in;
+layout(binding = 0) buffer Values { uint values[]; };
+shared uint part[256];
+void main() {
+    uint i = gl_LocalInvocationIndex, l = gl_SubgroupInvocationID, x = values[gl_GlobalInvocationID.x];
+    uint s = subgroupAdd(x);
+    if (subgroupElect()) part[gl_SubgroupID] = s;
+    barrier();
+    if (gl_SubgroupID == 0u) {
+        uint t = subgroupAdd(l < gl_NumSubgroups ? part[l] : 0u);
+        if (subgroupElect()) values[gl_WorkGroupID.x * 256u] = t;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("invocations", "expected"),
+    [
+        (256, "needs gl_NumSubgroups ≤ gl_SubgroupSize: there are 32 subgroups at size 8"),
+        (64, "needs gl_NumSubgroups ≤ gl_SubgroupSize: there are 16 subgroups at size 4"),
+        (1, None),
+    ],
+)
+def test_a_second_level_with_too_few_lanes_says_what_it_needs(
+    tmp_path: Path, invocations: int, expected: str | None
+) -> None:
+    shader = tmp_path / "two_levels.comp"
+    shader.write_text(_TWO_LEVELS.replace("256", str(invocations)))
+    notes = [note.message for finding in check(shader).findings for note in finding.notes]
+    assert (expected in notes) if expected else not any("gl_NumSubgroups" in note for note in notes)

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from vkgroup import testing
+from vkgroup.check import check
 from vkgroup.cli.main import main
 
 Written = Callable[..., Path]
@@ -192,3 +194,41 @@ void main() {
     assert "push constant mode = 7" in capsys.readouterr().out
     assert main(["run", str(folder), "--device", "reference:32"]) == 1
     assert "differs" in capsys.readouterr().out
+
+
+_MIXED = """#version 450
+#extension GL_KHR_memory_scope_semantics : require
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer B {{ uint b[]; }};
+shared uint cell;
+void main() {{
+    uint i = gl_LocalInvocationIndex;
+    {first}
+    {between}
+    {then}
+    barrier();
+    if (i == 0u) b[gl_WorkGroupID.x] = cell;
+}}
+"""
+_SET, _ADD = "if (i == 0u) atomicStore(cell, 1u, gl_ScopeWorkgroup, 0, 0);", "atomicAdd(cell, 1u);"
+
+
+@pytest.mark.parametrize(
+    ("first", "between", "then", "depends"),
+    [
+        (_SET, "", _ADD, True),
+        (_SET, "barrier();", _ADD, False),
+        (_SET, "barrier(); atomicAdd(cell, 1u);", "atomicAdd(cell, 0xFFFFFFFFu);", False),
+        (_SET, "barrier(); atomicAdd(cell, 1u);", "atomicMax(cell, 7u);", True),
+        (_SET, "barrier(); atomicAdd(cell, 1u); barrier();", "atomicMax(cell, 7u);", False),
+        (_SET, "barrier();", "atomicStore(cell, i / 32u, gl_ScopeWorkgroup, 0, 0);", True),
+        (_SET, "barrier();", "atomicStore(cell, 5u, gl_ScopeWorkgroup, 0, 0);", False),
+    ],
+)
+def test_atomics_of_two_kinds_have_a_result_only_in_an_order(
+    tmp_path: Path, first: str, between: str, then: str, depends: bool
+) -> None:
+    shader = tmp_path / "mixed.comp"
+    shader.write_text(_MIXED.format(first=first, between=between, then=then))
+    covered = check(shader, sizes=(8,), groups=(4, 1, 1), inputs={"B": np.zeros(4, np.uint32)}).covered
+    assert (covered.compared, covered.ordered) == ((0, 4) if depends else (4, 0))

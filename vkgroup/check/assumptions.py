@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from vkgroup.base.errors import VkgroupError
 from vkgroup.check.findings import RunParameters
-from vkgroup.check.flow import DataFlow
+from vkgroup.check.flow import DataFlow, operand_word
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference
-from vkgroup.check.size_constants import COMPARISONS, SizeCandidate, operand_word
+from vkgroup.check.size_constants import COMPARISONS, SizeCandidate
 from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spirv.editor import replace_constants
 

@@ -148,3 +148,27 @@ def with_quad_rule(
             finding = replace(finding, notes=(*finding.notes, rule))
         result.append(finding)
     return result
+
+
+def with_subgroup_count(
+    findings: Iterable[Finding], sizes: Iterable[int], invocations: int, built_ins: Iterable[str]
+) -> list[Finding]:
+    """Return the findings, with a note on those that occur just where there are more subgroups than lanes.
+
+    The second level of a reduction or scan often has one lane for each subgroup.
+
+    `sizes`: all sizes that ran. `invocations`: of a workgroup. `built_ins`: the built-in variables in use.
+    """
+    counts = {size: -(-invocations // size) for size in sizes}
+    fewer = {size for size, count in counts.items() if count > size}
+    if not fewer or fewer == counts.keys() or not {"SubgroupId", "NumSubgroups"} & set(built_ins):
+        return list(findings)
+    size = max(fewer)
+    text = f"needs gl_NumSubgroups ≤ gl_SubgroupSize: there are {counts[size]} subgroups at size {size}"
+    result = []
+    for finding in findings:
+        runs = [where for where in finding.configurations if not where.shuffled and not where.device]
+        if {where.subgroup_size for where in runs} == fewer:
+            finding = replace(finding, notes=(*finding.notes, Note(text)))
+        result.append(finding)
+    return result

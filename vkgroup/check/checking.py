@@ -14,7 +14,7 @@ from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached, phase
 from vkgroup.check.barriers import BarrierStudy
-from vkgroup.check.causes import by_cause, by_instruction, by_lane_order, with_quad_rule
+from vkgroup.check.causes import by_cause, by_instruction, by_lane_order, with_quad_rule, with_subgroup_count
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.findings import Finding, RunParameters
@@ -307,6 +307,9 @@ def _examine(
     findings = findings_of(runs, state.places, dispatch) + findings
     findings = by_lane_order(by_instruction(by_cause(findings, state.assumption)))
     findings = with_quad_rule(findings, state.places, request.entry.execution_modes)
+    ran = {run.configuration.subgroup_size for run in state.runs}
+    invocations = math.prod(dispatch.program.local_size)
+    findings = with_subgroup_count(findings, ran, invocations, state.flow.built_ins.values())
     asked = questions.collect(state.places)
     return _Examination(trial, state, findings, asked, interrupted)
 

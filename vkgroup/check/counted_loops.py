@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import NamedTuple
 
-from vkgroup.check.flow import CHAINS, ControlFlow
+from vkgroup.check.control_flow import ControlFlow
+from vkgroup.check.flow import CHAINS
 from vkgroup.check.influence import influence_of
 from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import Instruction, Module, grammar

@@ -1,85 +1,18 @@
-"""Control flow, and flow-insensitive data flow: values derived from lane ids, ballots, shuffle distances.
+"""Flow-insensitive data flow: values derived from lane ids, ballots, shuffle distances.
 
 Data flow ignores control flow: a value that a variable holds anywhere is assumed to be possible everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from vkgroup.reference.interpreter.program.flow import (
-    END,
-    BasicBlock,
-    post_dominators,
-    read_functions,
-    selector_words,
-    successors,
-)
+from vkgroup.check.control_flow import ControlFlow
 from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import Instruction, Module, ScalarType, grammar
 from vkgroup.spirv.declarations import Declarations
-
-
-class ControlFlow:
-    """The functions of a module by id, their blocks by label, and the block of each position."""
-
-    def __init__(self, module: Module) -> None:
-        self.functions = read_functions(module)[1]
-        self.blocks = {block.label: block for each in self.functions.values() for block in each.blocks}
-        self.block_at = {
-            entry.position: block for block in self.blocks.values() for entry in block.instructions
-        }
-
-    def successors(self, block: BasicBlock) -> list[int]:
-        """Return the labels of the blocks that may follow."""
-        is_switch = block.terminator.name == "OpSwitch"
-        return successors(block.terminator, selector_words(block.terminator, self.blocks) if is_switch else 1)
-
-    def reached(self, labels: Iterable[int], without: Iterable[int]) -> frozenset[int]:
-        """Return the labels of the blocks that can be reached from some blocks without passing others."""
-        todo, left_out, seen = list(labels), frozenset(without), set[int]()
-        while todo:
-            label = todo.pop()
-            if label not in seen and label not in left_out:
-                seen.add(label)
-                todo += self.successors(self.blocks[label])
-        return frozenset(seen)
-
-    @cached_property
-    def branches(self) -> dict[int, list[Instruction]]:
-        """By label of a block, the branches that decide whether it is executed, or how often."""
-        found: dict[int, list[Instruction]] = {label: [] for label in self.blocks}
-        for function in self.functions.values():
-            numbers = {block.label: number for number, block in enumerate(function.blocks)}
-            after = [[numbers[label] for label in self.successors(block)] for block in function.blocks]
-            for block, end in zip(function.blocks, post_dominators(after), strict=True):
-                following = self.successors(block)
-                end_label = function.blocks[end].label if end != END else 0
-                for label in self.reached(following, {end_label}) if len(following) > 1 else ():
-                    found[label].append(block.terminator)
-        return found
-
-    @cached_property
-    def _calls(self) -> dict[int, list[int]]:
-        """By label of a block, the positions of the calls of its function."""
-        calls: dict[int, list[int]] = {function: [] for function in self.functions}
-        for block in self.blocks.values():
-            for entry in block.body:
-                if entry.name == "OpFunctionCall":
-                    calls[entry.operands[0]].append(entry.position)
-        return {block.label: calls[each.id] for each in self.functions.values() for block in each.blocks}
-
-    def with_calls(self, position: int) -> list[int]:
-        """Return a position, and those of the calls of its function and of the functions with these calls."""
-        positions = [position]
-        for each in positions:
-            if each in self.block_at:
-                calls = self._calls[self.block_at[each].label]
-                positions += [call for call in calls if call not in positions]
-        return positions
-
 
 WHOLE = -1
 """Member index for a variable that is used as a whole: an image or a block."""
@@ -166,6 +99,22 @@ class ModuleCode:
         }
 
 
+class PassedConstant(NamedTuple):
+    """A constant that an instruction uses, directly or through variables, parameters and selections."""
+
+    word: int  # index in `Module.words` of the constant's id
+    value: int
+    call: Instruction | None  # the call that passes it to the function of the instruction; None for none
+
+
+def operand_word(entry: Instruction, number: int) -> int:
+    """Return the index in the module's words of an instruction's operand."""
+    return entry.position + 1 + (entry.result_type != 0) + (entry.result_id != 0) + number
+
+
+_COPIES = ("OpCopyObject", "OpBitcast", "OpUConvert", "OpSConvert")
+
+
 class DataFlow(ModuleCode):
     """Data flow of one module from the numbers of lanes and invocations."""
 
@@ -173,6 +122,66 @@ class DataFlow(ModuleCode):
         """Return the width of an integer type in bits; None for other types."""
         kind = self.declared.types.get(type_id)
         return kind.bits if isinstance(kind, ScalarType) and kind.kind in ("int", "uint") else None
+
+    def passed(self, entry: Instruction, operand: int) -> list[PassedConstant]:
+        """Return the constants that an operand can be, each where it is written.
+
+        Compilers of WGSL divide in a function of their own: ``lhs % select(rhs, 1, rhs == 0)``.
+        """
+        direct = self.constants.get(entry.operands[operand])
+        if direct is not None:
+            return [PassedConstant(operand_word(entry, operand), direct, None)]
+        return list(self._sources(entry, operand, None, 0))
+
+    def argument(self, identifier: int, call: Instruction | None) -> int:
+        """Return the id that a call passes for a value in the called function; the id itself for another."""
+        defined = self._by_id.get(identifier)
+        while defined is not None and call is not None:
+            if defined.name == "OpFunctionParameter":
+                parameters = self.parameters[call.operands[0]]
+                number = parameters.index(defined.result_id) if defined.result_id in parameters else -1
+                return call.operands[1 + number] if number >= 0 else identifier
+            if defined.name not in ("OpLoad", *_COPIES):
+                break
+            defined = self._by_id.get(defined.operands[0])
+        return identifier
+
+    def _sources(
+        self, entry: Instruction, operand: int, call: Instruction | None, depth: int
+    ) -> Iterator[PassedConstant]:
+        """Yield the constants that reach an operand through copies, selections, variables and parameters."""
+        identifier = entry.operands[operand]
+        if identifier in self.constants:
+            yield PassedConstant(operand_word(entry, operand), self.constants[identifier], call)
+        defined = self._by_id.get(identifier)
+        if defined is None or depth > _DEEPEST:
+            return
+        if defined.name in ("OpLoad", *_COPIES):
+            yield from self._sources(defined, 0, call, depth + 1)
+        elif defined.name == "OpSelect":
+            for side, other in ((1, 2), (2, 1)):
+                if self.constants.get(defined.operands[other]) in (0, 1):
+                    yield from self._sources(defined, side, call, depth + 1)
+        elif defined.name == "OpVariable" and len(self._stores.get(identifier, ())) == 1:
+            yield from self._sources(self._stores[identifier][0], 1, call, depth + 1)
+        elif defined.name == "OpFunctionParameter" and call is None:
+            for caller in self.body:
+                if caller.name == "OpFunctionCall" and identifier in self.parameters[caller.operands[0]]:
+                    number = self.parameters[caller.operands[0]].index(identifier)
+                    yield from self._sources(caller, 1 + number, caller, depth + 1)
+
+    @cached_property
+    def _by_id(self) -> dict[int, Instruction]:
+        return {entry.result_id: entry for entry in self.body if entry.result_id}
+
+    @cached_property
+    def _stores(self) -> dict[int, list[Instruction]]:
+        """The stores to each variable as a whole."""
+        stores: dict[int, list[Instruction]] = {}
+        for entry in self.body:
+            if entry.name == "OpStore":
+                stores.setdefault(entry.operands[0], []).append(entry)
+        return stores
 
     @cached_property
     def origins(self) -> dict[int, Origin]:
@@ -271,6 +280,8 @@ class DataFlow(ModuleCode):
 
 
 _FIRST = "first word"
+_DEEPEST = 8
+"""Maximum number of copies, selections and parameters through which a constant is followed."""
 
 
 BY_GROUP = ("WorkgroupId", "GlobalInvocationId", "NumWorkgroups")

@@ -6,6 +6,7 @@ and from experiments which constants change results.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -73,9 +74,7 @@ def find_candidates(flow: DataFlow) -> list[SizeCandidate]:
     candidates: list[SizeCandidate] = []
     for entry in flow.body:
         for look in (_delta, _steps, _cluster, _arithmetic, _lane_bit, _first_word):
-            candidate = look(entry, flow)
-            if candidate is not None:
-                candidates.append(candidate)
+            candidates += look(entry, flow)
     # The largest of several distances (16, 8, 4, …) determines the required number of lanes.
     far = [entry for entry in candidates if entry.message.startswith(_FAR)]
     farthest = max((entry.size for entry in far), default=0)
@@ -93,51 +92,43 @@ _APART = _FAR + " {1} apart exchange values, as in subgroups of {0}"
 _UP_TO = _FAR + " up to {1} apart exchange values, as in subgroups of {0}"
 
 
-def operand_word(entry: Instruction, number: int) -> int:
-    """Return the index in the module's words of an instruction's operand."""
-    return entry.position + 1 + (entry.result_type != 0) + (entry.result_id != 0) + number
-
-
 def _is_size(number: int, smallest: int = _SMALLEST) -> bool:
     return smallest <= number <= _LARGEST and number & (number - 1) == 0
 
 
 def _needed(
     entry: Instruction, operand: int, flow: DataFlow, follow: Follow, words: str
-) -> SizeCandidate | None:
-    """Return the candidate of a constant that needs subgroups of its size, or of twice its size, or more."""
-    number = flow.constants.get(entry.operands[operand], 0)
-    size = 2 * number if follow == Follow.HALF else number
-    if not _is_size(size):
-        return None
-    use = ConstantUse(operand_word(entry, operand), follow)
-    return SizeCandidate(entry.position, size, ">=", words.format(size, size // 2), use=use)
+) -> Iterator[SizeCandidate]:
+    """Yield the candidates of a constant that needs subgroups of its size, or of twice its size, or more."""
+    for word, number, call in flow.passed(entry, operand):
+        size = 2 * number if follow == Follow.HALF else number
+        if _is_size(size):
+            use, text = ConstantUse(word, follow), words.format(size, size // 2)
+            yield SizeCandidate((call or entry).position, size, ">=", text, use=use)
 
 
-def _delta(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
-    """Return the candidate of a shuffle by a constant, which needs twice as many lanes."""
-    return _needed(entry, 2, flow, Follow.HALF, _APART) if entry.name in DELTAS else None
+def _delta(entry: Instruction, flow: DataFlow) -> Iterator[SizeCandidate]:
+    """Yield the candidates of a shuffle by a constant, which needs twice as many lanes."""
+    if entry.name in DELTAS:
+        yield from _needed(entry, 2, flow, Follow.HALF, _APART)
 
 
-def _steps(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
-    """Return the candidate of a loop variable that is a shuffle distance, at its first or last value."""
+def _steps(entry: Instruction, flow: DataFlow) -> Iterator[SizeCandidate]:
+    """Yield the candidates of a loop variable that is a shuffle distance, at its first or last value."""
     if entry.name == "OpStore" and entry.operands[0] in flow.distances:
-        return _needed(entry, 1, flow, Follow.HALF, _APART)
+        yield from _needed(entry, 1, flow, Follow.HALF, _APART)
     for variable, bound in ((0, 1), (1, 0)) if entry.name in COMPARISONS else ():
         if flow.loaded_from.get(entry.operands[variable]) in flow.distances:
             follow = Follow.HALF if entry.name.endswith("Equal") else Follow.SIZE
-            if candidate := _needed(entry, bound, flow, follow, _UP_TO):
-                return candidate
-    return None
+            yield from _needed(entry, bound, flow, follow, _UP_TO)
 
 
-def _cluster(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
-    """Return the candidate of a cluster size, which needs as many lanes."""
+def _cluster(entry: Instruction, flow: DataFlow) -> Iterator[SizeCandidate]:
+    """Yield the candidate of a cluster size, which needs as many lanes."""
     if not entry.name.startswith("OpGroupNonUniform") or len(entry.operands) < 4:
-        return None
-    if entry.name != "OpGroupNonUniformRotateKHR" and entry.operands[1] != _CLUSTERED_REDUCE:
-        return None
-    return _needed(entry, 3, flow, Follow.SIZE, "a cluster of {0} needs subgroups of {0} or more")
+        return
+    if entry.name == "OpGroupNonUniformRotateKHR" or entry.operands[1] == _CLUSTERED_REDUCE:
+        yield from _needed(entry, 3, flow, Follow.SIZE, "a cluster of {0} needs subgroups of {0} or more")
 
 
 _WORDS = {
@@ -162,40 +153,40 @@ def _meaning(name: str, number: int) -> tuple[int, Follow]:
     return number, Follow.SIZE
 
 
-def _arithmetic(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
-    """Return the candidate of arithmetic on an invocation or lane number with a size-like constant."""
+def _arithmetic(entry: Instruction, flow: DataFlow) -> Iterator[SizeCandidate]:
+    """Yield the candidates of arithmetic on an invocation or lane number with a size-like constant."""
     # In shifts and divisions the constant is the right operand; in masks and comparisons it may be either.
     is_either = entry.name in COMPARISONS or entry.name == "OpBitwiseAnd"
     sides = () if entry.name not in _WORDS else ((0, 1), (1, 0)) if is_either else ((0, 1),)
     for lane_operand, constant_operand in sides:
-        number = flow.constants.get(entry.operands[constant_operand])
-        origin = flow.numberings.get(entry.operands[lane_operand])
-        if number is None or origin is None:
+        if entry.operands[lane_operand] not in flow.numberings:
             continue
-        size, follow = _meaning(entry.name, number)
-        if _is_size(size):
-            words = _WORDS[entry.name].format(number, size)
-            text = f"{origin.name} is {words}, as in subgroups of {size}"
-            use = ConstantUse(operand_word(entry, constant_operand), follow)
-            return SizeCandidate(entry.position, size, "=", text, origin.is_local, use, origin.name)
-    return None
+        for word, number, call in flow.passed(entry, constant_operand):
+            origin = flow.numberings.get(flow.argument(entry.operands[lane_operand], call))
+            size, follow = _meaning(entry.name, number)
+            if origin is not None and _is_size(size):
+                words = _WORDS[entry.name].format(number, size)
+                text = f"{origin.name} is {words}, as in subgroups of {size}"
+                use = ConstantUse(word, follow)
+                place = (call or entry).position
+                yield SizeCandidate(place, size, "=", text, origin.is_local, use, origin.name)
 
 
-def _lane_bit(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
-    """Return the candidate of ``1u << lane``, whose word has one bit for each lane."""
+def _lane_bit(entry: Instruction, flow: DataFlow) -> Iterator[SizeCandidate]:
+    """Yield the candidate of ``1u << lane``, whose word has one bit for each lane."""
     if entry.name != "OpShiftLeftLogical" or entry.operands[0] not in flow.constants:
-        return None
+        return
     origin = flow.numberings.get(entry.operands[1])
     bits = flow.bits(entry.result_type)
     if origin is None or origin.is_local or bits is None or not _is_size(bits):
-        return None
+        return
     text = f"a bit for each lane in a word of {bits}, as in subgroups of up to {bits}"
-    return SizeCandidate(entry.position, bits, "<=", text, strong=True)
+    yield SizeCandidate(entry.position, bits, "<=", text, strong=True)
 
 
-def _first_word(entry: Instruction, flow: DataFlow) -> SizeCandidate | None:
-    """Return the candidate of a ballot whose first word, with 32 lanes, is the only one used."""
+def _first_word(entry: Instruction, flow: DataFlow) -> Iterator[SizeCandidate]:
+    """Yield the candidate of a ballot whose first word, with 32 lanes, is the only one used."""
     if entry.position not in flow.first_words:
-        return None
+        return
     text = "only the first word of a ballot is used, as in subgroups of up to 32"
-    return SizeCandidate(entry.position, 32, "<=", text, strong=True)
+    yield SizeCandidate(entry.position, 32, "<=", text, strong=True)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.reference.interpreter.operations.races import Target
+from vkgroup.reference.interpreter.operations.races import STORE, Target
 from vkgroup.reference.interpreter.operations.references import BytesReference, resolver
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
@@ -41,6 +41,14 @@ _FOLDS: dict[str, tuple[np.ufunc, str]] = {
 """Operation of each read-modify-write, and the kind of its number: "i", "u", "f" or the declared one."""
 
 ATOMICS = frozenset({*_FOLDS, "OpAtomicLoad", "OpAtomicStore", "OpAtomicExchange", "OpAtomicCompareExchange"})
+
+_ADDITIONS = ("OpAtomicIAdd", "OpAtomicISub", "OpAtomicIIncrement", "OpAtomicIDecrement")
+_OPERATIONS = {
+    **{name: number for number, name in enumerate(sorted(ATOMICS), STORE + 2)},
+    **dict.fromkeys(_ADDITIONS, STORE + 1),
+    **dict.fromkeys(("OpAtomicStore", "OpAtomicExchange"), STORE),
+}
+"""A number for each atomic, as for `Accesses.atomic`; `STORE` for those that overwrite."""
 
 _ORDER = "the order in which invocations execute atomics is not specified"
 
@@ -94,10 +102,16 @@ def _access(
     if not inside.all():
         memory.report_outside(frame, site, ~inside, offset)
     operand_cause = combine(reference.cause, frame.control, *(operand.cause for operand in operands))
+    unordered = None
     if memory.accesses is not None:
         target, name = Target(offset, itemsize, ~inside), site.name
-        memory.accesses.atomic(
-            frame, site, target, writes=name != "OpAtomicLoad", reads=name != "OpAtomicStore"
+        unordered = memory.accesses.atomic(
+            frame,
+            site,
+            target,
+            _OPERATIONS[name],
+            writes=name != "OpAtomicLoad",
+            reads=name != "OpAtomicStore",
         )
     lanes = np.flatnonzero(inside)
     cells = offset[lanes] // itemsize
@@ -112,6 +126,10 @@ def _access(
         return single(before, combine(causes, reference.cause, turn, _bounds(site, inside)))
     old, contended = _modify(site, view, cells, values)
     before[lanes] = old
+    if unordered is not None and unordered.any():
+        own = _OPERATIONS[site.name]
+        mixed = (unordered != 0) & ((unordered != own) | ((own == STORE) & (view[cells] != old)))
+        contended = mixed if contended is None else contended | mixed
     _mark(reference, site, offset[lanes], itemsize, lanes, operand_cause, contended, order)
     if site.type is None:
         return None
@@ -187,7 +205,11 @@ def _modify(
         ordered = np.ones(len(cells), np.bool_)
     else:
         before, last = _exchange(view, sorted_cells, starts, arguments[0])
-        ordered = contended if contended.any() else None
+        # Equal numbers have no order.
+        first = np.maximum.accumulate(np.where(starts, np.arange(len(cells)), 0))
+        differs = last.view(f"u{last.itemsize}") != last[first].view(f"u{last.itemsize}")
+        ordered = np.zeros(len(cells), np.bool_)
+        ordered[sort] = np.isin(first, first[differs])
     ends = np.ones(len(cells), np.bool_)
     ends[:-1] = starts[1:]
     view[sorted_cells[ends]] = last[ends]

@@ -46,6 +46,9 @@ Flags = npt.NDArray[np.bool_]
 
 _RECORDS = ("write", "read", "read_before", "atomic")
 
+STORE = 1
+"""The number of atomics that overwrite, as `operation` of `Accesses.atomic`."""
+
 
 class _Record:
     """The last access of one sort to each granule, all of shape (granules,)."""
@@ -139,6 +142,8 @@ class Accesses:
         #: Which granules have held a release; whether an atomic had a scope that may be too narrow.
         self._touched = np.zeros(granules, np.bool_)
         self._is_narrow = False
+        #: The operation of the last atomic on each granule, and all operations.
+        self._operations, self._used = np.zeros(granules, np.int8), set[int]()
 
     @property
     def untouched(self) -> Flags:
@@ -192,8 +197,16 @@ class Accesses:
         self._set("write", access)
         return np.concatenate(races)
 
-    def atomic(self, frame: Accessor, site: Site, target: Target, *, writes: bool, reads: bool) -> None:
-        """Check and record atomic accesses, and record the releases that they write and read."""
+    def atomic(
+        self, frame: Accessor, site: Site, target: Target, operation: int, *, writes: bool, reads: bool
+    ) -> Numbers:
+        """Check and record atomic accesses, and record the releases that they write and read.
+
+        `operation`: a number, the same for instructions that have one result in any order.
+
+        Return for each access that is not dropped the operation of the last atomic that changes the same
+        granule, if it is of another invocation and not ordered before; else 0.
+        """
         semantics = semantics_of(site.scopes[0], site.scopes[1])
         access = self._access(frame, site, "accesses", semantics.level, target)
         self._check(access, ("write", "read", "read_before") if writes else ("write",))
@@ -205,8 +218,27 @@ class Accesses:
             reads=reads, writes=writes,
         )  # fmt: skip
         self._touched[access.granule[releasing]] = True
+        unordered = np.zeros(len(access.who), np.int64)
         if writes:
+            self._used.add(operation)
+            if len(self._used) > 1 or operation == STORE:
+                unordered = self._unordered(access)
             self._set("atomic", access)
+            self._operations[access.granule] = operation
+        return unordered[:: max(1, target.itemsize // self._granule)]
+
+    def _unordered(self, access: _Access) -> Numbers:
+        """Return the operations of the last atomics that are in no order with those of an access."""
+        record, at = self._records["atomic"], access.granule
+        them, when = record.who[at], record.when[at]
+        present = np.flatnonzero((them >= 0) & (them != access.who))
+        found = np.zeros(len(at), np.int64)
+        if present.size:
+            earlier, times, us = them[present], when[present], access.who[present]
+            ordered = self._order.ordered(self._kind, earlier, times, us)
+            ordered |= self._order.have_met(earlier, times, us)
+            found[present[~ordered]] = self._operations[at[present[~ordered]]]
+        return found
 
     def _check_scopes(self, access: _Access, writes: bool) -> None:
         """Report atomics that are not mutually ordered with others (Vulkan 1.4, "Atomic Operation")."""
