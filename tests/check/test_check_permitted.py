@@ -146,7 +146,17 @@ _MAY_STAY_APART = {
     "after a loop with a return": "for (uint k = 0u; k < 9u; k++) { if (k == 1u && i < 5u) return;"
     f" if (k > (x & 3u)) break; }}\n{_COUNT}",
 }
+_MAY_STAY_APART |= {
+    "after nested breaks": "if (i < 100u) { do { if ((x & 1u) == 0u) break; b[g] += 5u;"
+    f" if ((x & 2u) == 0u) break; b[g] += 1u; }} while (false);\n{_COUNT} }}",
+    "after a continue": f"for (uint k = 0u; k < 3u; k++) {{ {_COUNT}\n"
+    " if ((x & 1u) == 0u) continue; b[g] += 1u; }",
+}
 _MEET = {
+    "before a continue": "for (uint k = 0u; k < 3u; k++) { if ((x & 1u) == 0u) { b[g] += 1u; continue; }\n"
+    f"{_COUNT} }}",
+    "after a switch": "switch (x & 3u) { case 0u: b[g] += 1u; break; case 1u: b[g] += 2u; break;"
+    f" default: b[g] += 3u; }}\n{_COUNT}",
     "at the top": f"{_ODD}{_COUNT}",
     "after nested branches": f"if (i < 100u) {{ {_ODD} }} {_COUNT}",
     "after a loop": f"for (uint k = 0u; k < (x & 3u); k++) b[g] += k;\n{_COUNT}",
@@ -187,6 +197,41 @@ def test_uniform_control_flow_of_subgroups_can_be_declared(checked: Checked, wri
     assert _kinds(report) == []
 
 
+_FRAGMENT = """#version 460
+#extension GL_KHR_shader_subgroup_quad : require
+layout(location = 0) in vec2 place;
+layout(location = 0) out vec4 color;
+void main() {{
+    bool right = (int(gl_FragCoord.x) & 2) != 0, low = place.y > 0.4;
+    float x = 0.0;
+    {body}
+    color = vec4(x);
+}}
+"""
+_PART = "if (place.x > 0.3) x = 1.0; else x = 0.25;"
+_SWAP = "x += subgroupQuadSwapHorizontal(x);"
+
+
+@pytest.mark.parametrize(
+    ("body", "kinds"),
+    [
+        (f"if (right) {{ {_PART}\n{_SWAP} }}", ["reconvergence"]),
+        (f"if (right) discard;\n{_PART} {_SWAP}", ["reconvergence"]),
+        (f"{_PART}\n{_SWAP}", []),
+        (f"if (right) {_PART}\n{_SWAP}", []),
+    ],
+)
+def test_fragments_meet_where_the_whole_draw_does(
+    body: str, kinds: list[str], checked: Checked, written: Written
+) -> None:
+    file = written(_FRAGMENT.format(body=body), "shader.frag")
+    report = checked(file, "--lanes", "linear")
+    assert (_kinds(report), report["code"]) == (kinds, 0)
+    if kinds:
+        assert "whole draw" in report["text"]
+        assert _kinds(checked(file, "--lanes", "linear", "--reconvergence", "maximal")) == []
+
+
 # --- progress -----------------------------------------------------------------------------------------
 
 _CHAIN = (
@@ -205,7 +250,31 @@ _NEEDS_A_START = {
     "atomicExchange(b[w], 1u);",
     "turns": "if (i != 0u) return;\nwhile (atomicAdd(b[9], 0u) != w);\natomicAdd(b[9], 1u);",
 }
+_NEEDS_A_START |= {
+    "a chain over two": "if (i != 0u) return;\nif (w > 1u) while (atomicAdd(b[w - 2u], 0u) == 0u);\n"
+    "atomicExchange(b[w], 1u);",
+    "a flag of the last workgroup": "if (i != 0u) return;\nif (w + 1u == gl_NumWorkGroups.x)"
+    " atomicExchange(b[9], 1u);\nelse while (atomicOr(b[9], 0u) == 0u);",
+    "pairs": "if (i != 0u) return;\natomicExchange(b[w], 1u);\nwhile (atomicOr(b[w ^ 1u], 0u) == 0u);",
+    "a chain of whole workgroups": "if (w > 0u) { if (i == 0u)\nwhile (atomicAdd(b[w - 1u], 0u) == 0u);\n"
+    "barrier(); }\nif (i == 0u) atomicExchange(b[w], 1u);",
+}
+_SWAPPING = (
+    "if (i != 0u) return;\nuint old = atomicAdd(b[9], 0u), seen;\n"
+    "do {{ seen = old; old = atomicCompSwap(b[9], seen, {new}); }} while (old != seen);"
+)
 _NEEDS_NO_START = {
+    "a ticket of a whole workgroup": (
+        "if (i == 0u) part[0] = atomicAdd(b[63], 1u);\nbarrier();\nuint t = part[0];\n"
+        "if (i == 0u) { if (t > 0u) while (atomicAdd(b[t - 1u], 0u) == 0u);\natomicExchange(b[t], t + 1u); }",
+        1,
+    ),
+    "a wait with a limit": (
+        "if (i != 0u) return;\nuint k = 0u;\nwhile (atomicAdd(b[9], 0u) == 0u && k < 50u) k++;",
+        0,
+    ),
+    "compare and swap": (_SWAPPING.format(new="seen + 1u"), 0),
+    "a maximum by compare and swap": (_SWAPPING.format(new="max(seen, w)"), 0),
     "a ticket": (
         _CHAIN.replace("\nif", "\nuint t = atomicAdd(b[63], 1u);\nif", 1)
         .replace("(w", "(t")

@@ -258,7 +258,7 @@ def perform(request: CheckRequest) -> Report:
     ended = first.interrupted is None and not first.state.late and not first.state.no_verdict
     if ended:
         known = [finding for each in examined for finding in each.findings if not finding.weak]
-        permitted = PermittedExecutions(first.state, prepared.search.trier, first.trial, known)
+        permitted = PermittedExecutions(first.state, known, prepared.search.trier, first.trial)
         try:
             first.findings.extend(permitted.findings())
         except DeadlineReached:

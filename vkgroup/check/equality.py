@@ -19,7 +19,7 @@ from vkgroup.check.diagnosis import difference_findings, findings_of
 from vkgroup.check.divergence import atomic_writers, writer_of
 from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters, SourceLocations
 from vkgroup.check.flow import DataFlow
-from vkgroup.check.inputs import Input, Key, fields_of
+from vkgroup.check.inputs import Key, fields_of
 from vkgroup.check.report import lines_of_sites
 from vkgroup.check.request import CheckRequest
 from vkgroup.check.rounding import tolerance_of
@@ -30,13 +30,12 @@ from vkgroup.check.runs import (
     Difference,
     Place,
     Tolerance,
-    causes_in,
     compare,
     count_numbers,
-    numbers_of,
     places_of,
 )
 from vkgroup.check.trials import CheckTrial, Trier
+from vkgroup.check.unordered import unordered_differences
 from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.values.value import HARD
@@ -240,15 +239,23 @@ class _Comparison:
             self._note_errors(dispatches, first, second)
             return
         found = compare(dispatches[0].inputs, self._ordered(first), self._ordered(second))
-        loose = list(self._unordered_differences(dispatches[0], first, second, {}))
+        loose = list(self._loose(dispatches[0], first, second, {}))
         tolerance: Tolerance = {}
         if (found or loose) and _has_floats(dispatches[0]):
             tolerance = _sum(*(tolerance_of(*pair) for pair in zip(dispatches, runs, strict=True)))
             found = compare(dispatches[0].inputs, self._ordered(first), self._ordered(second), tolerance)
-            loose = list(self._unordered_differences(dispatches[0], first, second, tolerance))
+            loose = list(self._loose(dispatches[0], first, second, tolerance))
         self._count(dispatches[0], first, second, tolerance)
         if (difference := found or next(iter(loose), None)) is not None:
             self.difference = self._finding(dispatches, runs, difference)
+
+    def _loose(
+        self, dispatch: CheckedDispatch, first: CheckedRun, second: CheckedRun, tolerance: Tolerance
+    ) -> Iterator[Difference]:
+        """Yield the differences of outputs whose elements are compared in any order."""
+        for place, entry in places_of(dispatch.inputs, first):
+            if place[:2] in self.unordered and place in second.outputs:
+                yield from unordered_differences(place, entry, first, second, tolerance)
 
     def _count(
         self, dispatch: CheckedDispatch, first: CheckedRun, second: CheckedRun, tolerance: Tolerance
@@ -322,20 +329,6 @@ class _Comparison:
             tuple(run.configuration for run in runs),
         )
 
-    # --- in any order ---------------------------------------------------------------------------------
-
-    def _unordered_differences(
-        self, dispatch: CheckedDispatch, first: CheckedRun, second: CheckedRun, tolerance: Tolerance
-    ) -> Iterator[Difference]:
-        """Yield the first difference of each output whose elements are compared in any order."""
-        for place, entry in places_of(dispatch.inputs, first):
-            if place[:2] in self.unordered and place in second.outputs:
-                members = {field.member for field, _ in numbers_of(entry, first.outputs[place], place[2])}
-                for member in sorted(members):
-                    found = _unordered(place, entry, member, first, second, tolerance)
-                    if found is not None:
-                        yield found
-
 
 def _has_floats(dispatch: CheckedDispatch) -> bool:
     return any(entry.name == "OpTypeFloat" for entry in dispatch.program.module.instructions)
@@ -348,82 +341,3 @@ def _sum(first: Tolerance, second: Tolerance) -> Tolerance:
         key: Allowed(allowed.difference + second.get(key, nothing).difference, allowed.alternatives)
         for key, allowed in first.items()
     }
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """The defined elements of one member of an output: one row each."""
-
-    indices: npt.NDArray[np.int64]  # of the elements
-    columns: list[npt.NDArray[Any]]  # the numbers of all elements, for each number of an element
-    allowed: list[npt.NDArray[np.float64]]  # their tolerance, in the same order
-
-    def counts(self) -> Counter[bytes]:
-        """Return how often each element occurs."""
-        return Counter(self.keys())
-
-    def keys(self) -> list[bytes]:
-        """Return the elements as bytes, zeros of either sign alike."""
-        parts = [(np.where(column == 0, 0, column).astype(column.dtype)) for column in self.columns]
-        raw = [np.ascontiguousarray(part).view(np.uint8).reshape(len(self.indices), -1) for part in parts]
-        return [row.tobytes() for row in np.concatenate(raw, axis=1)] if raw else []
-
-    def text(self, row: int) -> str:
-        """Return one element in words."""
-        values = [str(column[row]) for column in self.columns]
-        return values[0] if len(values) == 1 else f"({', '.join(values)})"
-
-
-def _rows(place: Place, entry: Input, member: int, run: CheckedRun, tolerance: Tolerance) -> _Rows:
-    columns, allowed, defined = [], [], None
-    for part, values in numbers_of(entry, run.outputs[place], place[2]):
-        if part.member != member:
-            continue
-        length = values.shape[0] if values.ndim else 1
-        known = tolerance.get((place, part.name))
-        spread = np.zeros(values.shape) if known is None else np.broadcast_to(known.difference, values.shape)
-        flags = (causes_in([run], place, part) < HARD).reshape(length, -1).all(axis=1)
-        defined = flags if defined is None else defined & flags
-        columns += list(values.reshape(length, -1).T)
-        allowed += list(spread.reshape(length, -1).T)
-    indices = np.flatnonzero(defined) if defined is not None else np.zeros(0, np.int64)
-    return _Rows(indices, [column[indices] for column in columns], [part[indices] for part in allowed])
-
-
-def _unordered(
-    place: Place, entry: Input, member: int, first: CheckedRun, second: CheckedRun, tolerance: Tolerance
-) -> Difference | None:
-    """Return the first element of a member that the other run does not have as often."""
-    ours, theirs = (_rows(place, entry, member, run, tolerance) for run in (first, second))
-    rest = ours.counts() - theirs.counts()
-    if not rest and not theirs.counts() - ours.counts():
-        return None
-    if len(ours.indices) == len(theirs.indices) and tolerance and _is_close(ours, theirs):
-        return None
-    fields = [part for part, _ in numbers_of(entry, first.outputs[place], place[2]) if part.member == member]
-    side, mine = (ours, True) if rest else (theirs, False)
-    left = rest or theirs.counts() - ours.counts()
-    row = next(number for number, key in enumerate(side.keys()) if key in left)
-    flat = int(side.indices[row]) * (fields[0].offsets.size // max(1, len(fields[0].offsets)))
-    text, absent = side.text(row), "not there as often"
-    return Difference(
-        place,
-        member,
-        f"the element {fields[0].label(flat)} of {'the first' if mine else 'the second'} shader",
-        int(fields[0].offsets.reshape(-1)[flat]),
-        text if mine else absent,
-        absent if mine else text,
-        left.total(),
-    )
-
-
-def _is_close(ours: _Rows, theirs: _Rows) -> bool:
-    """Whether the elements are equal within rounding, after both are sorted."""
-    one, two = (np.lexsort(rows.columns[::-1]) for rows in (ours, theirs))
-    for mine, yours, spread in zip(ours.columns, theirs.columns, ours.allowed, strict=True):
-        if mine.dtype.kind != "f":
-            if not np.array_equal(mine[one], yours[two]):
-                return False
-        elif not np.all(np.abs(mine[one].astype(float) - yours[two].astype(float)) <= spread[one]):
-            return False
-    return True

@@ -62,19 +62,22 @@ _TO_DECLARE_GLSL = "[[maximally_reconverges]] (GL_EXT_maximal_reconvergence)"
 class PermittedExecutions:
     """The further executions of a check.
 
-    `state`: the check. `trier`, `trial`: its inputs. `known`: its findings.
+    `state`: the check. `known`: its findings. `trier`, `trial`: its inputs; None for a fragment shader, of
+    which only reconvergence is tried.
     """
 
     state: CheckState
-    trier: Trier
-    trial: CheckTrial
     known: Sequence[Finding]
+    trier: Trier | None = None
+    trial: CheckTrial | None = None
 
     def findings(self) -> list[Finding]:
         """Return what is wrong only in these executions."""
         found = []
         known = {finding.place.identity for finding in self.known}
-        for search in (self._sparse, self._reconvergence, self._progress):
+        for search in (
+            (self._sparse, self._reconvergence, self._progress) if self.trial else (self._reconvergence,)
+        ):
             finding = next(search(), None)
             # A lane without an invocation is one more lane that an instruction must not read, and a loop that
             # hangs waits for nobody.
@@ -160,7 +163,7 @@ class PermittedExecutions:
                 continue
             where = RunParameters(size, model=(f"sparse={part}",))
             run, dispatch = self._run(where), None
-            if run is not None and (run.reached or run.needed):
+            if run is not None and (run.reached or run.needed) and self.trier and self.trial:
                 # More subgroups access more elements of generated arrays.
                 dispatch = self.trier.fit(self.trial, where).dispatch
                 run = self._run(where, dispatch)
@@ -200,9 +203,10 @@ class PermittedExecutions:
         notes += [
             note for note in finding.notes if note.place is None and not note.message.startswith("rule")
         ]
+        group = "draw" if self.state.request.entry.stage == "fragment" else "workgroup"
         notes.append(
             Note(
-                "rule: invocations that part in control flow that is not uniform in the whole workgroup meet"
+                f"rule: invocations that part in control flow that is not uniform in the whole {group} meet"
                 " again only if the module declares it (SPIR-V, Uniform Control Flow)"
             )
         )

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import DispatchTimeout, InvalidInput, OutOfMemory, Unsupported
+from vkgroup.base.phases import DeadlineReached
 from vkgroup.check.causes import by_cause
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
@@ -27,6 +28,7 @@ from vkgroup.check.fragments.helpers import HINT, RULE, is_optional, leaving_out
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.images import extents_for
 from vkgroup.check.influence import UNKNOWN, Sites, Source, influence_of
+from vkgroup.check.permitted import PermittedExecutions
 from vkgroup.check.report import Report, lines_of_sites
 from vkgroup.check.request import CheckRequest
 from vkgroup.check.rounding import SAFETY, tolerance_of
@@ -189,7 +191,14 @@ def check_fragments(request: CheckRequest) -> Report:
     own = findings_of(state.runs, state.places, draw)
     findings += [with_rules(finding, state.places, request.module) for finding in own]
     findings = by_cause(findings, state.assumption)
-    findings.sort(key=lambda entry: (entry.place.line, entry.place.position))
+    if interrupted is None and not state.late and not state.no_verdict:
+        try:
+            findings += PermittedExecutions(state, findings).findings()
+        except DeadlineReached:
+            state.note_deadline(verdict=True)
+        except KeyboardInterrupt as end:
+            interrupted = end
+    findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
     drawn = f"two triangles in {draw.scene.size[0]}x{draw.scene.size[1]} pixels"
     covered = replace(
         state.coverage(), inputs=tuple(origins), drawn=drawn, not_executed=_not_executed(state, request)

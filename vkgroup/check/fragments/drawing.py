@@ -26,6 +26,7 @@ from vkgroup.dispatch.attachments import ColorOutput, color_outputs
 from vkgroup.reference.drawing import ColorTarget, Draw, VertexData, draw
 from vkgroup.reference.events import Event, FragmentInvocation, Invocation
 from vkgroup.reference.interpreter import ExecutionOutcome
+from vkgroup.reference.interpreter.execution.models import ExecutionModel
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.execution.work import WorkBudget
 from vkgroup.reference.interpreter.operations.steps import Instrument
@@ -220,11 +221,13 @@ class FragmentDraw(CheckedDispatch):
             deadline=self.timeout,
             step_limit=self.step_limit,
             trace=trace,
+            model=ExecutionModel.of(configuration.model),
         )
         if configuration not in self._invocations and drawn.invocation is not None:
             count = drawn.fragments + drawn.helpers
             self._invocations[configuration] = [drawn.invocation(number) for number in range(count)]
-        return ExecutionOutcome(drawn.events, trace.executed if trace is not None else {}, drawn.executed)
+        traced = trace.executed if trace is not None else {}
+        return ExecutionOutcome(drawn.events, traced, drawn.executed, drawn.partings)
 
     def _all_invocations(self, configuration: RunParameters) -> list[FragmentInvocation]:
         """Return all invocations of the fragment stage by number, helper invocations included."""

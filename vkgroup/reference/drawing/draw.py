@@ -28,6 +28,7 @@ from vkgroup.reference.drawing.vertices import (
 from vkgroup.reference.events import Event, FragmentInvocation
 from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, Execution
 from vkgroup.reference.interpreter.execution.models import FULL, ExecutionModel
+from vkgroup.reference.interpreter.execution.paths import Parting
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.operations.state import Bindings
@@ -69,6 +70,8 @@ class DrawResult:
     executed: Mapping[int, int] = field(default_factory=dict)
     #: Returns an invocation of the fragment stage by its number.
     invocation: Callable[[int], FragmentInvocation] | None = None
+    #: As in `ExecutionOutcome`, of the fragment stage.
+    partings: Mapping[int, Parting] = field(default_factory=dict)
 
 
 def draw(
@@ -154,6 +157,7 @@ def draw(
         len(shapes),
         execution.executed,
         quads.invocation,
+        execution.partings,
     )
 
 

@@ -76,6 +76,8 @@ class Paths:
     def __post_init__(self) -> None:
         #: By the path after it: how many invocations of each scope have entered a construct.
         self._entered: dict[int, Indices] = {}
+        #: By two paths that were at one segment and did not go on together: how they parted.
+        self._splits: dict[tuple[int, int], Parting] = {}
         self._has_arrived = np.zeros(self.slice_.count, np.bool_)
         self._of = np.zeros(self.slice_.count, np.int64)
         self._scope: Indices = self.slice_.row if self.per_subgroup else self.slice_.workgroup
@@ -210,14 +212,31 @@ class Paths:
         sizes = np.diff(np.r_[starts, len(row)])
         same = paths == np.repeat(lowest, sizes)
         if same.all():
+            self._note_split(number, paths)
             return lanes
-        for op in self.segments[number].ops:
-            position = op.instruction.position
-            if op.instruction.name.startswith(_TANGLED) and position not in self.partings:
-                other = int(np.argmin(same))
-                first = int(np.repeat(lowest, sizes)[other])
-                self.partings[position] = self._parting(first, int(paths[other]))
+        other = int(np.argmin(same))
+        pair = int(np.repeat(lowest, sizes)[other]), int(paths[other])
+        if pair not in self._splits:
+            self._splits[pair] = self._parting(*pair)
+        for position in self._tangled(number):
+            self.partings.setdefault(position, self._splits[pair])
         return lanes.where(same)
+
+    def _note_split(self, number: int, paths: Indices) -> None:
+        """Note the group operations that a part of a subgroup executes after another part stayed behind."""
+        positions = [at for at in self._tangled(number) if at not in self.partings] if self._splits else []
+        path = int(paths[0]) if positions else -1
+        while path >= 0:
+            found = next((parting for pair, parting in self._splits.items() if path in pair), None)
+            if found is not None:
+                self.partings.update(dict.fromkeys(positions, found))
+                return
+            path = self._steps[path].before
+
+    def _tangled(self, number: int) -> list[int]:
+        """Return the positions of the group operations of a segment."""
+        ops = self.segments[number].ops
+        return [op.instruction.position for op in ops if op.instruction.name.startswith(_TANGLED)]
 
     def _parting(self, first: int, second: int) -> Parting:
         """Return how two paths parted."""
