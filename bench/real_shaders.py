@@ -1,6 +1,7 @@
 """Check shaders of ggml and ncnn with real parameters, compare them with NumPy, and find planted errors.
 
-python bench/real_shaders.py --ggml DIR --ncnn DIR [--only NAME] [--device D] [--mutants] [--out FILE]
+python bench/real_shaders.py --ggml DIR --ncnn DIR [--only NAME] [--device D] [--mutants] [--barriers]
+    [--jobs N] [--out FILE]
 
 The folders are ggml's ``vulkan-shaders`` and ncnn's ``src``.
 """
@@ -12,21 +13,24 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from real_shaders.model import Shader
-from real_shaders.running import compare, compiled, findings, judge, places, tree_of
+from real_shaders.running import barriers_of, compare, compiled, findings, judge, places, tree_of
 from real_shaders.table import SHADERS
 
 from vkgroup.base.errors import VkgroupError
-from vkgroup.device import DeviceInfo
 from vkgroup.workers.opening import select
 
 
-def examine(shader: Shader, root: Path, mutants: bool, devices: Sequence[DeviceInfo]) -> dict[str, Any]:
-    """Check one shader, also on devices, and its mutants on the reference device."""
+def examine(
+    shader: Shader, root: Path, mutants: bool, barriers: bool, choices: Sequence[str]
+) -> dict[str, Any]:
+    """Check one shader, also on devices, and its mutants and its barriers on the reference device."""
     start = time.monotonic()
+    devices = [select(choice) for choice in choices]
     module, _ = compiled(shader, root)
     found, missing = findings(shader, module, devices=devices)
     row: dict[str, Any] = {
@@ -46,6 +50,10 @@ def examine(shader: Shader, root: Path, mutants: bool, devices: Sequence[DeviceI
         row["mutants"] = [judge(shader, root, mutant, found) for mutant in shader.mutants]
         tree = tree_of(shader, root)
         row["tree"] = judge(shader, root, tree, found) if tree is not None else None
+    if barriers:
+        start = time.monotonic()
+        row["barriers"] = barriers_of(shader, module)
+        row["seconds of barriers"] = round(time.monotonic() - start, 1)
     return row
 
 
@@ -59,6 +67,8 @@ def show(row: dict[str, Any]) -> None:
         print(f"    {mutant['kind']} at line {mutant['line']}: {mutant['result']} ({mutant['seconds']} s)")
         if mutant["result"] != "line":
             print(f"        {mutant['pattern']!r} -> {mutant['replacement']!r} {mutant['findings']}")
+    for text in row.get("barriers", ()):
+        print(f"    {text}")
     sys.stdout.flush()
 
 
@@ -70,30 +80,47 @@ def main() -> int:
     parser.add_argument("--only", default="", help="names, with commas between them (default: all)")
     parser.add_argument("--device", action="append", default=[], help="also run on this device")
     parser.add_argument("--mutants", action="store_true", help="also check five mutants of each shader")
+    parser.add_argument("--barriers", action="store_true", help="also say which barriers are needed")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     parser.add_argument("--out", type=Path, help="JSON file; rows of other shaders in it are kept")
     arguments = parser.parse_args()
     roots = {"ggml": arguments.ggml, "ncnn": arguments.ncnn}
-    devices = [select(choice) for choice in arguments.device]
     only = set(filter(None, arguments.only.split(",")))
     rows: dict[str, dict[str, Any]] = {}
     if arguments.out and arguments.out.exists():
         rows = {row["name"]: row for row in json.loads(arguments.out.read_text())}
     good = True
-    for shader in SHADERS:
-        if roots[shader.corpus] is None or (only and shader.name not in only):
-            continue
-        try:
-            row = examine(shader, roots[shader.corpus], arguments.mutants, devices)
-        except (VkgroupError, ValueError) as error:
-            print(f"{shader.name}: {error}")
-            good = False
-            continue
-        good &= bool(row["findings"]) == bool(row["known"]) and row["error / tolerance"] <= 1
-        rows[shader.name] = row
-        show(row)
-        if arguments.out:
-            arguments.out.write_text(json.dumps(list(rows.values()), indent=1) + "\n")
+    chosen = [shader for shader in SHADERS if roots[shader.corpus] and (not only or shader.name in only)]
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        started = {
+            shader.name: pool.submit(
+                examine_named, shader.name, roots[shader.corpus], arguments.mutants, arguments.barriers,
+                arguments.device,
+            )
+            for shader in chosen
+        }  # fmt: skip
+        for shader in chosen:
+            try:
+                row = started[shader.name].result()
+            except (VkgroupError, ValueError) as error:
+                print(f"{shader.name}: {error}")
+                good = False
+                continue
+            good &= bool(row["findings"]) == bool(row["known"]) and row["error / tolerance"] <= 1
+            rows[shader.name] = row
+            show(row)
+            if arguments.out:
+                arguments.out.write_text(json.dumps(list(rows.values()), indent=1) + "\n")
     return 0 if good else 1
+
+
+def examine_named(
+    name: str, root: Path, mutants: bool, barriers: bool, choices: Sequence[str]
+) -> dict[str, Any]:
+    """Examine the shader of a name, in a worker process."""
+    return examine(
+        next(shader for shader in SHADERS if shader.name == name), root, mutants, barriers, choices
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ LAYERS = {
     "spec": 1_970,
     "base": 1_340,
     "spirv": 3_970,
-    "reference": 15_180,
+    "reference": 15_260,
     "configuration": 840,
     "compiler": 6_860,
     "drivers": 1_970,
@@ -32,7 +32,7 @@ LAYERS = {
     "workers": 3_020,
     "programs": 3_070,
     "conformance": 20_950,
-    "check": 9_120,
+    "check": 10_150,
     "probe": 2_150,
     "cost": 730,
     "kernels": 6_830,
@@ -41,7 +41,7 @@ LAYERS = {
     "outputs": 8_330,
     "__init__": 180,
     "testing": 510,
-    "cli": 6_400,
+    "cli": 6_560,
     "__main__": 30,
 }
 

@@ -96,6 +96,19 @@ def findings(
     return result, missing
 
 
+def barriers_of(shader: Shader, module: Module) -> list[str]:
+    """Return a line for each barrier and atomic: its place, and whether the runs need it."""
+    report = check(
+        module, sizes=shader.sizes, groups=shader.groups, inputs=bindings_of(shader), push=shader.push,
+        specialization=shader.specialization(shader.sizes[0]), timeout=60, barriers=True,
+        host=Guarantees(shader.full_subgroups, shader.linear_lanes), name=shader.name,
+    )  # fmt: skip
+    return [
+        f"{result.name} {Path(result.place.file).name}:{result.place.line}: {result.verdict}: {result.text}"
+        for result in report.barriers
+    ]
+
+
 def compare(shader: Shader, module: Module) -> float:
     """Run on the reference device; return the largest error as a part of the tolerance."""
     one = 32 if 32 in shader.sizes else shader.sizes[0]
