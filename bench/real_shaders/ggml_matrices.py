@@ -95,7 +95,10 @@ def vector_mutants(*more: Mutant) -> tuple[Mutant, ...]:
 
 
 def vector(name: str, format_: str, columns: int, inputs: object, values: object, *more: Mutant) -> Shader:
-    """Return a configuration of mul_mat_vec with workgroups of 128 and two rows for each."""
+    """Return a configuration of mul_mat_vec with workgroups of 128 and two rows for each.
+
+    The host requires full subgroups where the shader uses them (ggml-vulkan.cpp, `use_subgroups`).
+    """
     return Shader(
         name, "mul_mat_vec.comp", (ROWS // 2, 1, 1), inputs, {2: (ROWS, np.float32)},
             # type: ignore[arg-type]
@@ -103,7 +106,7 @@ def vector(name: str, format_: str, columns: int, inputs: object, values: object
             # type: ignore[operator]
         vector_mutants(*more),
         defines={**VECTOR, f"DATA_A_{format_}": "1", "USE_SUBGROUP_ADD": "1"}, push=vector_push(columns),
-        specialization=lambda size: {0: 128, 1: 2, 2: 1},
+        specialization=lambda size: {0: 128, 1: 2, 2: 1}, full_subgroups=True,
     )  # fmt: skip
 
 

@@ -176,6 +176,10 @@ def outside(bound_: str, at: str, *more: Mutant) -> tuple[Mutant, ...]:
 
 
 LOAD, STORE = "buffer_ld1(bottom_top_blob_data", "buffer_st1("
+NOT_FULL = (
+    "ncnn does not require full subgroups (gpu.cpp, create_pipeline), and the second level has one lane for"
+    " each subgroup; weak: it is in a branch of one subgroup, where early returns need not reconverge"
+)
 SHADERS = (
     Shader(
         "ncnn_convolution", "convolution_packed.comp", (2, 2, 1), packed_inputs,
@@ -312,7 +316,7 @@ SHADERS = (
             "reduce_d": 0,
             "reduce_c": 0, "map_out_w": 2, "map_out_h": -1, "map_out_d": -1, "map_out_c": -1, "coeff": 1.0,
         },
-        specialization=lambda size: {0: 0},
+        specialization=lambda size: {0: 0}, known=NOT_FULL,
     ),
     Shader(
         "ncnn_pooling", "pooling.comp", (2, 2, C), lambda generator: {0: floats(generator, C * STEP)},

@@ -14,6 +14,8 @@ layout(local_size_x = 4) in;
 layout(push_constant) uniform P {{ uint n; int m; }} p;
 layout(binding = 0) readonly buffer A {{ uint a[]; }};
 layout(binding = 1) buffer B {{ uint b[]; }};
+uint end, limit;
+void more() {{ limit++; }}
 uint twice(uint x) {{ uint s = x; for (uint k = 0; k < 100000u; k++) s += k; return s; }}
 void main() {{
     uint i = gl_GlobalInvocationID.x, x = 0u;
@@ -49,6 +51,7 @@ def _ends(body: str) -> bool:
         "for (uint k = 0u; k < 1000000u; k++) { if ((k & 1u) == 0u) continue; x += k; }",
         "for (uint k = 0u; k < 1000000u; k++) { if (a[k] == 5u) break; x += k; }",
         "for (uint k = 0u; k < 10u; k++) x += twice(k);",
+        "end = p.n * 2u; for (uint k = 0u; k < end; k++) { x += twice(k); more(); }",
     ],
 )
 def test_a_loop_with_a_limit_that_does_not_change_ends(body: str) -> None:
@@ -58,6 +61,7 @@ def test_a_loop_with_a_limit_that_does_not_change_ends(body: str) -> None:
 @pytest.mark.parametrize(
     "body",
     [
+        "limit = p.n * 2u; for (uint k = 0u; k < limit; k++) { x += twice(k); more(); }",
         "for (uint k = 0u; k >= 0u; k++) x += k;",
         "for (uint k = 9u; k >= 0u; k--) x += k;",
         "for (uint k = 0u; k <= 0xffffffffu; k++) x += k;",

@@ -200,6 +200,16 @@ class CountedLoops:
         operands = sort_operands(entry).values
         return bool(operands) and all(self._is_constant(word, loop) for word in operands)
 
+    def _executed_in(self, loop: _Loop) -> list[Instruction]:
+        """Return the instructions of a loop and of all functions that it calls."""
+        executed, called = list(loop.inside), set[int]()
+        for entry in executed:
+            if entry.name == "OpFunctionCall" and entry.operands[0] not in called:
+                called.add(entry.operands[0])
+                blocks = self._flow.functions[entry.operands[0]].blocks
+                executed += [inside for block in blocks for inside in block.instructions]
+        return executed
+
     def _is_unwritten(self, pointer: int, loop: _Loop) -> bool:
         """Whether no instruction of a loop writes what a pointer points to."""
         root, indices = pointer, list[int]()
@@ -208,12 +218,13 @@ class CountedLoops:
         if not all(self._is_constant(word, loop) for word in indices):
             return False
         kind = self._classes.get(root)
-        if kind in ("Uniform", "PushConstant", "UniformConstant", "Input", "StorageBuffer"):
+        if kind in ("Uniform", "PushConstant", "UniformConstant", "Input", "StorageBuffer", "Private"):
             pointers = {one for one, (variable, _) in self._roots.items() if variable == root}
             return not any(
                 (entry.name in ("OpStore", "OpCopyMemory") and entry.operands[0] in pointers)
                 or (entry.name.startswith(("OpAtomic", "OpFunctionCall")) and pointers & set(entry.operands))
-                for entry in self._instructions
+                # No other invocation writes a private variable.
+                for entry in (self._executed_in(loop) if kind == "Private" else self._instructions)
             )
         if kind == "Function":
             loads = {other.operands[0] for other in loop.inside if other.name == "OpLoad"}

@@ -230,7 +230,7 @@ class PermittedExecutions:
     def _progress(self) -> Iterator[Finding]:
         """Yield a finding for each order in which a workgroup waits for another that has not started."""
         size, progress = self._size, self.state.host.progress
-        if size is None or progress == "fair" or not self._dispatch.program.waiting_loops:
+        if size is None or progress == "fair" or not self._may_wait:
             return
         for seed in (1, 0, 7):
             words = ("progress=occupancy", *((f"seed={seed}",) if seed else ()))
@@ -245,6 +245,13 @@ class PermittedExecutions:
                 text = f"a loop{where} needs that all {what} make progress, which Vulkan does not guarantee"
                 if text not in self.state.notes:
                     self.state.notes.append(text)
+
+    @property
+    def _may_wait(self) -> bool:
+        """Whether a loop may wait for other invocations: one that a counter does not end."""
+        program = self._dispatch.program
+        positions = [program.segments[number].position for number in program.waiting_loops]
+        return not all(position >= 0 and self.state.counted.ends(position) for position in positions)
 
     def _waits(self, where: RunParameters, kind: str) -> Finding | None:
         """Return the first wait of a kind in a run; None if there is none."""
