@@ -128,7 +128,9 @@ def test_a_worker_that_does_not_start_is_no_finding(
 
 def test_a_device_runs_at_every_size_that_it_can_be_made_to_use(checked) -> None:
     report = checked(
-        _RIGHT / "reduce_in_two_levels.comp", "--subgroup-size", "8,32", devices=("reference:8",)
+        _RIGHT / "reduce_in_two_levels.comp",
+        *("--subgroup-size", "8,32", "--full-subgroups"),
+        devices=("reference:8",),
     )
     assert report["findings"] == []
     runs = [run for run in report["covered"]["configurations"] if run["device"]]

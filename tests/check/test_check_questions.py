@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 Written = Callable[..., Path]
@@ -311,3 +312,31 @@ def test_a_question_of_a_trial_says_that_other_sizes_did_not_run(checked: Checke
     (question,) = report["questions"]
     assert question["sizes"] == [32]
     assert "the only size at which these values ran" in report["text"]
+
+
+_STATIC_OR_DYNAMIC = """#version 460
+layout(constant_id = 0) const uint kind = 0;
+layout(constant_id = 1) const uint fixed_width = 0;
+layout(local_size_x = 16) in;
+layout(push_constant) uniform P { uint width; } p;
+layout(std430, binding = 0) writeonly buffer B { uint b[]; };
+void main() {
+    uint i = gl_GlobalInvocationID.x, n = fixed_width == 0u ? p.width : fixed_width;
+    if (i < n) b[i + 1u] = kind;
+}
+"""
+"""As in ncnn: 0 says that the width is a push constant."""
+
+
+def test_constants_keep_their_defaults_if_others_are_given(
+    checked: Checked, written: Written, tmp_path: Path
+) -> None:
+    file, array = written(_STATIC_OR_DYNAMIC), tmp_path / "b.npy"
+    np.save(array, np.zeros(40, np.uint32))
+    options = ("--in", f"B={array}", "--push", "width=40", "--groups", "4", "--subgroup-size", "32")
+    report = checked(file, *options, "--spec", "kind=3")
+    assert ([finding["kind"] for finding in report["findings"]], report["questions"]) == (["bounds"], [])
+    assert "fixed_width (id 1) = 0" in report["text"]
+    assert "was chosen" not in report["text"]
+    (question,) = checked(file, *options)["questions"]
+    assert question["values"][0]["name"] == "fixed_width"

@@ -34,6 +34,7 @@ from vkgroup.check.request import (
     generated_size,
     undeclared_size,
     unset_constants,
+    values_of,
 )
 from vkgroup.check.runs import CheckedDispatch
 from vkgroup.check.search import TrialSearch
@@ -60,13 +61,11 @@ class PreparedShader:
 
     search: TrialSearch  # the trials of other inputs
     trial: CheckTrial  # the trial whose inputs were chosen
-    specialization: dict[int | str, Any]  # given and generated specialization constants, by id or name
     notes: list[str]  # remarks on the given options and on values that were chosen
 
     def constants(self, trial: CheckTrial) -> dict[int | str, Any]:
-        """Return the specialization constants of a trial, by id or name."""
-        changed = _changed_constants(self.search.first, trial)
-        return {**self.specialization, **{number: value for number, (_, value) in changed.items()}}
+        """Return the specialization constants of a trial by id, as its runs used them."""
+        return {entry.id: entry.value for entry in values_of(trial.dispatch.program.module)}
 
 
 def prepare(request: CheckRequest) -> PreparedShader:
@@ -96,7 +95,7 @@ def prepare(request: CheckRequest) -> PreparedShader:
     trier = Trier(
         request,
         first,
-        unset_constants(module, specialization, generated),
+        unset_constants(module, given, generated),
         default_constants(module, specialization),
     )
     with phase("trying values of the inputs on the reference device"):
@@ -118,7 +117,7 @@ def prepare(request: CheckRequest) -> PreparedShader:
     for number, (name, value) in changed.items():
         if number not in generated:
             notes.append(f"{name} (id {number}) = {value} was chosen: its default is 0.")
-    return PreparedShader(search, trial, specialization, notes)
+    return PreparedShader(search, trial, notes)
 
 
 def _changed_constants(first: CheckTrial, chosen: CheckTrial) -> dict[int, tuple[str, int]]:

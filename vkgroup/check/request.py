@@ -112,13 +112,13 @@ def unset_constants(
 ) -> tuple[GeneratedNumber, ...]:
     """Return the specialization constants that a search may set.
 
-    They are numbers that are not given and whose default 0 only says that the host sets them, and those of
-    the local size in `generated`.
+    They are numbers whose default 0 only says that the host sets them, unless some constants are `given`:
+    then the others have their defaults in the host, too. And they are those of the local size in `generated`.
     """
     found: dict[int, GeneratedNumber] = {}
     for entry in module.reflection.specialization_constants:
         is_generated = entry.id in generated
-        is_free = is_generated or not (entry.default or {entry.id, entry.name} & set(given))
+        is_free = is_generated or not (entry.default or given)
         if is_free and entry.type.kind != "bool" and entry.id not in found:
             name = entry.name or f"{'local size' if is_generated else 'constant'} {entry.id}"
             key, value = ((SPECIALIZED, entry.id), name), generated.get(entry.id, 0)
