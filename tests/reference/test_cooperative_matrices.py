@@ -153,3 +153,21 @@ def test_the_reference_device_lists_what_it_executes() -> None:
     assert {row.scope for row in rows} == {"SUBGROUP"}
     for row in rows:
         assert all(count % 128 == 0 for count in (row.m * row.n, row.m * row.k, row.k * row.n))
+
+
+@pytest.mark.parametrize(("elements", "start"), [(256, 0), (256, 1), (255, 0), (272, 16), (272, 17)])
+def test_a_matrix_does_not_reach_into_the_shared_memory_of_another_workgroup(
+    elements: int, start: int
+) -> None:
+    body = f"""shared float part[{elements}];
+    void main() {{
+        for (uint i = gl_LocalInvocationIndex; i < {elements}u; i += 64u) part[i] = float(i);
+        barrier();
+        M m; coopMatLoad(m, part, {start}, 16, ROWS);
+        if (gl_SubgroupID == 0u) coopMatStore(m, data, 256u * gl_WorkGroupID.x, 16, ROWS);
+    }}"""
+    _, outcome, _ = interpret(body, groups=3)
+    found = [(event.kind, event.message) for event in outcome.events if event.kind == "bounds"]
+    size = -(-4 * elements // 16) * 16
+    expected = [("bounds", f"an access outside of part, which has {size} bytes")]
+    assert found == (expected if start + 256 > elements else [])

@@ -20,6 +20,7 @@ from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
 from vkgroup.reference.interpreter.operations.references import resolver
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
+from vkgroup.reference.interpreter.program.layout import lay_out
 from vkgroup.reference.interpreter.program.segments import Op
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import (
@@ -170,6 +171,12 @@ class _Access:
         self, program: ProgramForm, op: Op, site: Site, kind: CooperativeMatrixType, *, first: int
     ) -> None:
         self._resolve, target = resolver(program, op.chains[0], site)
+        root = op.chains[0].root
+        # Of a shared variable: the bytes of the copy that each workgroup has, and those that it uses.
+        self._copy, self._used = 0, 0
+        if root.kind == "shared":
+            _, laid_out, self._copy = program.shared[root.number]
+            self._used = lay_out(laid_out.type)[1]
         self._site, self._kind = site, kind
         self._component = kind.component.size or 4
         self._unit = target.type.size or self._component
@@ -193,7 +200,13 @@ class _Access:
         steps = stride.data.astype(np.int64) * self._unit
         offset = reference.offset + major * steps + minor * self._component
         cause = combine(reference.cause, stride.cause, _incomplete(frame, self._site))
-        return reference.memory, offset, combine(cause, self._varying(frame, reference.offset, steps))
+        cause = combine(cause, self._varying(frame, reference.offset, steps))
+        if self._copy:
+            start = frame.machine.workgroup[frame.lanes.indices] * self._copy
+            outside = (offset < start) | (offset > start + self._used - self._component)
+            # The copy of another workgroup is as far outside as the end of the memory.
+            offset = np.where(outside, reference.memory.nbytes, offset)
+        return reference.memory, offset, cause
 
     def _varying(self, frame: Frame, *operands: npt.NDArray[np.int64]) -> Causes | None:
         """Return the causes where operands that must be uniform in a subgroup differ."""

@@ -31,6 +31,7 @@ class Memory:
     `data`: uint8, one-dimensional; used as it is, so writes go into it.
     `name`: for messages.
     `defined`: whether the bytes have a meaning before the first write.
+    `copies`: number of workgroups with a copy of a shared variable.
 
     Attributes: `label`: the name with the index of an array of descriptors, for messages.
     `granule`: bytes for each entry of `causes`.
@@ -44,9 +45,15 @@ class Memory:
     """
 
     def __init__(
-        self, data: npt.NDArray[np.uint8], name: str, *, defined: bool = True, kind: str = "buffer"
+        self,
+        data: npt.NDArray[np.uint8],
+        name: str,
+        *,
+        defined: bool = True,
+        kind: str = "buffer",
+        copies: int = 1,
     ) -> None:
-        self.data = data
+        self.data, self.copies = data, copies
         self.name = self.label = name
         self.kind = kind
         self.granule = 4
@@ -184,7 +191,7 @@ class Memory:
             "bounds",
             site,
             lanes,
-            f"an access outside of {self.label}, which has {self.nbytes} bytes",
+            f"an access outside of {self.label}, which has {self.nbytes // self.copies} bytes",
             memory=self.name,
             offset=np.broadcast_to(first, (frame.count,)),
         )

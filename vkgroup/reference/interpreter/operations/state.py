@@ -293,7 +293,8 @@ class SliceState(Slice):
         self.cells = [Cell(leaves, self.count) for leaves in program.cells]
         self.shared: dict[int, Memory] = {}
         for identifier, (name, _, size) in program.shared.items():
-            memory = Memory(np.zeros(size * self.workgroups, np.uint8), name, kind="workgroup")
+            data = np.zeros(size * self.workgroups, np.uint8)
+            memory = Memory(data, name, kind="workgroup", copies=self.workgroups)
             memory.refine(program.variables.granule(identifier))
             detail = f"no invocation has written to this part of {name}, which is shared memory"
             cause = EventCause("uninitialised", detail, program.variables.shared_positions[identifier])
