@@ -142,7 +142,16 @@ def test_the_help_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         assert words in text
 
 
-_KEYS = ("shader", "findings", "questions", "covered", "no_verdict", "internal_errors", "compilations")
+_KEYS = (
+    "shader",
+    "findings",
+    "questions",
+    "covered",
+    "no_verdict",
+    "internal_errors",
+    "compilations",
+    "barriers",
+)
 _SCHEMA = re.compile(r"^\| `([a-z_.\[\]]+)` \|", re.MULTILINE)
 
 
@@ -166,7 +175,7 @@ def test_every_field_of_the_json_is_documented(checked) -> None:
     found = set()
     names = ("exclusive_scan_by_hand", "butterfly_in_the_guard", "lanes_in_order", "partials_by_warp")
     for name in (*names, "one_past_the_end"):
-        report = checked(_WRONG / f"{name}.comp")
+        report = checked(_WRONG / f"{name}.comp", "--barriers")
         for question in report["questions"]:
             # The findings of questions have the fields of findings; those of values stand in one row.
             (row,) = (line for line in text.splitlines() if line.startswith("| `questions[].values`"))

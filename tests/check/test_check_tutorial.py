@@ -40,7 +40,9 @@ def _code(name: str, capsys: pytest.CaptureFixture[str]) -> int:
     return code
 
 
-@pytest.mark.parametrize("name", ["sum.comp", "average.comp", "nearest.comp", "detail.frag"])
+@pytest.mark.parametrize(
+    "name", ["sum.comp", "average.comp", "nearest.comp", "detail.frag", "butterfly.comp"]
+)
 def test_the_tutorial_is_what_check_says(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
