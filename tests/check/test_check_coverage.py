@@ -216,7 +216,7 @@ _SET, _ADD = "if (i == 0u) atomicStore(cell, 1u, gl_ScopeWorkgroup, 0, 0);", "at
 @pytest.mark.parametrize(
     ("first", "between", "then", "depends"),
     [
-        (_SET, "", _ADD, True),
+        (_SET, "", "if (atomicAdd(cell, 1u) == 99u) b[3] = 1u;", True),
         (_SET, "barrier();", _ADD, False),
         (_SET, "barrier(); atomicAdd(cell, 1u);", "atomicAdd(cell, 0xFFFFFFFFu);", False),
         (_SET, "barrier(); atomicAdd(cell, 1u);", "atomicMax(cell, 7u);", True),

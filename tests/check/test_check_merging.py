@@ -58,3 +58,27 @@ def test_writes_of_the_same_value_are_one_finding(count: int, checked, written) 
     assert finding["kind"] == "same_value"
     assert len(finding["further"]) == count - 1
     assert ("and in 1 more line:" in report["text"]) == (count == 5)
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("if (i == 0u) atomicExchange(n, 0u);\natomicAdd(n, 1u);", [8]),
+        ("atomicOr(n, i);\nif (i == 0u) atomicExchange(n, 0u);", [8]),
+        # A lock, the last of several, and an order: what an atomic returns decides, or nothing is lost.
+        ("if (atomicOr(n, 1u) == 0u)\natomicExchange(n, 0u);", []),
+        ("if (atomicAdd(n, 1u) == 255u)\natomicExchange(n, 0u);", []),
+        ("if (i == 0u) atomicExchange(s, 0u); barrier();\natomicAdd(s, 1u);", []),
+        ("atomicMax(n, i);\natomicAdd(n, 0u);", []),
+    ],
+)
+def test_an_atomic_that_overwrites_what_others_accumulate_is_a_race(
+    body: str, lines: list[int], checked, written
+) -> None:
+    shader = written(
+        "#version 450\nlayout(local_size_x = 64) in;\nlayout(binding = 0) buffer N { uint n; };\n"
+        f"shared uint s;\nvoid main() {{\nuint i = gl_GlobalInvocationID.x;\n{body}\n}}\n"
+    )
+    found = [entry for entry in checked(shader)["findings"] if not entry["weak"]]
+    assert [(entry["kind"], entry["place"]["line"]) for entry in found] == [("race", line) for line in lines]
+    assert all("no order decides what is lost" in entry["message"] for entry in found)

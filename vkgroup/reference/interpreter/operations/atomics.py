@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.reference.interpreter.operations.races import STORE, Target
+from vkgroup.reference.interpreter.operations.races import IGNORED, STORE, Target
 from vkgroup.reference.interpreter.operations.references import BytesReference, resolver
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
@@ -63,6 +63,7 @@ def atomic(program: ProgramForm, op: Op, site: Site) -> Atomic:
         raise Unsupported(f"{site.name} on {target.type.glsl}, which is not a scalar.", [site.name])
     dtype = target.type.dtype
     order = site.order_cause(_ORDER)
+    operation = _OPERATIONS[site.name] + IGNORED * (op.result not in program.used_slots)
     no_effect = site.cause(
         "helper", "an atomic in a helper invocation returns an undefined value and changes nothing"
     )
@@ -71,7 +72,7 @@ def atomic(program: ProgramForm, op: Op, site: Site) -> Atomic:
         references = resolve(frame)
         helpers = frame.helpers
         if len(references) == 1 and references[0].lanes.is_all and helpers is None:
-            return _access(references[0], site, dtype, operands, order)
+            return _access(references[0], site, dtype, operands, order, operation)
         result = np.zeros(frame.count, dtype)
         causes = np.zeros(frame.count, np.uint16)
         if helpers is not None:
@@ -82,7 +83,7 @@ def atomic(program: ProgramForm, op: Op, site: Site) -> Atomic:
                 continue
             lanes = effective.lanes.indices
             chosen = tuple(select(operand, lanes) for operand in operands)
-            before = _access(effective, site, dtype, chosen, order)
+            before = _access(effective, site, dtype, chosen, order, operation)
             if before is not None:
                 result[lanes] = before.data
                 causes[lanes] = 0 if before.cause is None else before.cause
@@ -92,9 +93,17 @@ def atomic(program: ProgramForm, op: Op, site: Site) -> Atomic:
 
 
 def _access(
-    reference: BytesReference, site: Site, dtype: np.dtype[Any], operands: tuple[Value, ...], order: int
+    reference: BytesReference,
+    site: Site,
+    dtype: np.dtype[Any],
+    operands: tuple[Value, ...],
+    order: int,
+    operation: int,
 ) -> Value | None:
-    """Execute an atomic through one reference; return the value before, None without a result."""
+    """Execute an atomic through one reference; return the value before, None without a result.
+
+    `order`: the cause of numbers that depend on the order. `operation`: as for `Accesses.atomic`.
+    """
     frame, memory = reference.frame, reference.memory
     n, itemsize = frame.count, dtype.itemsize
     offset = np.broadcast_to(reference.offset, (n,))
@@ -109,7 +118,7 @@ def _access(
             frame,
             site,
             target,
-            _OPERATIONS[name],
+            operation,
             writes=name != "OpAtomicLoad",
             reads=name != "OpAtomicStore",
         )
@@ -127,7 +136,7 @@ def _access(
     old, contended = _modify(site, view, cells, values)
     before[lanes] = old
     if unordered is not None and unordered.any():
-        own = _OPERATIONS[site.name]
+        own = operation % IGNORED
         mixed = (unordered != 0) & ((unordered != own) | ((own == STORE) & (view[cells] != old)))
         contended = mixed if contended is None else contended | mixed
     _mark(reference, site, offset[lanes], itemsize, lanes, operand_cause, contended, order)

@@ -49,6 +49,11 @@ _RECORDS = ("write", "read", "read_before", "atomic")
 STORE = 1
 """The number of atomics that overwrite, as `operation` of `Accesses.atomic`."""
 
+IGNORED = 64
+"""Added to the number of an atomic whose result nothing uses."""
+
+_OVERWRITTEN = "; one of these atomics overwrites the number, and no order decides what is lost"
+
 
 class _Record:
     """The last access of one sort to each granule, all of shape (granules,)."""
@@ -202,7 +207,7 @@ class Accesses:
     ) -> Numbers:
         """Check and record atomic accesses, and record the releases that they write and read.
 
-        `operation`: a number, the same for instructions that have one result in any order.
+        `operation`: a number, the same for instructions that have one result in any order; with `IGNORED`.
 
         Return for each access that is not dropped the operation of the last atomic that changes the same
         granule, if it is of another invocation and not ordered before; else 0.
@@ -220,15 +225,18 @@ class Accesses:
         self._touched[access.granule[releasing]] = True
         unordered = np.zeros(len(access.who), np.int64)
         if writes:
-            self._used.add(operation)
-            if len(self._used) > 1 or operation == STORE:
-                unordered = self._unordered(access)
+            self._used.add(operation % IGNORED)
+            if len(self._used) > 1 or operation % IGNORED == STORE:
+                unordered = self._unordered(access, operation)
             self._set("atomic", access)
             self._operations[access.granule] = operation
         return unordered[:: max(1, target.itemsize // self._granule)]
 
-    def _unordered(self, access: _Access) -> Numbers:
-        """Return the operations of the last atomics that are in no order with those of an access."""
+    def _unordered(self, access: _Access, operation: int) -> Numbers:
+        """Return the operations of the last atomics that are in no order with those of an access.
+
+        One that only overwrites, among some that only accumulate, is an error: what it discards is chance.
+        """
         record, at = self._records["atomic"], access.granule
         them, when = record.who[at], record.when[at]
         present = np.flatnonzero((them >= 0) & (them != access.who))
@@ -236,9 +244,14 @@ class Accesses:
         if present.size:
             earlier, times, us = them[present], when[present], access.who[present]
             ordered = self._order.ordered(self._kind, earlier, times, us)
-            ordered |= self._order.have_met(earlier, times, us)
-            found[present[~ordered]] = self._operations[at[present[~ordered]]]
-        return found
+            present = present[~(ordered | self._order.have_met(earlier, times, us))]
+            found[present] = self._operations[at[present]]
+        if operation > IGNORED and present.size:
+            known = found[present]
+            lost = present[(known > IGNORED) & ((known % IGNORED == STORE) != (operation % IGNORED == STORE))]
+            if lost.size:
+                self._report(access, lost, them[lost], record.position[at[lost]], when[lost], _OVERWRITTEN)
+        return found % IGNORED
 
     def _check_scopes(self, access: _Access, writes: bool) -> None:
         """Report atomics that are not mutually ordered with others (Vulkan 1.4, "Atomic Operation")."""
