@@ -334,9 +334,10 @@ def test_constants_keep_their_defaults_if_others_are_given(
     file, array = written(_STATIC_OR_DYNAMIC), tmp_path / "b.npy"
     np.save(array, np.zeros(40, np.uint32))
     options = ("--in", f"B={array}", "--push", "width=40", "--groups", "4", "--subgroup-size", "32")
-    report = checked(file, *options, "--spec", "kind=3")
-    assert ([finding["kind"] for finding in report["findings"]], report["questions"]) == (["bounds"], [])
-    assert "fixed_width (id 1) = 0" in report["text"]
-    assert "was chosen" not in report["text"]
-    (question,) = checked(file, *options)["questions"]
-    assert question["values"][0]["name"] == "fixed_width"
+    for further in (["--spec", "kind=3"], []):  # without constants, all other inputs are given
+        report = checked(file, *options, *further)
+        assert ([finding["kind"] for finding in report["findings"]], report["questions"]) == (["bounds"], [])
+        assert "fixed_width (id 1) = 0" in report["text"]
+        assert "was chosen" not in report["text"]
+    report = checked(file, *options[:2], *options[4:])
+    assert "fixed_width" in report["text"].partition("can your host pass")[2]

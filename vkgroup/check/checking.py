@@ -95,7 +95,7 @@ def prepare(request: CheckRequest) -> PreparedShader:
     trier = Trier(
         request,
         first,
-        unset_constants(module, given, generated),
+        unset_constants(module, generated, is_complete=bool(given) or inputs.are_given),
         default_constants(module, specialization),
     )
     with phase("trying values of the inputs on the reference device"):

@@ -309,6 +309,13 @@ class DispatchInputs:
     extents: Mapping[tuple[str, bool], Extent] = field(default_factory=dict)
     generated_push: frozenset[int] = frozenset()  # the indices of the generated push constants
 
+    @property
+    def are_given(self) -> bool:
+        """Whether all inputs are given, and there are some."""
+        return bool(self.bindings) and not (
+            self.numbers or self.generated_push or any(entry.generated for entry in self.bindings)
+        )
+
     def resources(self) -> dict[tuple[int, int], list[Any]]:
         """Return new resources for the reference device by (set, binding)."""
         return {entry.place: entry.resources() for entry in self.bindings}

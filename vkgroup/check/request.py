@@ -108,17 +108,17 @@ def generated_size(entry: EntryPoint, module: Module, given: Collection[int | st
 
 
 def unset_constants(
-    module: Module, given: Collection[int | str], generated: Mapping[int | str, int]
+    module: Module, generated: Mapping[int | str, int], *, is_complete: bool
 ) -> tuple[GeneratedNumber, ...]:
     """Return the specialization constants that a search may set.
 
-    They are numbers whose default 0 only says that the host sets them, unless some constants are `given`:
-    then the others have their defaults in the host, too. And they are those of the local size in `generated`.
+    They are those of the local size in `generated`, and numbers whose default 0 only says that the host sets
+    them. If the host is known, which `is_complete` says, these have their defaults there, too.
     """
     found: dict[int, GeneratedNumber] = {}
     for entry in module.reflection.specialization_constants:
         is_generated = entry.id in generated
-        is_free = is_generated or not (entry.default or given)
+        is_free = is_generated or not (entry.default or is_complete)
         if is_free and entry.type.kind != "bool" and entry.id not in found:
             name = entry.name or f"{'local size' if is_generated else 'constant'} {entry.id}"
             key, value = ((SPECIALIZED, entry.id), name), generated.get(entry.id, 0)

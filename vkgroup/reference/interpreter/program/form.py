@@ -375,12 +375,9 @@ class ProgramForm:
         self.built_ins, self.ports = self.variables.built_ins, self.variables.ports
         self.shared, self.bindings = self.variables.shared, self.variables.bindings
         self.liveness: Liveness = find_liveness(self.segments, frozenset(self.constants))
-        #: The slots that an instruction, a branch or a phi reads.
-        self.used_slots = frozenset(
-            slot
-            for segment in self.segments
-            for uses in (*(op.uses for op in segment.ops), segment.terminator.uses)
-            for slot in uses
+        #: The slots that something reads.
+        self.used_slots = frozenset[int]().union(
+            *(part.uses for segment in self.segments for part in (*segment.ops, segment.terminator))
         )
 
     def _entry_function(self) -> int:
