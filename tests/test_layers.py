@@ -21,7 +21,7 @@ LAYERS = {
     "spec": 1_970,
     "base": 1_340,
     "spirv": 3_970,
-    "reference": 15_320,
+    "reference": 15_330,
     "configuration": 840,
     "compiler": 6_860,
     "drivers": 1_970,

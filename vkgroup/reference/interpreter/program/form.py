@@ -377,7 +377,8 @@ class ProgramForm:
         self.liveness: Liveness = find_liveness(self.segments, frozenset(self.constants))
         #: The slots that something reads.
         self.used_slots = frozenset[int]().union(
-            *(part.uses for segment in self.segments for part in (*segment.ops, segment.terminator))
+            *(op.uses for segment in self.segments for op in segment.ops),
+            *(segment.terminator.uses for segment in self.segments),
         )
 
     def _entry_function(self) -> int:
