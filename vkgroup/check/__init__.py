@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from vkgroup.check.checking import check, perform
+from vkgroup.check.equality import Equality, compare_shaders
 from vkgroup.check.findings import Coverage, Finding, FindingKind, Note, RunParameters, SourceLocation
-from vkgroup.check.report import GeneratedValue, Question, Report
+from vkgroup.check.report import BarrierResult, BarrierVerdict, GeneratedValue, Question, Report
 from vkgroup.check.request import CheckRequest, Guarantees
 
 __all__ = [
+    "BarrierResult",
+    "BarrierVerdict",
     "CheckRequest",
     "Coverage",
+    "Equality",
     "Finding",
     "FindingKind",
     "GeneratedValue",
@@ -20,5 +24,6 @@ __all__ = [
     "RunParameters",
     "SourceLocation",
     "check",
+    "compare_shaders",
     "perform",
 ]
