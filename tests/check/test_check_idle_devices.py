@@ -44,6 +44,7 @@ def test_one_is_refused_as_by_run(
     for refused in (
         lambda: testing.check_shader(shader, devices=[gpu]),
         lambda: check(shader, devices=[select(gpu)]),
+        lambda: vkgroup.open(gpu, isolated=True),
     ):
         with pytest.raises(NoDevice, match="compile-only"):
             refused()

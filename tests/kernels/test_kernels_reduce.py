@@ -385,3 +385,17 @@ def test_parts_are_clean(checked: Callable[..., Any], implementation: str, finis
         groups=(6,),
     )
     assert not found
+
+
+@pytest.mark.parametrize("function", ["min", "max", "argmin", "argmax"])
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_no_elements_have_no_extreme_also_where_the_result_is_empty(
+    function: str, shape: tuple[int, int], axis: int
+) -> None:
+    empty = np.zeros(shape, np.float32)
+    if shape[axis]:
+        assert getattr(kernels, function)(empty, axis).shape == getattr(np, function)(empty, axis).shape
+        return
+    with pytest.raises(InvalidDispatch, match="no elements"):
+        getattr(kernels, function)(empty, axis)

@@ -14,6 +14,7 @@ from vkgroup.base.errors import (
     DispatchTimeout,
     InternalError,
     InvalidDispatch,
+    NoDevice,
     OutOfMemory,
     Unsupported,
     describe,
@@ -126,7 +127,7 @@ class Candidates(Closeable):
         """Do some work for a candidate; if the work fails, remove the candidate and record the reason."""
         try:
             work()
-        except (DeviceLost, DispatchTimeout):
+        except (DeviceLost, DispatchTimeout, NoDevice):
             raise
         except Exception as error:
             message = str(error).partition("\n")[0]

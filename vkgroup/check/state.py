@@ -43,6 +43,9 @@ from vkgroup.check.size_constants import find_candidates
 from vkgroup.device import DeviceInfo
 from vkgroup.spec.limits import QUAD_SIZE
 
+LEFT_OUT = "left out: "
+"""Beginning of the reason why a device that executes nothing is not covered."""
+
 _DANGEROUS = ("hang", "barrier")
 """Kinds of findings after which a shader is not run on real devices, since it could hang them."""
 
@@ -240,7 +243,7 @@ class CheckState:
         if answer.idle:
             if not self.request.skip_idle_devices:
                 raise NoDevice(answer.idle)
-            why = f"left out: {answer.idle}"
+            why = f"{LEFT_OUT}{answer.idle}"
         elif answer.unsupported:
             why = f"it lacks {answer.unsupported}"
         elif answer.internal_error:

@@ -25,6 +25,7 @@ from vkgroup.check.outcome import (
     of_report,
     worst,
 )
+from vkgroup.check.state import LEFT_OUT
 from vkgroup.cli import deadline, output
 from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation
 from vkgroup.cli.check_request import ChosenDevices, command_of, devices_of, record_of, request_of
@@ -182,6 +183,8 @@ class Library:
             )
             for index in sorted(self.outcomes)
         ]
+        for device, reason in self._left_out().items():
+            self.console.write_line(f"{device}: {reason}", style="yellow")
         self.console.write_line(self._totals(), style="bold")
         records = [record_of(self.settings[index], self.outcomes[index]) for index in sorted(self.outcomes)]
         output.write_json({"configurations": records}, arguments.json)
@@ -192,6 +195,16 @@ class Library:
         elif arguments.annotations == "github":
             sys.stdout.flush()
             sys.stdout.write("".join(f"{line}\n" for line in github(entries)))
+
+    def _left_out(self) -> dict[str, str]:
+        """Return the devices that turned out to execute nothing, each with how it was seen."""
+        reports = [outcome.report for outcome in self.outcomes.values() if outcome.report is not None]
+        return {
+            device: reason
+            for report in reports
+            for device, reason in report["covered"]["not_covered"]
+            if reason.startswith(LEFT_OUT)
+        }
 
     def _totals(self) -> str:
         """Return the number of configurations with each outcome."""

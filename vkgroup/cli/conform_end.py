@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,9 @@ from vkgroup.record.causes import Cause
 from vkgroup.record.causes.text import rule_text, truncated, without_rule
 from vkgroup.record.record import Status
 from vkgroup.record.run import NotRun, Run
+
+_BETWEEN = re.compile(r", (?![^(]*\))")
+"""What separates the features in the detail of a case; the values of limits are in parentheses."""
 
 CAUSES_SHOWN = 10
 """Causes of each kind that are printed; all are in summary.json."""
@@ -138,7 +142,7 @@ def finish(outcomes: RunOutcomes, arguments: argparse.Namespace, out: Path, cons
         report = out / REPORT if report == Path() else report
         write_html(read([out]), report)
     code = 0
-    reason = _why_empty(outcomes.run)
+    reason = _why_empty(outcomes.run) or _why_none_is_left(outcomes.run, arguments)
     if reason:
         console.write_line(f"No case was executed: {reason}.", style="bold yellow")
         # A shard is chosen by numbers of cases, so it may have only cases that the device does not support.
@@ -162,13 +166,26 @@ def _why_empty(run: Run) -> str:
     executed = any(result.status is not Status.NOT_SUPPORTED for result in run.results)
     if executed or run.missing or run.without_verdict or not len(run.results):
         return ""
-    needs = [set(result.detail.removeprefix("needs ").split(", ")) for result in run.results]
+    needs = [set(_BETWEEN.split(result.detail.removeprefix("needs "))) for result in run.results]
     common = set.intersection(*needs)
     if common:
         return f"all {_cases(len(needs))} need {', '.join(sorted(common))}, which the device lacks"
     counts = Counter(name for needed in needs for name in needed)
     listed = "; ".join(f"{name} ({_cases(count)})" for name, count in counts.most_common(CASES_SHOWN))
     return f"each of {_cases(len(needs))} needs something that the device lacks: {listed}"
+
+
+def _why_none_is_left(run: Run, arguments: argparse.Namespace) -> str:
+    """Return why a run has no case at all; empty if it has one."""
+    if run.results or run.missing or run.without_verdict:
+        return ""
+    held = sum(len(reason.cases) for reason in run.not_run)
+    reasons = [
+        *["this part of the cases is empty"] * (arguments.shard is not None),
+        *["--skips leaves them out"] * bool(arguments.skips),
+        *[f"{_cases(held)} may hang the device ({ALLOW} runs them)"] * bool(held),
+    ]
+    return "; ".join(reasons) or "there is none"
 
 
 def _without_known_cause(outcomes: RunOutcomes) -> list[str]:

@@ -149,8 +149,8 @@ def reduced(
     given = arguments["x"]
     if not arguments.buffers and math.prod(given.shape) == 0:
         dtype = result_dtype(operation, given.dtype)
-        _, _, _, shape = reduction_view(given.shape, axis, keepdims)
-        if math.prod(shape) and operation not in _IDENTITIES:
+        _, length, _, shape = reduction_view(given.shape, axis, keepdims)
+        if not length and operation not in _IDENTITIES:
             raise InvalidDispatch(
                 f"The reduction {operation!r} of no elements is undefined; pass an array that is not empty."
             )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vkgroup.base.errors import DeviceLost, DispatchTimeout, Unsupported, describe, is_device_error
+from vkgroup.base.errors import DeviceLost, DispatchTimeout, NoDevice, Unsupported, describe, is_device_error
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
 from vkgroup.dispatch import Device
@@ -105,6 +105,8 @@ def _outcome(experiment: Experiment, subject: Subject) -> tuple[ExperimentOutcom
         return NotSupported(error.missing or (str(error),)), False
     except (DeviceLost, DispatchTimeout) as error:
         return Failed(f"the device was lost: {error}"), True
+    except NoDevice as error:
+        return Failed(str(error)), True
     except Exception as error:
         if is_device_error(error):
             return Failed(str(error)), False

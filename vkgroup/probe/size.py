@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vkgroup.base.errors import NoDevice
 from vkgroup.probe.layout import Extent, RecordedLayout, text_of
 from vkgroup.probe.outcome import Json, Observation, fields_of, listed
 
@@ -59,7 +60,8 @@ class SubgroupSize(Observation):
 
 
 def met_size(layouts: Sequence[RecordedLayout]) -> MetSize:
-    """Return the sizes observed in a set of workgroups."""
+    """Return the sizes observed in a set of workgroups; raise NoDevice as `full_subgroups`."""
+    _require_executed(layouts)
     built_in = np.unique(np.concatenate([layout.subgroup_size for layout in layouts]))
     ballots = [int(layout.ballot_bits.max()) for layout in layouts if layout.ballot_bits is not None]
     return MetSize(
@@ -133,8 +135,20 @@ class FullSubgroups(Observation):
         }
 
 
+def _require_executed(layouts: Sequence[RecordedLayout]) -> None:
+    if any(int(layout.subgroup_size.min()) == 0 for layout in layouts):
+        raise NoDevice(
+            "The device accepts work, but no longer executes it: a shader that writes its subgroup size wrote"
+            " none. Restart the driver, or choose another device of `vkgroup devices`."
+        )
+
+
 def full_subgroups(layouts: Sequence[RecordedLayout]) -> FullSubgroups:
-    """Return the number of invocations in each subgroup of several workgroups."""
+    """Return the number of invocations in each subgroup of several workgroups.
+
+    Raises NoDevice: a shader saw subgroups of no invocation, so it was not executed.
+    """
+    _require_executed(layouts)
     return FullSubgroups(
         tuple(
             Filling(layout.extent, int(layout.subgroup_size.max()), layout.populations) for layout in layouts

@@ -11,7 +11,7 @@ from vkgroup.base.errors import InvalidInput, NoDevice
 from vkgroup.device import discovery, logical
 from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.discovery import Discovery, IcdReport
-from vkgroup.device.launch import require_own_process
+from vkgroup.device.launch import compile_only_refusal, require_own_process
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.reference.capabilities import DEFAULT_SIZE, info_of
 from vkgroup.dispatch.vulkan import VulkanDevice
@@ -134,6 +134,8 @@ def _open_isolated(choice: DeviceInfo | str | int | None, options: dict[str, Any
         choice = discovery.normal_choice(choice)
         named = _reference_info(choice, options["subgroup_size"])
         choice = select(choice) if named is None else named
+    if choice.is_compile_only:
+        raise compile_only_refusal(choice)
     return IsolatedDevice(choice, open_device, options)
 
 

@@ -78,3 +78,36 @@ def test_a_device_that_goes_on_is_not_suspected(
 ) -> None:
     found = run(layer, tmp_path, 10**6, "check", str(SHADER), "--device", swiftshader.name, "--groups", "1")
     assert found.returncode == 0, found.stdout + found.stderr
+
+
+@pytest.mark.parametrize(("after", "code"), [(0, 3), (1, 1)])
+def test_bench_ends(after: int, code: int, layer: Path, tmp_path: Path, swiftshader: CachedDriver) -> None:
+    """Timestamps that are never written are not waited for."""
+    words = ["bench", "reduce.sum.uint32", "--smoke", "--device", swiftshader.name]
+    found = run(layer, tmp_path, after, *words)
+    assert found.returncode == code
+    expected = "executes nothing" if not after else "wrote no timestamps"
+    assert expected in found.stderr
+    assert "no verdict on the device" not in found.stderr
+
+
+@pytest.mark.parametrize("after", [1, 3, 5])
+def test_probe_says_that_the_device_was_lost(
+    after: int, layer: Path, tmp_path: Path, swiftshader: CachedDriver
+) -> None:
+    found = run(layer, tmp_path, after, "probe", "--device", swiftshader.name)
+    assert found.returncode == 1
+    assert "internal error" not in (found.stdout + found.stderr).lower()
+    assert "no longer executes it" in " ".join(found.stdout.split())
+
+
+def test_a_folder_names_the_device_that_it_leaves_out(
+    layer: Path, tmp_path: Path, swiftshader: CachedDriver
+) -> None:
+    folder = tmp_path / "shaders"
+    folder.mkdir()
+    (folder / SHADER.name).write_text(SHADER.read_text())
+    words = ["check", str(folder), "--device", swiftshader.name, "--no-cache", "--jobs", "1"]
+    found = run(layer, tmp_path, 0, *words)
+    assert "left out: " in found.stdout
+    assert "executes nothing" in found.stdout

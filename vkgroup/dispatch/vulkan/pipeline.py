@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import Any
 
 import numpy.typing as npt
 
+from vkgroup.base.errors import DispatchTimeout
 from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.device import vk
 from vkgroup.device.barriers import barrier
@@ -55,15 +57,26 @@ _BIND_POINTS = {
 }
 
 
-_TICKS_AND_WAIT = vk.ffi.integer_const("VK_QUERY_RESULT_64_BIT") | vk.ffi.integer_const(
-    "VK_QUERY_RESULT_WAIT_BIT"
-)
+_TICKS = vk.ffi.integer_const("VK_QUERY_RESULT_64_BIT")
+_LONGEST_WAIT = 10.0
+"""Seconds after the end of the work until which its timestamps must be there."""
 
 
 def seconds_between(device: LogicalDevice, queries: Any) -> float:
-    """Return the seconds between the two timestamps of a query pool, once they are written."""
-    ticks = vk.ffi.new("uint64_t[2]")
-    code = device.functions.vkGetQueryPoolResults(device.handle, queries, 0, 2, 16, ticks, 8, _TICKS_AND_WAIT)
+    """Return the seconds between the two timestamps of a query pool, once they are written.
+
+    Raises DispatchTimeout: the device has ended the work, and does not write them.
+    """
+    ticks, start = vk.ffi.new("uint64_t[2]"), time.monotonic()
+    # VK_QUERY_RESULT_WAIT_BIT would wait for ever on a device that executes nothing.
+    while (
+        code := device.functions.vkGetQueryPoolResults(device.handle, queries, 0, 2, 16, ticks, 8, _TICKS)
+    ) == vk.VK_NOT_READY:
+        if time.monotonic() - start > _LONGEST_WAIT:
+            raise DispatchTimeout(
+                f"The work has ended, but the device wrote no timestamps in {_LONGEST_WAIT:g} s."
+            )
+        time.sleep(1e-4)
     device.check(code, "reading timestamps")
     stamps = device.capabilities.timestamps
     elapsed = (ticks[1] - ticks[0]) & ((1 << stamps.valid_bits) - 1)
