@@ -37,6 +37,9 @@ Rows and matrices
 Images
     `max_pool`, `mip_chain`, `box_filter`; `quad_mip` in the fragment stage
 
+Devices may treat denormal floats as zeros, as Vulkan permits: SwiftShader does in arithmetic, so that the sum
+of such numbers is 0, and their product with infinity is NaN.
+
 A *plan* is the same work prepared for one device, shape and dtype. Every tuning value is an argument of the
 plan. A plan that is recorded on buffers can be submitted many times:
 

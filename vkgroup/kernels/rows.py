@@ -85,7 +85,8 @@ def layer_norm(
     Returns
     -------
     ``(x - mean) / sqrt(variance + epsilon) * weight + bias``, as an array or a buffer; the variance is the
-    population variance (the sum of squares divided by the length of the row).
+    population variance (the sum of squares divided by the length of the row). A row whose variance is not a
+    finite float32 may become NaN.
     """
     given = {name: value for name, value in (("weight", weight), ("bias", bias)) if value is not None}
     arguments = KernelArguments(device, x=x, **given)

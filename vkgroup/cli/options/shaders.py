@@ -52,7 +52,7 @@ COMPILATION = (
            printed=6),
     flag("--lower-legacy",
          "replace SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by SPIR-V 1.3's group instructions",
-         field="lower_legacy"),
+         field="lower_legacy", printed=25),
     flag("--debug", "keep line numbers and the source"),
 )
 """How a shader is compiled."""
