@@ -32,7 +32,7 @@ LAYERS = {
     "workers": 3_020,
     "programs": 3_070,
     "conformance": 20_950,
-    "check": 10_180,
+    "check": 10_290,
     "probe": 2_160,
     "cost": 730,
     "kernels": 6_830,

@@ -198,3 +198,54 @@ def test_inputs_are_given_as_for_check(compared: Compared, written: Written) -> 
     assert compared(one, other, "--sizes", "32")["code"] == 0
     given = ("--in", "A.a=" + ",".join(["5000"] * 64), "--groups", "1")
     assert compared(one, other, "--sizes", "32", *given)["code"] == 1
+
+
+_LIST = _START.replace("uint b[]", "uint count; uvec4 whole; vec2 b[256]")
+
+
+@pytest.mark.parametrize(
+    ("body", "other", "code"),
+    [
+        ("if (g == 0u) count = 7u;", "if (g == 0u) count = 8u;", 1),
+        ("if (g == 0u) whole = uvec4(1, 2, 3, 4);", "if (g == 0u) whole = uvec4(4, 3, 2, 1);", 1),
+        ("b[g] = vec2(g, x);", "b[255u - g] = vec2(g, a[g]);", 0),
+        ("b[g] = vec2(g, sin(float(x)));", "b[255u - g] = vec2(g, sin(float(x)) * 1.0000001);", 0),
+        ("b[g] = vec2(g, 1.0);", "b[255u - g] = vec2(g, g == 9u ? 1.5 : 1.0);", 1),
+    ],
+)
+def test_only_the_elements_of_arrays_have_no_order(
+    compared: Compared, written: Written, body: str, other: str, code: int
+) -> None:
+    one, two = (_shader(written, text, name, _LIST) for text, name in ((body, "a.comp"), (other, "b.comp")))
+    assert compared(one, two, "--sizes", "32", "--unordered", "B")["code"] == code
+
+
+def test_each_shader_has_its_own_defaults_of_constants(compared: Compared, written: Written) -> None:
+    start = _START.replace("shared float", "layout(constant_id = 1) const uint K = {}u;\nshared float")
+    one, two = (
+        _shader(written, "b[g] = x + K;", name, start.replace("{}", value))
+        for name, value in (("a.comp", "5"), ("b.comp", "6"))
+    )
+    assert compared(one, two, "--sizes", "32")["code"] == 1
+    assert compared(one, two, "--sizes", "32", "--spec", "K=7")["code"] == 0
+
+
+def test_nothing_to_compare_is_no_verdict(compared: Compared, written: Written) -> None:
+    start = _START.replace("buffer N { uint n; };", "readonly buffer N { uint n; };")
+    undefined = _shader(written, "b[g] = uint(part[i]);", start=start)
+    result = compared(undefined, "--sizes", "64,32", "--out", "B")
+    assert (result["code"], "could be compared" in result["no_verdict"]) == (3, True)
+
+
+def test_other_formats_of_images_are_other_bindings(compared: Compared, written: Written) -> None:
+    one, two = (
+        written(
+            f"#version 450\nlayout(local_size_x = 8) in;\n"
+            f"layout(binding = 0, {form}) uniform writeonly image2D t;\n"
+            "void main() { imageStore(t, ivec2(gl_GlobalInvocationID.xy), vec4(0.5)); }\n",
+            f"{form}.comp",
+        )
+        for form in ("rgba8", "rgba16f")
+    )
+    result = compared(one, two)
+    assert (result["code"], "Rgba16f and Rgba8" in result["text"]) == (2, True)

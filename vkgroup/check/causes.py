@@ -1,4 +1,4 @@
-"""Findings with one cause as one finding, and the rule on quads for lines with quad operations."""
+"""Findings with one cause as one finding, and remarks on what findings have in common."""
 
 from __future__ import annotations
 
@@ -160,15 +160,15 @@ def with_subgroup_count(
     `sizes`: all sizes that ran. `invocations`: of a workgroup. `built_ins`: the built-in variables in use.
     """
     counts = {size: -(-invocations // size) for size in sizes}
-    fewer = {size for size, count in counts.items() if count > size}
-    if not fewer or fewer == counts.keys() or not {"SubgroupId", "NumSubgroups"} & set(built_ins):
+    too_many = {size for size, count in counts.items() if count > size}
+    if not too_many or too_many == counts.keys() or not {"SubgroupId", "NumSubgroups"} & set(built_ins):
         return list(findings)
-    size = max(fewer)
+    size = max(too_many)
     text = f"needs gl_NumSubgroups ≤ gl_SubgroupSize: there are {counts[size]} subgroups at size {size}"
     result = []
     for finding in findings:
         runs = [where for where in finding.configurations if not where.shuffled and not where.device]
-        if {where.subgroup_size for where in runs} == fewer:
+        if {where.subgroup_size for where in runs} == too_many:
             finding = replace(finding, notes=(*finding.notes, Note(text)))
         result.append(finding)
     return result

@@ -266,6 +266,8 @@ def perform(request: CheckRequest) -> Report:
             examined[0] = replace(first, interrupted=end)
     every = [run for each in examined for run in each.state.runs]
     missing = lines_of_sites(every, prepared.search.missing_in, first.state.places)
+    if request.barriers and not ended:
+        first.state.notes.append("--barriers: nothing was tried, since the check itself did not end")
     study = BarrierStudy([each.state for each in examined], missing)
     if request.barriers and ended and examined[0].interrupted is None and not first.state.late:
         try:

@@ -6,6 +6,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters, So
 from vkgroup.check.flow import DataFlow
 from vkgroup.check.inputs import Key, fields_of
 from vkgroup.check.report import lines_of_sites
-from vkgroup.check.request import CheckRequest
+from vkgroup.check.request import CheckRequest, values_of
 from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import (
     Allowed,
@@ -30,12 +31,14 @@ from vkgroup.check.runs import (
     Difference,
     Place,
     Tolerance,
+    causes_in,
     compare,
     count_numbers,
+    numbers_of,
     places_of,
 )
 from vkgroup.check.trials import CheckTrial, Trier
-from vkgroup.check.unordered import unordered_differences
+from vkgroup.check.unordered import is_list, unordered_differences
 from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.values.value import HARD
@@ -51,12 +54,13 @@ class Equality:
 
     Attributes
     ----------
-    names : the two shaders.
+    names : their names.
     sizes : pairs of subgroup sizes at which they ran.
     interface : differences of their interfaces; if there are some, nothing ran.
     difference : the first difference; None if all outputs are equal.
     no_verdict : why nothing could be compared; empty if it could.
-    counts : numbers of the outputs: ``"compared"``, ``"undefined"``, ``"ordered"``, ``"rounded"``.
+    counts : numbers of the outputs: ``"compared"``, ``"undefined"``, ``"ordered"``, ``"rounded"``, and those
+        that are ``"undefined in one"`` of the shaders.
     inputs, not_executed : as in `Coverage`.
     """
 
@@ -99,22 +103,29 @@ def compare_shaders(
             raise InvalidInput(
                 f"{request.title} is a {request.entry.stage} shader; equal compares compute shaders."
             )
-    places = frozenset(find_binding(first.module, key, "--unordered").place for key in unordered)
+    loose = frozenset(find_binding(first.module, key, "--unordered").place for key in unordered)
     if problems := interface_differences(first.module, other.module):
         return Equality(names, tuple(sizes), tuple(problems))
     prepared = prepare(first)
-    comparison = _Comparison(first, other, prepared.search.trier, places)
-    trials = [prepared.trial, *prepared.search.supplements()]
-    for trial in trials:
-        program = comparison.other_program(prepared.constants(trial)) if second is not None else None
-        for pair in sizes:
-            with phase(f"executing on the reference device at size {pair[0]} and {pair[1]}"):
-                comparison.compare(trial, program, pair)
-            if comparison.difference is not None or comparison.no_verdict:
-                break
-    missing = lines_of_sites(
-        comparison.runs, prepared.search.missing_in, SourceLocations(first.module, first.title, first.sources)
-    )
+    comparison = _Comparison(first, other, prepared.search.trier, loose)
+    compared = prepared.trial
+    # The other shader has its own defaults.
+    defaults = {entry.id: entry.value for entry in values_of(first.module)}
+    for trial, pair in product([prepared.trial, *prepared.search.supplements()], sizes):
+        changed = {
+            entry.id: entry.value
+            for entry in values_of(trial.dispatch.program.module)
+            if entry.value != defaults.get(entry.id) or {entry.id, entry.name} & first.specialization.keys()
+        }
+        program = comparison.other_program(trial, changed) if second is not None else None
+        with phase(f"executing on the reference device at size {pair[0]} and {pair[1]}"):
+            comparison.compare(trial, program, pair)
+        if comparison.difference is not None or comparison.no_verdict:
+            compared = trial
+            break
+    if comparison.difference is None and not comparison.no_verdict and not comparison.counts["compared"]:
+        comparison.no_verdict = "no number of the outputs could be compared"
+    places = SourceLocations(first.module, first.title, first.sources)
     return Equality(
         names,
         tuple(sizes),
@@ -122,8 +133,8 @@ def compare_shaders(
         comparison.difference,
         comparison.no_verdict,
         dict(comparison.counts),
-        trials[0].dispatch.inputs.origins,
-        missing,
+        compared.dispatch.inputs.origins,
+        lines_of_sites(comparison.runs, prepared.search.missing_in, places),
     )
 
 
@@ -142,6 +153,8 @@ def interface_differences(first: Module, second: Module) -> list[str]:
             )
         elif (one := _form(ours[place])) != (two := _form(theirs[place])):
             problems.append(f"{name} ({ours[place].name}) is {one} in the first, {two} in the second shader")
+        elif len(formats := {_format(side[place]) for side in (ours, theirs)} - {"Unknown", ""}) > 1:
+            problems.append(f"{name} ({ours[place].name}) has the formats {' and '.join(sorted(formats))}")
         elif not np.array_equal(_layout(ours[place].type), _layout(theirs[place].type)):
             problems.append(f"{name} ({ours[place].name}): the members have other offsets or widths")
     one_block, other = (module.reflection.push_constants for module in (first, second))
@@ -157,6 +170,11 @@ def _form(binding: Binding) -> str:
     if isinstance(kind, ImageType):
         words += [kind.dimension, *["array"] * kind.arrayed, *["multisampled"] * kind.multisampled]
     return " ".join(words) + (f", {binding.count} descriptors" if binding.count != 1 else "")
+
+
+def _format(binding: Binding) -> str:
+    """Return the format of a storage image; empty for something else."""
+    return binding.type.format if isinstance(binding.type, ImageType) and binding.type.storage else ""
 
 
 def _layout(block: Any) -> npt.NDArray[np.int64]:
@@ -185,18 +203,18 @@ class _Comparison:
     difference: Finding | None = None
     no_verdict: str = ""
 
-    def other_program(self, specialization: dict[int | str, Any]) -> ExecutableShader:
+    def other_program(self, trial: CheckTrial, specialization: dict[int, Any]) -> ExecutableShader:
         """Return the second shader with those specialization constants of the first that it has.
 
         Raises InvalidInput if its local size is another one.
         """
         constants = self.second.module.reflection.specialization_constants
-        known = {key for entry in constants for key in (entry.id, entry.name)}
-        given = {key: value for key, value in specialization.items() if key in known}
+        known = {entry.id for entry in constants}
+        given: dict[int | str, Any] = {key: value for key, value in specialization.items() if key in known}
         program = ExecutableShader(
             self.second.module, self.second.entry_point, pack_specialization(constants, given)[0]
         )
-        size = self.trier.dispatch.program.local_size
+        size = trial.dispatch.program.local_size
         if program.local_size != size:
             raise InvalidInput(
                 f"The local size is {size} in {self.first.title} and {program.local_size} in"
@@ -235,15 +253,26 @@ class _Comparison:
                 raise Unsupported(f"{request.title} at size {size}: {error}", error.missing) from error
         first, second = runs
         self.runs.append(first)
+        try:
+            self._compare(dispatches, first, second)
+        except DispatchTimeout:
+            self.no_verdict = "a run that finds the rounding or the writer of a number does not end"
+
+    def _compare(
+        self, dispatches: tuple[CheckedDispatch, CheckedDispatch], first: CheckedRun, second: CheckedRun
+    ) -> None:
+        """Compare the outputs of two runs."""
+        runs = (first, second)
         if first.disturbed or second.disturbed:
             self._note_errors(dispatches, first, second)
             return
-        found = compare(dispatches[0].inputs, self._ordered(first), self._ordered(second))
+        one, two = (self._ordered(dispatches[0], run) for run in runs)
+        found = compare(dispatches[0].inputs, one, two)
         loose = list(self._loose(dispatches[0], first, second, {}))
         tolerance: Tolerance = {}
-        if (found or loose) and _has_floats(dispatches[0]):
+        if (found or loose) and any(map(_has_floats, dispatches)):
             tolerance = _sum(*(tolerance_of(*pair) for pair in zip(dispatches, runs, strict=True)))
-            found = compare(dispatches[0].inputs, self._ordered(first), self._ordered(second), tolerance)
+            found = compare(dispatches[0].inputs, one, two, tolerance)
             loose = list(self._loose(dispatches[0], first, second, tolerance))
         self._count(dispatches[0], first, second, tolerance)
         if (difference := found or next(iter(loose), None)) is not None:
@@ -254,7 +283,7 @@ class _Comparison:
     ) -> Iterator[Difference]:
         """Yield the differences of outputs whose elements are compared in any order."""
         for place, entry in places_of(dispatch.inputs, first):
-            if place[:2] in self.unordered and place in second.outputs:
+            if self._is_loose(place) and place in second.outputs:
                 yield from unordered_differences(place, entry, first, second, tolerance)
 
     def _count(
@@ -266,15 +295,27 @@ class _Comparison:
             for run in (first, second)
         ]
         self.counts.update(count_numbers(dispatch.inputs, runs[0], runs[1:], tolerance))
+        for place, entry in places_of(dispatch.inputs, first):
+            for part, _ in numbers_of(entry, first.outputs[place], place[2]):
+                undefined = [causes_in([run], place, part) >= HARD for run in runs]
+                self.counts["undefined in one"] += int(np.count_nonzero(undefined[0] != undefined[1]))
 
     def _without_order(self, place: Place, run: CheckedRun) -> npt.NDArray[np.uint16]:
         causes = run.causes[place]
-        return np.where(causes >= HARD, causes, 0) if place[:2] in self.unordered else causes
+        return np.where(causes >= HARD, causes, 0) if self._is_loose(place) else causes
 
-    def _ordered(self, run: CheckedRun) -> CheckedRun:
-        """Return a run without the outputs that are compared in any order."""
-        kept = {place: data for place, data in run.outputs.items() if place[:2] not in self.unordered}
-        return replace(run, outputs=kept)
+    def _ordered(self, dispatch: CheckedDispatch, run: CheckedRun) -> CheckedRun:
+        """Return a run whose lists in any order are not compared."""
+        causes = dict(run.causes)
+        for place, entry in places_of(dispatch.inputs, run):
+            for part, _ in numbers_of(entry, run.outputs[place], place[2]) if self._is_loose(place) else ():
+                if is_list(entry, part.member):
+                    causes[place] = causes[place].copy()
+                    causes[place][part.offsets[..., None] + np.arange(part.dtype.itemsize)] = HARD
+        return replace(run, causes=causes)
+
+    def _is_loose(self, place: Place) -> bool:
+        return place[:2] in self.unordered
 
     def _note_errors(
         self, dispatches: Sequence[CheckedDispatch], first: CheckedRun, second: CheckedRun
@@ -286,9 +327,9 @@ class _Comparison:
         ):
             places = SourceLocations(dispatch.program.module, request.title, request.sources)
             found = findings_of([run], places, dispatch) if run.disturbed else []
+            where = request.title if self.first is not self.second else str(run.configuration)
             findings += [
-                replace(entry, message=f"only {request.title} has this error: {entry.message}")
-                for entry in found[:1]
+                replace(entry, message=f"only {where} has this error: {entry.message}") for entry in found[:1]
             ]
         if len(findings) == 1:
             self.difference = findings[0]

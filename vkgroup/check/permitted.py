@@ -105,9 +105,10 @@ class PermittedExecutions:
         return self.state.dispatch
 
     def _run(self, where: RunParameters, dispatch: CheckedDispatch | None = None) -> CheckedRun | None:
-        """Run once, without the search for races; None if the run did not end."""
+        """Run once; None if the run did not end. Only subgroups that are not full bring new races."""
+        is_sparse = any(word.startswith("sparse=") for word in where.model)
         try:
-            return (dispatch or self._dispatch).run(where, races=False)
+            return (dispatch or self._dispatch).run(where, races=is_sparse)
         except (DispatchTimeout, OutOfMemory, Unsupported):
             return None
 

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.check.inputs import Input
-from vkgroup.check.runs import CheckedRun, Difference, Place, Tolerance, causes_in, numbers_of
+from vkgroup.check.runs import CheckedRun, Difference, Place, Tolerance, causes_in, different, numbers_of
 from vkgroup.reference.interpreter.values.value import HARD
+from vkgroup.spirv import ArrayType, StructType
 
 
 @dataclass(frozen=True)
@@ -21,17 +22,19 @@ class _Rows:
 
     indices: npt.NDArray[np.int64]  # of the elements
     columns: list[npt.NDArray[Any]]  # the numbers of all elements, for each number of an element
-    allowed: list[npt.NDArray[np.float64]]  # their tolerance, in the same order
+    allowed: list[npt.NDArray[np.float64]]  # the tolerance of each of `columns`
 
     def counts(self) -> Counter[bytes]:
         """Return how often each element occurs."""
         return Counter(self.keys())
 
     def keys(self) -> list[bytes]:
-        """Return the elements as bytes, zeros of either sign alike."""
-        parts = [(np.where(column == 0, 0, column).astype(column.dtype)) for column in self.columns]
+        """Return the elements as bytes; zeros of either sign are alike, and so are NaNs."""
+        if not len(self.indices):
+            return []
+        parts = [_alike(column) for column in self.columns]
         raw = [np.ascontiguousarray(part).view(np.uint8).reshape(len(self.indices), -1) for part in parts]
-        return [row.tobytes() for row in np.concatenate(raw, axis=1)] if raw else []
+        return [row.tobytes() for row in np.concatenate(raw, axis=1)]
 
     def text(self, row: int) -> str:
         """Return one element in words."""
@@ -39,12 +42,25 @@ class _Rows:
         return values[0] if len(values) == 1 else f"({', '.join(values)})"
 
 
+def _alike(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return numbers with one zero and one NaN."""
+    numbers = np.where(numbers == 0, np.zeros((), numbers.dtype), numbers)
+    is_nan = np.isnan(numbers) if numbers.dtype.kind == "f" else np.zeros(numbers.shape, np.bool_)
+    return np.where(is_nan, np.full((), np.nan if is_nan.any() else 0).astype(numbers.dtype), numbers)
+
+
+def is_list(entry: Input, member: int) -> bool:
+    """Whether a member of an output is an array, whose elements can have another order; an image is one."""
+    block = entry.binding.type
+    return not isinstance(block, StructType) or isinstance(block.members[member].type, ArrayType)
+
+
 def _rows(place: Place, entry: Input, member: int, run: CheckedRun, tolerance: Tolerance) -> _Rows:
     columns, allowed, defined = [], [], None
     for part, values in numbers_of(entry, run.outputs[place], place[2]):
         if part.member != member:
             continue
-        length = values.shape[0] if values.ndim else 1
+        length = values.shape[0]
         known = tolerance.get((place, part.name))
         spread = np.zeros(values.shape) if known is None else np.broadcast_to(known.difference, values.shape)
         flags = (causes_in([run], place, part) < HARD).reshape(length, -1).all(axis=1)
@@ -58,8 +74,9 @@ def _rows(place: Place, entry: Input, member: int, run: CheckedRun, tolerance: T
 def unordered_differences(
     place: Place, entry: Input, first: CheckedRun, second: CheckedRun, tolerance: Tolerance
 ) -> Iterator[Difference]:
-    """Yield for each member of an output the first element that the other run does not have as often."""
-    for member in sorted({part.member for part, _ in numbers_of(entry, first.outputs[place], place[2])}):
+    """Yield for each array of an output the first element that the other run does not have as often."""
+    members = {part.member for part, _ in numbers_of(entry, first.outputs[place], place[2])}
+    for member in sorted(member for member in members if is_list(entry, member)):
         difference = _of_member(place, entry, member, first, second, tolerance)
         if difference is not None:
             yield difference
@@ -93,12 +110,15 @@ def _of_member(
 
 
 def _is_close(ours: _Rows, theirs: _Rows) -> bool:
-    """Whether the elements are equal within rounding, after both are sorted."""
-    one, two = (np.lexsort(rows.columns[::-1]) for rows in (ours, theirs))
+    """Whether the elements are equal within rounding, after both are sorted: first by their integers."""
+    order = sorted(range(len(ours.columns)), key=lambda number: ours.columns[number].dtype.kind != "f")
+    one, two = (np.lexsort([rows.columns[number] for number in order]) for rows in (ours, theirs))
     for mine, yours, spread in zip(ours.columns, theirs.columns, ours.allowed, strict=True):
-        if mine.dtype.kind != "f":
-            if not np.array_equal(mine[one], yours[two]):
-                return False
-        elif not np.all(np.abs(mine[one].astype(float) - yours[two].astype(float)) <= spread[one]):
+        first, second = mine[one], yours[two]
+        wrong = different(first, second)
+        if mine.dtype.kind == "f" and wrong.any():
+            with np.errstate(invalid="ignore"):
+                wrong &= ~(np.abs(first.astype(float) - second.astype(float)) <= spread[one])
+        if wrong.any():
             return False
     return True

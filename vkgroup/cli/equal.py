@@ -91,7 +91,7 @@ def _lines(result: Equality) -> Iterator[Text]:
     at = ", ".join(str(one) if one == two else f"{one} and {two}" for one, two in result.sizes)
     what = f"{first} and {second}" if first != second else first
     if result.interface:
-        yield Text(f"{what}: other bindings, so they were not run", style="bold red")
+        yield Text(f"{what}: other bindings or push constants, so they were not run", style="bold red")
         for problem in result.interface:
             yield Text(f"  {problem}")
         return
@@ -101,8 +101,6 @@ def _lines(result: Equality) -> Iterator[Text]:
         yield Text(f"{what}: different", style="bold red")
     elif result.no_verdict:
         yield Text(f"{what}: no verdict: {result.no_verdict}", style="bold yellow")
-    elif not result.counts.get("compared"):
-        yield Text(f"{what}: no number of the outputs could be compared", style="bold yellow")
     else:
         yield Text(f"{what}: equal", style="bold green")
     yield Text(f"  ran at size {at}")
@@ -121,4 +119,5 @@ _COUNTS = {
     "rounded": "of them equal within rounding",
     "ordered": "not compared because they depend on the order of atomics",
     "undefined": "not compared because they are undefined",
+    "undefined in one": "of these in one shader only",
 }
