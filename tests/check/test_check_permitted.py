@@ -57,9 +57,9 @@ _NEEDS_FULL = {
     "uint other = subgroupShuffleDown(x, s); if (l + s < gl_SubgroupSize) x += other; }\n"
     "if (subgroupElect()) atomicAdd(b[0], x);",
     "a broadcast of lane 0": "uint first = subgroupBroadcast(w, 0u);\nb[g] = first;",
-    "a barrier of the subgroup for the workgroup": "part[i] = x;\nif (gl_SubgroupSize >= 128u) {"
+    "a barrier of the subgroup for the workgroup": "part[i] = x;\nif (gl_SubgroupSize >= 64u) {"
     " subgroupMemoryBarrierShared(); subgroupBarrier(); } else barrier();\n"
-    "b[g] = part[127u - i] + subgroupMax(0u);",
+    "b[g] = part[i ^ 63u] + subgroupMax(0u);",
     "a leader in lane 0": "uint sum = subgroupAdd(x);\nif (l == 0u) atomicAdd(b[0], sum);",
     "the sum of a full ballot": "uint n = subgroupBallotBitCount(subgroupBallot(true));\n"
     "bool full = n == gl_SubgroupSize;\n"
