@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.base.errors import DispatchTimeout
 from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.device import vk
 from vkgroup.device.barriers import barrier
@@ -46,6 +44,7 @@ from vkgroup.dispatch.vulkan.graphics import (
 )
 from vkgroup.dispatch.vulkan.image import PooledImages, VulkanImage
 from vkgroup.dispatch.vulkan.stage_info import create_compute_pipeline
+from vkgroup.dispatch.vulkan.timestamps import seconds_between
 from vkgroup.spec.stages import STAGE_BITS
 
 Recorder = Callable[[Any], None]
@@ -55,32 +54,6 @@ _BIND_POINTS = {
     "graphics": vk.VK_PIPELINE_BIND_POINT_GRAPHICS,
     "ray-tracing": vk.VK_PIPELINE_BIND_POINT_RAY_TRACING_KHR,
 }
-
-
-_TICKS = vk.ffi.integer_const("VK_QUERY_RESULT_64_BIT")
-_LONGEST_WAIT = 10.0
-"""Seconds after the end of the work until which its timestamps must be there."""
-
-
-def seconds_between(device: LogicalDevice, queries: Any) -> float:
-    """Return the seconds between the two timestamps of a query pool, once they are written.
-
-    Raises DispatchTimeout: the device has ended the work, and does not write them.
-    """
-    ticks, start = vk.ffi.new("uint64_t[2]"), time.monotonic()
-    # VK_QUERY_RESULT_WAIT_BIT would wait for ever on a device that executes nothing.
-    while (
-        code := device.functions.vkGetQueryPoolResults(device.handle, queries, 0, 2, 16, ticks, 8, _TICKS)
-    ) == vk.VK_NOT_READY:
-        if time.monotonic() - start > _LONGEST_WAIT:
-            raise DispatchTimeout(
-                f"The work has ended, but the device wrote no timestamps in {_LONGEST_WAIT:g} s."
-            )
-        time.sleep(1e-4)
-    device.check(code, "reading timestamps")
-    stamps = device.capabilities.timestamps
-    elapsed = (ticks[1] - ticks[0]) & ((1 << stamps.valid_bits) - 1)
-    return float(elapsed * stamps.period_ns * 1e-9)
 
 
 class Timer:
