@@ -32,7 +32,7 @@ LAYERS = {
     "workers": 3_020,
     "programs": 3_070,
     "conformance": 20_950,
-    "check": 10_290,
+    "check": 10_300,
     "probe": 2_160,
     "cost": 730,
     "kernels": 6_830,
@@ -41,7 +41,7 @@ LAYERS = {
     "outputs": 8_330,
     "__init__": 180,
     "testing": 510,
-    "cli": 6_590,
+    "cli": 6_570,
     "__main__": 30,
 }
 

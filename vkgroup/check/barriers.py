@@ -91,8 +91,11 @@ class BarrierStudy:
         left_out = ""
         for site in sites:
             place = self.states[0].places[site.position]
-            reason = left_out if site.position in executed else "it was not executed"
-            reason = reason if self._bases else "no run of the shader ended without a hang"
+            reason = left_out
+            if not self._bases:
+                reason = "no run of the shader ended without a hang"
+            elif site.position not in executed:
+                reason = "it was not executed"
             if not reason:
                 try:
                     with phase(f"weakening the {site.name} in line {place.line}"):
@@ -119,7 +122,7 @@ class BarrierStudy:
     def _result(self, site: BarrierSite, place: SourceLocation) -> BarrierResult:
         """Return the result of one barrier or atomic."""
         weakest: _Outcome | None = None
-        sufficient, partly = [], None
+        sufficient, partly = "", None
         for change in site.changes:
             outcome = self._outcome(site, change)
             weakest = weakest or outcome
@@ -129,17 +132,16 @@ class BarrierStudy:
             if not outcome.wrong:
                 if change.text == REMOVED:
                     return self._unneeded(site, place)
-                sufficient.append(change.text)
+                sufficient = change.text
                 break
             wrong, right = outcome.wrong, outcome.right
             if change.text in (REMOVED, OF_SUBGROUP) and right and max(wrong) < min(right):
                 partly = partly or (change.text, outcome)
         assert weakest is not None
         verdict, text, shown = BarrierVerdict.NEEDED, "needed", weakest
-        if sufficient or partly is not None:
-            doubt = self._doubt(site)
+        doubt = self._doubt(site) if sufficient or partly is not None else ""
         if sufficient:
-            verdict, text = BarrierVerdict.WEAKER, f"{sufficient[0]} is enough for this {site.name}"
+            verdict, text = BarrierVerdict.WEAKER, f"{sufficient} is enough for this {site.name}"
             if doubt:
                 verdict, text = BarrierVerdict.UNDECIDED, f"in these runs {text}, but {doubt}"
         elif partly is not None:

@@ -26,7 +26,7 @@ from vkgroup.check.inputs import Key
 from vkgroup.check.limits import split_workgroups
 from vkgroup.check.permitted import PermittedExecutions
 from vkgroup.check.questions import Questions, generated_values
-from vkgroup.check.report import Question, Report, lines_of_sites
+from vkgroup.check.report import BarrierResult, Question, Report, lines_of_sites
 from vkgroup.check.request import (
     CheckRequest,
     Guarantees,
@@ -266,15 +266,17 @@ def perform(request: CheckRequest) -> Report:
             examined[0] = replace(first, interrupted=end)
     every = [run for each in examined for run in each.state.runs]
     missing = lines_of_sites(every, prepared.search.missing_in, first.state.places)
+    results: Sequence[BarrierResult] = ()
     if request.barriers and not ended:
         first.state.notes.append("--barriers: nothing was tried, since the check itself did not end")
-    study = BarrierStudy([each.state for each in examined], missing)
-    if request.barriers and ended and examined[0].interrupted is None and not first.state.late:
+    elif request.barriers and examined[0].interrupted is None and not first.state.late:
+        study = BarrierStudy([each.state for each in examined], missing)
+        results = study.results
         try:
             study.run()
         except KeyboardInterrupt as end:
             examined[0] = replace(examined[0], interrupted=end)
-    return replace(_report(prepared, examined), barriers=tuple(study.results))
+    return replace(_report(examined, missing), barriers=tuple(results))
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,8 +317,11 @@ def _examine(
     return _Examination(trial, state, findings, asked, interrupted)
 
 
-def _report(prepared: PreparedShader, examined: Sequence[_Examination]) -> Report:
-    """Return the report on all inputs, with those of the first examination that has findings."""
+def _report(examined: Sequence[_Examination], missing: tuple[str, ...]) -> Report:
+    """Return the report on all inputs, with those of the first examination that has findings.
+
+    `missing`: the lines that no run executed, as in `Coverage.not_executed`.
+    """
     main = next((each for each in examined if each.findings), examined[0])
     findings, questions = list(main.findings), {question.text: question for question in main.questions}
     known = {(finding.kind, finding.place.file, finding.place.line) for finding in findings}
@@ -337,14 +342,13 @@ def _report(prepared: PreparedShader, examined: Sequence[_Examination]) -> Repor
         if not {(part.kind, part.place.file, part.place.line) for part in question.findings} <= known
     ]
     findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
-    every = [run for each in examined for run in each.state.runs]
     coverages = [each.state.coverage() for each in examined]
     covered = replace(
         coverages[examined.index(main)],
         configurations=coverages[0].configurations,
         not_covered=coverages[0].not_covered,
         compared=sum(coverage.compared for coverage in coverages),
-        not_executed=lines_of_sites(every, prepared.search.missing_in, main.state.places),
+        not_executed=missing,
     )
     main.state.no_verdict = examined[0].state.no_verdict
     inputs = main.state.dispatch.inputs

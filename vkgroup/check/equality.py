@@ -270,7 +270,7 @@ class _Comparison:
         found = compare(dispatches[0].inputs, one, two)
         loose = list(self._loose(dispatches[0], first, second, {}))
         tolerance: Tolerance = {}
-        if (found or loose) and any(map(_has_floats, dispatches)):
+        if (found or loose) and any(dispatch.has_floats for dispatch in dispatches):
             tolerance = _sum(*(tolerance_of(*pair) for pair in zip(dispatches, runs, strict=True)))
             found = compare(dispatches[0].inputs, one, two, tolerance)
             loose = list(self._loose(dispatches[0], first, second, tolerance))
@@ -369,10 +369,6 @@ class _Comparison:
             who,
             tuple(run.configuration for run in runs),
         )
-
-
-def _has_floats(dispatch: CheckedDispatch) -> bool:
-    return any(entry.name == "OpTypeFloat" for entry in dispatch.program.module.instructions)
 
 
 def _sum(first: Tolerance, second: Tolerance) -> Tolerance:

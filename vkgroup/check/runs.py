@@ -84,6 +84,11 @@ class CheckedDispatch:
         return ExecutableShader(module, self.program.entry.name, None, instrument)
 
     @cached_property
+    def has_floats(self) -> bool:
+        """Whether the shader has floats, whose results may be rounded."""
+        return any(entry.name == "OpTypeFloat" for entry in self.program.module.instructions)
+
+    @cached_property
     def generated(self) -> GeneratedInfluence:
         """The influence of its generated inputs."""
         return GeneratedInfluence(self.program.module, self.inputs)

@@ -160,9 +160,7 @@ class CheckState:
     def compare(self, base: CheckedRun, run: CheckedRun) -> Difference | None:
         """Return the first difference beyond rounding between two runs; None if there is none."""
         difference = compare(self.dispatch.inputs, base, run)
-        if difference is None or not any(
-            entry.name == "OpTypeFloat" for entry in self.dispatch.program.module.instructions
-        ):
+        if difference is None or not self.dispatch.has_floats:
             return difference
         where = base.configuration
         if where not in self.tolerances:

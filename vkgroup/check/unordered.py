@@ -87,14 +87,15 @@ def _of_member(
 ) -> Difference | None:
     """Return the first element of a member that the other run does not have as often."""
     ours, theirs = (_rows(place, entry, member, run, tolerance) for run in (first, second))
-    rest = ours.counts() - theirs.counts()
-    if not rest and not theirs.counts() - ours.counts():
+    our_counts, their_counts = ours.counts(), theirs.counts()
+    if our_counts == their_counts:
         return None
     if len(ours.indices) == len(theirs.indices) and tolerance and _is_close(ours, theirs):
         return None
     fields = [part for part, _ in numbers_of(entry, first.outputs[place], place[2]) if part.member == member]
-    side, mine = (ours, True) if rest else (theirs, False)
-    left = rest or theirs.counts() - ours.counts()
+    left = our_counts - their_counts
+    side, mine = (ours, True) if left else (theirs, False)
+    left = left or their_counts - our_counts
     row = next(number for number, key in enumerate(side.keys()) if key in left)
     flat = int(side.indices[row]) * (fields[0].offsets.size // max(1, len(fields[0].offsets)))
     text, absent = side.text(row), "not there as often"

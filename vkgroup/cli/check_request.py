@@ -6,6 +6,7 @@ import argparse
 import os
 import shlex
 from collections import Counter
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import vkgroup
@@ -30,19 +31,13 @@ def load(settings: Settings) -> Module:
     return shaders.load(options)
 
 
-def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> CheckRequest:
-    """Return the request of a check with the options of the command line and of a configuration.
-
-    `chosen`: the real devices on which the shader also runs.
-    `command`: the command that repeats the check, without sizes and devices.
-    """
+def shader_request(settings: Settings) -> CheckRequest:
+    """Return the request with the shader and its inputs, of ``vkgroup check`` and ``vkgroup equal``."""
     options, module = settings.options, load(settings)
     settings.require_valid(module)
     return CheckRequest(
         module,
-        sizes=options.subgroup_size,
         groups=options.groups,
-        size=options.size,
         inputs=settings.inputs(module),
         outputs=[pairs.key(name) for name in options.outputs],
         push=settings.push(),
@@ -51,10 +46,25 @@ def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> Check
         defines=dict(shaders.define(text) for text in options.defines),
         target=options.target,
         seed=options.seed,
-        devices=chosen.devices,
-        skip_idle_devices=chosen.skip_idle,
         timeout=options.timeout / RUN_PART,
         step_limit=options.step_limit,
+        name=str(options.shader),
+    )
+
+
+def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> CheckRequest:
+    """Return the request of a check with the options of the command line and of a configuration.
+
+    `chosen`: the real devices on which the shader also runs.
+    `command`: the command that repeats the check, without sizes and devices.
+    """
+    options = settings.options
+    return replace(
+        shader_request(settings),
+        sizes=options.subgroup_size,
+        size=options.size,
+        devices=chosen.devices,
+        skip_idle_devices=chosen.skip_idle,
         host=Guarantees(
             options.full_subgroups,
             options.lanes == "linear",
@@ -62,7 +72,6 @@ def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> Check
             options.reconvergence,
             options.progress,
         ),
-        name=str(options.shader),
         command=command,
         compiler=compiler_of(options.shader, options.compiler, options.dialect),
         barriers=options.barriers,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rich.text import Text
 
@@ -12,10 +13,9 @@ from vkgroup.base.errors import InvalidInput
 from vkgroup.check import CheckRequest
 from vkgroup.check.equality import Equality, compare_shaders
 from vkgroup.check.report_text import finding_lines
-from vkgroup.cli import deadline, output, pairs, shaders
-from vkgroup.cli.check_request import load
+from vkgroup.cli import deadline, output, pairs
+from vkgroup.cli.check_request import load, shader_request
 from vkgroup.cli.console import Console
-from vkgroup.cli.deadline import RUN_PART
 from vkgroup.cli.settings import Settings, settings_of
 
 _NO_VERDICT = 3
@@ -29,7 +29,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise InvalidInput("equal: one configuration at a time; choose it with --configuration NAME.")
     console = Console(file=output.people(arguments.json), highlight=False)
     with deadline.within(settings[0].options.timeout):
-        first = _request(settings[0])
+        first = replace(shader_request(settings[0]), sizes=arguments.sizes)
         second = None
         if arguments.other is not None:
             options = argparse.Namespace(**{**vars(settings[0].options), "shader": arguments.other})
@@ -49,28 +49,6 @@ def execute(arguments: argparse.Namespace) -> int:
     if result.no_verdict:
         return _NO_VERDICT
     return 2 if result.interface else 1 if result.difference is not None else 0
-
-
-def _request(settings: Settings) -> CheckRequest:
-    """Return the first shader with its inputs."""
-    options, module = settings.options, load(settings)
-    settings.require_valid(module)
-    return CheckRequest(
-        module,
-        sizes=options.sizes,
-        groups=options.groups,
-        inputs=settings.inputs(module),
-        outputs=[pairs.key(name) for name in options.outputs],
-        push=settings.push(),
-        specialization=settings.specialization(module),
-        entry_point=options.entry_point,
-        defines=dict(shaders.define(text) for text in options.defines),
-        target=options.target,
-        seed=options.seed,
-        timeout=options.timeout / RUN_PART,
-        step_limit=options.step_limit,
-        name=str(options.shader),
-    )
 
 
 def _sizes(given: Sequence[int] | None, first: CheckRequest, alone: bool) -> list[tuple[int, int]]:

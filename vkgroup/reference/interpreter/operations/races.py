@@ -7,7 +7,8 @@ also be non-private, and a write must be made available, and visible to a read. 
 one does not contain the invocation of the other.
 
 Two racing plain writes of the same bytes are an event of the kind ``"same_value"`` instead of ``"race"``.
-They leave the memory defined. A race of a read or of an atomic is always a ``"race"``.
+They leave the memory defined. A race of a read or of an atomic is always a ``"race"``. So are two atomics in
+no order of which one overwrites what the other accumulates, if nothing uses what they return.
 """
 
 from __future__ import annotations
@@ -207,7 +208,8 @@ class Accesses:
     ) -> Numbers:
         """Check and record atomic accesses, and record the releases that they write and read.
 
-        `operation`: a number, the same for instructions that have one result in any order; with `IGNORED`.
+        `operation`: the number of the instruction: the same for two that give one result in either order. It
+        is larger by `IGNORED` if nothing uses what the instruction returns.
 
         Return for each access that is not dropped the operation of the last atomic that changes the same
         granule, if it is of another invocation and not ordered before; else 0.
