@@ -82,7 +82,7 @@ def test_lanes_go_round_their_sets() -> None:
 
 def test_a_steady_lane_ends_the_warm_up() -> None:
     trial, _ = _trial("A", [1.0])
-    result = time_rounds([trial], seconds=0.01)
+    result = time_rounds([trial], seconds=60)  # The number of rounds ends it, also on a busy machine.
     assert result.steady
     assert result.warm_up == STEADY_BLOCK * STEADY_BLOCKS
     assert len(result.samples["A"]) == result.rounds >= LEAST_ROUNDS
@@ -97,7 +97,7 @@ def test_a_lane_that_never_is_steady_is_bounded_in_time_and_reported() -> None:
 
 def test_the_warm_up_does_not_count() -> None:
     trial, _ = _trial("A", [9.0] * 5 + [1.0] * 100_000)
-    assert set(time_rounds([trial], seconds=0.01).samples["A"]) == {1.0}
+    assert set(time_rounds([trial], seconds=60).samples["A"]) == {1.0}
 
 
 def test_verify_poisons_first() -> None:
