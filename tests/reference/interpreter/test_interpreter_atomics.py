@@ -144,6 +144,28 @@ def test_what_depends_on_the_order_is_marked_and_what_does_not_is_not() -> None:
     assert not memory.causes[66:].any()
 
 
+@pytest.mark.parametrize(
+    ("between", "depends"), [("", True), ("barrier();", False)], ids=["unordered", "in two phases"]
+)
+def test_rounded_additions_at_two_places_depend_on_the_order(between: str, depends: bool) -> None:
+    source = f"""
+    #extension GL_EXT_shader_atomic_float : require
+    #extension GL_KHR_memory_scope_semantics : require
+    layout(local_size_x = 64) in;
+    layout(std430, binding = 0) buffer Data {{ float total; float unchanged; }};
+    void main() {{
+        uint i = gl_LocalInvocationIndex;
+        if (i == 0u) {{ atomicAdd(total, 0.1); atomicAdd(unchanged, 0.0); }}
+        {between}
+        if (i == 63u) {{ atomicAdd(total, 0.2); atomicAdd(unchanged, 0.0); }}
+    }}
+    """
+    memory = Memory(np.zeros(8, np.uint8), "data")
+    execute(program(source), (1, 1, 1), {(0, 0): [memory]}, races=True)
+    causes = [0, 0] if memory.causes is None else memory.causes.tolist()
+    assert [cause > 0 for cause in causes] == [depends, False]
+
+
 def test_a_spin_lock_between_workgroups_ends() -> None:
     # Every workgroup waits for the one before it: decoupled look-back at its plainest.
     source = """

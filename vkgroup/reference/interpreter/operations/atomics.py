@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.reference.interpreter.operations.races import IGNORED, STORE, Target
+from vkgroup.reference.interpreter.operations.races import IGNORED, ROUNDED, STORE, Target
 from vkgroup.reference.interpreter.operations.references import BytesReference, resolver
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
@@ -44,11 +44,12 @@ ATOMICS = frozenset({*_FOLDS, "OpAtomicLoad", "OpAtomicStore", "OpAtomicExchange
 
 _ADDITIONS = ("OpAtomicIAdd", "OpAtomicISub", "OpAtomicIIncrement", "OpAtomicIDecrement")
 _OPERATIONS = {
-    **{name: number for number, name in enumerate(sorted(ATOMICS), STORE + 2)},
-    **dict.fromkeys(_ADDITIONS, STORE + 1),
+    **{name: number for number, name in enumerate(sorted(ATOMICS), ROUNDED + 2)},
+    **dict.fromkeys(_ADDITIONS, ROUNDED + 1),
     **dict.fromkeys(("OpAtomicStore", "OpAtomicExchange"), STORE),
+    "OpAtomicFAddEXT": ROUNDED,
 }
-"""A number for each atomic, as for `Accesses.atomic`; `STORE` for those that overwrite."""
+"""A number for each atomic, as for `Accesses.atomic`; the lowest two for those whose order matters."""
 
 _ORDER = "the order in which invocations execute atomics is not specified"
 
@@ -137,7 +138,7 @@ def _access(
     before[lanes] = old
     if unordered is not None and unordered.any():
         own = operation % IGNORED
-        mixed = (unordered != 0) & ((unordered != own) | ((own == STORE) & (view[cells] != old)))
+        mixed = (unordered != 0) & ((unordered != own) | ((own <= ROUNDED) & (view[cells] != old)))
         contended = mixed if contended is None else contended | mixed
     _mark(reference, site, offset[lanes], itemsize, lanes, operand_cause, contended, order)
     if site.type is None:

@@ -50,6 +50,9 @@ _RECORDS = ("write", "read", "read_before", "atomic")
 STORE = 1
 """The number of atomics that overwrite, as `operation` of `Accesses.atomic`."""
 
+ROUNDED = 2
+"""The number of atomic additions of floats: their order decides the rounding."""
+
 IGNORED = 64
 """Added to the number of an atomic whose result nothing uses."""
 
@@ -228,7 +231,7 @@ class Accesses:
         unordered = np.zeros(len(access.who), np.int64)
         if writes:
             self._used.add(operation % IGNORED)
-            if len(self._used) > 1 or operation % IGNORED == STORE:
+            if len(self._used) > 1 or operation % IGNORED in (STORE, ROUNDED):
                 unordered = self._unordered(access, operation)
             self._set("atomic", access)
             self._operations[access.granule] = operation
