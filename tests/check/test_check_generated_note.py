@@ -53,3 +53,16 @@ def test_a_given_push_constant_is_not_generated(given, checked, written) -> None
     report = checked(written(text), "--subgroup-size", "32", "--push", f"{given}=7")
     notes = [note["message"] for finding in report["findings"] for note in finding["notes"]]
     assert any(note.startswith(_NOTE) for note in notes) is (given == "m")
+
+
+@pytest.mark.parametrize(("options", "noted"), [((), True), (("--groups", "2,2"), False)])
+def test_a_race_of_workgroups_says_that_their_number_was_chosen(options, noted, checked, written) -> None:
+    source = """#version 460
+layout(local_size_x = 64) in;
+layout(binding = 1) buffer B { uint b[]; };
+void main() { b[gl_GlobalInvocationID.y * 64 + gl_GlobalInvocationID.x] = gl_GlobalInvocationID.x; }
+"""
+    (race,) = checked(written(source), "--subgroup-size", "32", *options)["findings"]
+    chosen = [note["message"] for note in race["notes"] if "workgroups were chosen" in note["message"]]
+    assert bool(chosen) is noted
+    assert all("--groups" in note for note in chosen)

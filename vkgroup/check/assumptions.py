@@ -77,17 +77,23 @@ class ConstantExperiment:
         needed = list(used)
         for entry in used if len(used) > 1 else ():
             fewer = [other for other in needed if other is not entry]
-            if fewer and self._repaired_sizes(base, fewer, counts, sizes) == sizes:
+            if fewer and self._repairs_all(base, fewer, counts, sizes):
                 needed = fewer
         for count in list(counts):
             rest = [other for other in counts if other is not count]
-            if self._repaired_sizes(base, needed, rest, sizes) == sizes:
+            if self._repairs_all(base, needed, rest, sizes):
                 counts = rest
         # Quotient, remainder and the bounds they are compared with belong together: one of them may be
         # harmless with these inputs by chance.
         origins = {entry.origin for entry in needed} - {""}
         candidates = [entry for entry in used if entry in needed or entry.origin in origins]
         return Proof(tuple(candidates), tuple(counts), sizes)
+
+    def _repairs_all(
+        self, base: CheckedRun, used: Sequence[SizeCandidate], counts: Sequence[Count], sizes: Sequence[int]
+    ) -> bool:
+        """Whether the changed shader gives the base's results at all sizes; the first other one ends it."""
+        return all(self._is_repaired(base, used, counts, size) for size in sizes)
 
     def _repaired_sizes(
         self, base: CheckedRun, used: Sequence[SizeCandidate], counts: Sequence[Count], sizes: Sequence[int]

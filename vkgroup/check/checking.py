@@ -91,7 +91,15 @@ def prepare(request: CheckRequest) -> PreparedShader:
     chosen = groups_of(request.groups, program)
     with phase("generating the inputs"):
         inputs = make_inputs(request, chosen, program.module, program.local_size)
-    first = CheckedDispatch(program, chosen, inputs, request.seed, request.step_limit, request.timeout)
+    first = CheckedDispatch(
+        program,
+        chosen,
+        inputs,
+        request.seed,
+        request.step_limit,
+        request.timeout,
+        chose_groups=request.groups is None,
+    )
     trier = Trier(
         request,
         first,

@@ -353,6 +353,10 @@ def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: Checke
         who = f" by invocation {other.local} of workgroup {other.workgroup}" if other is not None else ""
         notes.append(Note(f"the other access{who}", places[event.other_position]))
         notes += notes_of_lines("also here", further)
+        mine = event.invocation
+        if dispatch.chose_groups and other and mine and other.workgroup != mine.workgroup:
+            chosen = f"{dispatch.groups} workgroups were chosen"
+            notes.append(Note(f"{chosen}; if the host dispatches other numbers, give --groups"))
     if event.kind == FindingKind.BARRIER:
         notes += notes_of_lines("also this barrier", further)
     if event.reason in _RULES:

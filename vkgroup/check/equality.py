@@ -18,9 +18,10 @@ from vkgroup.check.checking import prepare
 from vkgroup.check.configured import find_binding
 from vkgroup.check.diagnosis import difference_findings, findings_of
 from vkgroup.check.divergence import atomic_writers, writer_of
+from vkgroup.check.fields import fields_of
 from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters, SourceLocations
 from vkgroup.check.flow import DataFlow
-from vkgroup.check.inputs import Key, fields_of
+from vkgroup.check.inputs import Key
 from vkgroup.check.report import lines_of_sites
 from vkgroup.check.request import CheckRequest, values_of
 from vkgroup.check.rounding import tolerance_of

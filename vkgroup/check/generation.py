@@ -14,6 +14,7 @@ from vkgroup.base.byte_sizes import size_text
 from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.check.configured import find_binding, members_of
 from vkgroup.check.contents import NumberGenerator, neutral, partial_count
+from vkgroup.check.fields import Field, fields_of, put
 from vkgroup.check.flow import WHOLE
 from vkgroup.check.images import (
     Extents,
@@ -30,14 +31,11 @@ from vkgroup.check.inputs import (
     GIVEN,
     UNDEFINED,
     DispatchInputs,
-    Field,
     GeneratedNumber,
     Input,
     NumberKey,
-    fields_of,
     image_type,
     is_globals,
-    put,
     texel_format,
 )
 from vkgroup.check.members import (
@@ -68,6 +66,9 @@ _LEAST_BYTES = 1 << 10
 Given = npt.NDArray[Any] | Mapping[str, Any]
 """A given input: the array of a binding, or values of members of a block by path."""
 
+KnownInputs = dict[tuple[object, ...], tuple[Input, Mapping[NumberKey, GeneratedNumber]]]
+"""Generated buffers with their integers, by all that decides them."""
+
 
 @dataclass
 class _InputBuilder:
@@ -80,6 +81,7 @@ class _InputBuilder:
     elements: Mapping[tuple[int, int], int]
     chosen: Mapping[NumberKey, int]
     extents: Extents
+    known: KnownInputs
 
     def __post_init__(self) -> None:
         module, groups, (x, y, z) = self.module, self.groups, self.local_size
@@ -141,7 +143,33 @@ class _InputBuilder:
     def _generated(
         self, binding: Binding, block: StructType, given: Mapping[str, Any], fresh: bool = False
     ) -> Input:
-        """Return a buffer with the given members and other generated contents, or undefined contents."""
+        """Return a buffer with the given members and other generated contents, or undefined contents.
+
+        The same buffer is made once: the trials of a shader differ in few of them.
+        """
+        place = binding.place
+        chosen = frozenset(entry for entry in self.chosen.items() if entry[0][0] == place)
+        atomics = frozenset(
+            (member, entry.name)
+            for (variable, member), entries in self.influence.atomics.items()
+            for entry in entries
+            if variable == binding.id
+        )
+        uses = binding.id in self.influence.measured, atomics, self._combined.get(binding.id)
+        key = (block, place, self.elements.get(place), chosen, self.groups, self.local_size, uses)
+        if key not in self.known:
+            before = frozenset(self.numbers)
+            made = self._made(binding, block, given, fresh)
+            own = {key: number for key, number in self.numbers.items() if key not in before}
+            self.known[key] = made, own
+        else:
+            self._reserve(binding, self.known[key][0].arrays[0].nbytes)
+        entry, numbers = self.known[key]
+        for number, value in numbers.items():
+            self.numbers.setdefault(number, value)
+        return entry
+
+    def _made(self, binding: Binding, block: StructType, given: Mapping[str, Any], fresh: bool) -> Input:
         names = members_of(block, binding)
         last, nbytes, elements, length = block.runtime_array, block.fixed_size, 0, None
         # A shader that asks for the length may compare it with the invocations.
@@ -326,6 +354,7 @@ def make_inputs(
     elements: Mapping[tuple[int, int], int] | None = None,
     numbers: Mapping[NumberKey, int] | None = None,
     extents: Extents | None = None,
+    known: KnownInputs | None = None,
 ) -> DispatchInputs:
     """Return all inputs that a dispatch of a module needs: those of the request, and generated ones.
 
@@ -333,12 +362,16 @@ def make_inputs(
     `elements`: the number of elements of runtime arrays; the default is one for each invocation.
     `numbers`: values of single integers that are otherwise generated.
     `extents`: extents of images; the default is one texel for each invocation.
+    `known`: buffers of earlier calls with the same request, which are used again; new ones are added.
 
     Raises InvalidDispatch or InvalidInput if a given input does not fit the module, and Unsupported if an
     input cannot be generated.
     """
     extents = extents or {}
-    builder = _InputBuilder(module, groups, local_size, request.seed, elements or {}, numbers or {}, extents)
+    known = {} if known is None else known
+    builder = _InputBuilder(
+        module, groups, local_size, request.seed, elements or {}, numbers or {}, extents, known
+    )
     bindings = module.reflection.bindings
     names = {entry.place: entry.name or entry.block_name for entry in bindings}
     arrays = {

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch, InvalidInput
 from vkgroup.check.configured import find_binding, keys_of, members_of, names_of, typed
-from vkgroup.check.inputs import Field, fields_of, is_globals, put, take
+from vkgroup.check.fields import Field, fields_of, put, take
+from vkgroup.check.inputs import is_globals
 from vkgroup.configuration import Arrays
 from vkgroup.configuration.fields import Key, key_of, nearest
 from vkgroup.dispatch.blocks import check_array
@@ -209,7 +210,7 @@ def _described(binding: Binding, array: npt.NDArray[Any], name: str, arrays: Arr
     return values
 
 
-def _has_all(fields: list[Field], data: npt.NDArray[np.uint8], names: list[str]) -> bool:
+def _has_all(fields: tuple[Field, ...], data: npt.NDArray[np.uint8], names: list[str]) -> bool:
     """Return whether fields have all bytes of a buffer, except zeros, and each member has its own name."""
     unknown = any(field.is_pointer or field.dtype.kind == "V" for field in fields)
     if "" in names or len(set(names)) != len(names) or unknown:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
-from vkgroup.base.errors import DispatchTimeout, OutOfMemory
 from vkgroup.check.contents import partial_count
 from vkgroup.check.diagnosis import findings_of
+from vkgroup.check.fields import member_names
 from vkgroup.check.findings import Finding, FindingKind, RunParameters, SourceLocations
-from vkgroup.check.inputs import GeneratedNumber, Input, member_names
+from vkgroup.check.inputs import GeneratedNumber, Input
 from vkgroup.check.report import LENGTH, GeneratedValue, Question
 from vkgroup.check.runs import CheckedRun
 from vkgroup.check.search import TrialSearch
@@ -21,6 +21,9 @@ from vkgroup.spirv import StructType
 
 _MOST_RERUNS = 4
 """Maximum number of other inputs that are tried for an event at a size other than that of the trials."""
+
+_WORK = 12 * WORK_LIMIT
+"""Limit of the work of these runs, as in `WorkBudget`. After it the decision at another size is taken."""
 
 _LEAST_INVOCATIONS = 64
 _NEAR = 8
@@ -48,7 +51,10 @@ class Questions:
         self._doubts: list[_Doubt] = []
         self._guessed = False
         self._decisions: dict[tuple[EventKey, int], _Doubt | None] = {}
-        self._reruns: dict[tuple[int, RunParameters], tuple[CheckTrial, CheckedRun] | None] = {}
+        self._reruns: dict[tuple[int, RunParameters], tuple[CheckTrial, CheckedRun | None]] = {}
+        self._work = 0
+        #: For each event the trials that were without it at some size.
+        self._without: dict[EventKey, list[CheckTrial]] = {}
 
     def errors_of(self, runs: Sequence[CheckedRun]) -> list[CheckedRun]:
         """Return the runs with errors only; their other events become questions."""
@@ -87,19 +93,29 @@ class Questions:
         where = run.configuration
         if length := self._length(event):
             return _Doubt(event, where, (length,))
-        for trial in self._trials_without(event):
+        known = self._without.setdefault(key_of(event), [])
+        tried = {id(trial) for trial in known}
+        # What removed an event at one size is tried first at the next.
+        for trial in chain(known, (each for each in self._trials_without(event) if id(each) not in tried)):
+            fitted = trial
             if where == RunParameters(32):
                 values = self._values(event, self._chosen, trial)
-            elif (rerun := self._rerun(trial, where)) is None:
-                continue
-            else:
-                trial, other = rerun
-                if not other.ended or key_of(event) in map(key_of, other.events):
+            elif (rerun := self._rerun(trial, where)) is not None:
+                fitted, run = rerun
+                if not run.ended or key_of(event) in map(key_of, run.events):
                     continue
+                values = generated_values(differing(self._chosen, fitted))
+            elif id(trial) in tried:
                 values = generated_values(differing(self._chosen, trial))
-            bindings = zip(self._chosen.dispatch.inputs.bindings, trial.dispatch.inputs.bindings, strict=True)
+            else:
+                continue
+            bindings = zip(
+                self._chosen.dispatch.inputs.bindings, fitted.dispatch.inputs.bindings, strict=True
+            )
             lengths = ((entry, entry.elements, other.elements) for entry, other in bindings)
             if values := values or tuple(_length(*each) for each in lengths if each[1] < each[2]):
+                if id(trial) not in tried:
+                    known.append(trial)
                 return _Doubt(event, where, values)
         return None
 
@@ -117,16 +133,20 @@ class Questions:
         yield from islice(search.with_other_constants(event), _MOST_RERUNS)
 
     def _rerun(self, trial: CheckTrial, where: RunParameters) -> tuple[CheckTrial, CheckedRun] | None:
-        """Return a trial with arrays long enough for a configuration, and its run there."""
+        """Return a trial with arrays long enough for a configuration, and its run there.
+
+        None if there is no memory for it, or the limit of the work is reached.
+        """
         key = (id(trial), where)
         if key not in self._reruns:
-            try:
-                fitted = self._search.trier.fit(trial, where)
-                run = replace(fitted.dispatch, work_limit=WORK_LIMIT).run(where)
-                self._reruns[key] = fitted, run
-            except (DispatchTimeout, OutOfMemory):
-                self._reruns[key] = None
-        return self._reruns[key]
+            if self._work > _WORK:
+                return None
+            trier = self._search.trier
+            before = trier.work
+            self._reruns[key] = trier.run_fitted(trial, where)
+            self._work += trier.work - before
+        fitted, run = self._reruns[key]
+        return None if run is None else (fitted, run)
 
     def _values(self, event: Event, first: CheckTrial, other: CheckTrial) -> tuple[GeneratedValue, ...]:
         """Return the values of a trial without which an event does not occur: a single one if possible.

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.check.fields import Field, take
 from vkgroup.check.findings import FindingKind, RunParameters
 from vkgroup.check.influence import GeneratedInfluence, influence_of
-from vkgroup.check.inputs import DispatchInputs, Field, Input, memory_of, take
+from vkgroup.check.inputs import DispatchInputs, Input, memory_of
 from vkgroup.reference.interpreter import Event, EventCause, ExecutionOutcome, Invocation, execute
 from vkgroup.reference.interpreter.execution.execute import arrange
 from vkgroup.reference.interpreter.execution.models import ExecutionModel
@@ -77,11 +78,15 @@ class CheckedDispatch:
     step_limit: int  # limit of loop iterations; a longer loop is reported as a hang
     timeout: float | None  # time limit of a run in seconds; None for none
     work_limit: float = math.inf  # work after which a run stops before its end
+    chose_groups: bool = False  # whether `groups` was chosen, because none was given
 
     def remade(self, instrument: Instrument | None = None, module: Module | None = None) -> ExecutableShader:
         """Return the program with an instrument, or that of a changed module."""
         module = self.program.module if module is None else module
-        return ExecutableShader(module, self.program.entry.name, None, instrument)
+        # Instruments see all instructions; what is supported is known.
+        return ExecutableShader(
+            module, self.program.entry.name, None, instrument, whole=instrument is not None
+        )
 
     @cached_property
     def has_floats(self) -> bool:
@@ -94,9 +99,16 @@ class CheckedDispatch:
         return GeneratedInfluence(self.program.module, self.inputs)
 
     def run(
-        self, configuration: RunParameters, *, races: bool = True, program: ExecutableShader | None = None
+        self,
+        configuration: RunParameters,
+        *,
+        races: bool = True,
+        program: ExecutableShader | None = None,
+        with_outputs: bool = True,
     ) -> CheckedRun:
         """Run once on the reference device.
+
+        `with_outputs`: whether the result has `CheckedRun.outputs` and `causes`, which may be large.
 
         Raises DispatchTimeout: the run took longer than `timeout`.
         """
@@ -109,11 +121,11 @@ class CheckedDispatch:
             place: np.zeros(memory.nbytes, np.uint16)
             if memory.causes is None
             else np.repeat(memory.causes, memory.granule)[: memory.nbytes]
-            for place, memory in outputs.items()
+            for place, memory in (outputs.items() if with_outputs else ())
         }
         return CheckedRun(
             configuration,
-            {place: memory.data for place, memory in outputs.items()},
+            {place: memory.data for place, memory in outputs.items()} if with_outputs else {},
             causes,
             tuple(events),
             outcome.executed,
@@ -264,9 +276,10 @@ def causes_in(runs: list[CheckedRun], place: Place, field: Field) -> npt.NDArray
     """Return the largest cause of each number of a field in any of the runs."""
     result = np.zeros(field.offsets.shape, np.uint16)
     for run in runs if field.offsets.size else ():
-        if place in run.causes:
-            causes = run.causes[place][field.offsets[..., None] + np.arange(field.dtype.itemsize)]
-            result = np.maximum(result, causes.max(axis=-1))
+        causes = run.causes.get(place)
+        if causes is not None and causes.any():
+            for byte in range(field.dtype.itemsize):
+                np.maximum(result, causes[field.offsets + byte], out=result)
     return result
 
 

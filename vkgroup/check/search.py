@@ -188,11 +188,14 @@ class TrialSearch(TrialSet):
         sources = self.sources_of(self.best.events)
         ordered = sorted(self._constants_to_vary, key=lambda number: not self.influences(number, sources))
         numbers, least = dict(self.best.numbers), self.cost(self.best)
+        work, trier = 0, self.trier
         values = ((number, int(number.value * factor)) for factor in _FACTORS for number in ordered)
         for number, value in islice((entry for entry in values if entry[1]), _MOST_DEFAULTS):
-            if numbers.get(number.key) == value:
+            if numbers.get(number.key) == value or work > 3 * _WORK:
                 continue
+            before = trier.work
             trial = self.try_({**numbers, number.key: value})
+            work += trier.work - before
             self._varied.append(trial)
             if self.cost(trial) < least:
                 numbers[number.key], least = value, self.cost(trial)

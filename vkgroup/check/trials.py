@@ -9,7 +9,7 @@ from functools import cached_property
 
 from vkgroup.base.errors import InvalidInput, InvalidModule, OutOfMemory, Unsupported
 from vkgroup.check.findings import RACES, RunParameters
-from vkgroup.check.generation import make_inputs
+from vkgroup.check.generation import KnownInputs, make_inputs
 from vkgroup.check.images import Extents, extents_for
 from vkgroup.check.inputs import DispatchInputs, GeneratedNumber, NumberKey, Numbers, constant_id
 from vkgroup.check.request import CheckRequest
@@ -58,7 +58,7 @@ class CheckTrial:
 
     numbers: Numbers  # values of generated integers that replace the default ones
     dispatch: CheckedDispatch  # the dispatch with these inputs
-    run: CheckedRun | None  # up to the limit of its work; None without memory for it
+    run: CheckedRun | None  # without outputs, up to the limit of its work; None without memory for it
     elements: Elements  # lengths of the runtime arrays that grew
     needed: Elements  # lengths that these arrays need at least
     values: tuple[GeneratedNumber, ...]  # all generated integers with their values in this trial
@@ -96,6 +96,7 @@ class Trier:
     work: int = 0  # the work of all runs so far
     #: Programs by the chosen values of specialization constants.
     _programs: dict[frozenset[tuple[int, int]], ExecutableShader] = field(default_factory=dict)
+    _known: KnownInputs = field(default_factory=dict)
 
     def inputs(
         self,
@@ -113,6 +114,7 @@ class Trier:
             elements={**self.elements, **elements},
             numbers={**self.numbers, **numbers},
             extents=dispatch.inputs.extents if extents is None else extents,
+            known=self._known,
         )
 
     def _program(self, numbers: Numbers) -> ExecutableShader:
@@ -121,7 +123,8 @@ class Trier:
         key = frozenset(values.items())
         if key not in self._programs:
             own = self.dispatch.program
-            self._programs[key] = ExecutableShader(own.module, own.entry.name, values) if values else own
+            made = ExecutableShader(own.module, own.entry.name, values, whole=False) if values else own
+            self._programs[key] = made
             self.work += 4 * _RUN
         program = self._programs[key]
         if values and not 0 < math.prod(program.local_size) <= _MOST_INVOCATIONS:
@@ -139,7 +142,7 @@ class Trier:
                 if numbers or elements or extents or self.numbers or self.elements:
                     dispatch = replace(dispatch, inputs=self.inputs(dispatch, elements, numbers, extents))
                 limited = replace(dispatch, timeout=None, step_limit=STEP_LIMIT, work_limit=WORK_LIMIT)
-                run = limited.run(_SIZE)
+                run = limited.run(_SIZE, with_outputs=False)
                 self.work += run.work + _RUN
                 if (extents := self._grown(dispatch, run, elements, needed)) is None:
                     break
@@ -157,18 +160,26 @@ class Trier:
 
     def fit(self, trial: CheckTrial, configuration: RunParameters) -> CheckTrial:
         """Return a trial with arrays that are also long enough for another configuration."""
+        return self.run_fitted(trial, configuration, races=False)[0]
+
+    def run_fitted(
+        self, trial: CheckTrial, configuration: RunParameters, *, races: bool = True
+    ) -> tuple[CheckTrial, CheckedRun | None]:
+        """Return a trial as `fit` does, and its run; None without memory for it."""
         elements = dict(trial.elements)
-        dispatch = trial.dispatch
+        dispatch, run = trial.dispatch, None
         for _ in range(_ROUNDS):
+            limited = replace(dispatch, timeout=None, work_limit=WORK_LIMIT)
             try:
-                limited = replace(dispatch, timeout=None, work_limit=WORK_LIMIT)
-                run = limited.run(configuration, races=False)
+                run = limited.run(configuration, races=races, with_outputs=False)
             except OutOfMemory:
+                run = None
                 break
+            self.work += run.work + _RUN
             if (extents := self._grown(dispatch, run, elements, {})) is None:
                 break
             dispatch = replace(dispatch, inputs=self.inputs(dispatch, elements, trial.numbers, extents))
-        return replace(trial, dispatch=dispatch, elements=elements)
+        return replace(trial, dispatch=dispatch, elements=elements), run
 
     def _grown(
         self, dispatch: CheckedDispatch, run: CheckedRun, elements: Lengths, needed: Lengths

@@ -22,8 +22,9 @@ from vkgroup.base.errors import (
     describe,
 )
 from vkgroup.check.device_jobs import JobAnswer, bindings_of, outputs_of_answer
+from vkgroup.check.fields import fields_of
 from vkgroup.check.findings import RunParameters
-from vkgroup.check.inputs import DispatchInputs, fields_of
+from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, compare
 from vkgroup.compiler.optimizer import inline

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidInput, Unsupported
+from vkgroup.check.fields import interface_name
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.fragments.helpers import leaving_out
 from vkgroup.check.influence import influence_of
-from vkgroup.check.inputs import GIVEN, DispatchInputs, Input, interface_name
+from vkgroup.check.inputs import GIVEN, DispatchInputs, Input
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, Place
 from vkgroup.compiler import compile_source
 from vkgroup.dispatch.attachments import ColorOutput, color_outputs
@@ -173,7 +174,12 @@ class FragmentDraw(CheckedDispatch):
         return super().remade(leaving_out(instrument), module)
 
     def run(
-        self, configuration: RunParameters, *, races: bool = True, program: ExecutableShader | None = None
+        self,
+        configuration: RunParameters,
+        *,
+        races: bool = True,
+        program: ExecutableShader | None = None,
+        with_outputs: bool = True,
     ) -> CheckedRun:
         """Run once, or twice if no other program is given: for the outputs and for the events."""
         if program is not None:

@@ -15,7 +15,7 @@ from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.files import read_bytes
 from vkgroup.check import CheckRequest, Guarantees, checking
-from vkgroup.check.inputs import fields_of
+from vkgroup.check.fields import fields_of
 from vkgroup.check.report import Report
 from vkgroup.check.report_text import count_of, lines_of
 from vkgroup.compiler import TargetEnvironment, compile_source

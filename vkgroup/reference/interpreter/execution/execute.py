@@ -330,7 +330,7 @@ class Execution:
         """For the position of each executed instruction, the most invocations that executed it together."""
         executed: dict[int, int] = {}
         for number, lanes in self._segments.items():
-            code = self.program.code[number]
+            code = self.program.code(number)
             for position in (*(shown[0] for shown in code.shown), code.site.position):
                 executed[position] = max(executed.get(position, 0), lanes)
         return executed

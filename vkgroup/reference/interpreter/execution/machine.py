@@ -100,7 +100,7 @@ class Machine(SliceState):
         frame = Frame(self, lanes)
         if self.soft_control is not None:
             self._end_soft_control(number, lanes)
-        code, regs = self.program.code[number], self.regs
+        code, regs = self.program.code(number), self.regs
         self._work.spend(len(code.steps) + 1, lanes.count)
         for slot in code.imports:
             cell = self._stored.get(slot)

@@ -183,8 +183,8 @@ class ExecutableShader(ProgramForm):
     `entry_point`: its name; None takes the only one.
     `specialization`: values by specialization id.
     `instrument`: wraps the function of each lane-wise and group instruction; None leaves it as it is.
-
-    Attributes: `code`: the code of each segment, by number.
+    `whole`: whether to make the code of all segments now, which reports all that is not supported. Otherwise
+        each is made when it is first executed.
 
     Raises
     ------
@@ -202,15 +202,26 @@ class ExecutableShader(ProgramForm):
         entry_point: str | None = None,
         specialization: Mapping[int, Any] | None = None,
         instrument: Instrument | None = None,
+        *,
+        whole: bool = True,
     ) -> None:
         super().__init__(module, entry_point, specialization or {}, LANEWISE)
         for name in self.built_ins:
             check_built_in(name, self.stage)
-        maker = StepMaker(self, instrument)
-        try:
-            self.code = tuple(self._code(segment, maker) for segment in self.segments)
-        except MemoryError as error:
-            raise OutOfMemory(f"The variables need more memory than the host has: {error}.") from None
+        self._maker = StepMaker(self, instrument)
+        self._codes: list[Code | None] = [None] * len(self.segments)
+        for number in range(len(self.segments)) if whole else ():
+            self.code(number)
+
+    def code(self, number: int) -> Code:
+        """Return the code of a segment by number."""
+        code = self._codes[number]
+        if code is None:
+            try:
+                code = self._codes[number] = self._code(self.segments[number], self._maker)
+            except MemoryError as error:
+                raise OutOfMemory(f"The variables need more memory than the host has: {error}.") from None
+        return code
 
     @cached_property
     def post_dominators(self) -> list[int]:

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import Unsupported
-from vkgroup.reference.interpreter.operations.races import IGNORED, ROUNDED, STORE, Target
+from vkgroup.reference.interpreter.operations.races import IGNORED, ROUNDED, STORE
+from vkgroup.reference.interpreter.operations.records import Target
 from vkgroup.reference.interpreter.operations.references import BytesReference, resolver
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from vkgroup.reference.interpreter.operations.accessor import Accessor, Flags
 from vkgroup.reference.interpreter.operations.memory_order import Order
-from vkgroup.reference.interpreter.operations.races import Accesses, Store, Target
+from vkgroup.reference.interpreter.operations.races import Accesses
+from vkgroup.reference.interpreter.operations.records import Store, Target
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import (
     BEFORE_HARD,

@@ -14,10 +14,8 @@ no order of which one overwrites what the other accumulates, if nothing uses wha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from vkgroup.reference.interpreter.operations.accessor import Accessor
 from vkgroup.reference.interpreter.operations.memory_order import (
@@ -38,12 +36,9 @@ from vkgroup.reference.interpreter.operations.memory_semantics import (
     semantics_of,
     written_as,
 )
+from vkgroup.reference.interpreter.operations.records import Flags, Numbers, Record, Store, Target
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.event_log import LOCKSTEP
-from vkgroup.reference.interpreter.values.value import Causes, Data
-
-Numbers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 _RECORDS = ("write", "read", "read_before", "atomic")
 
@@ -59,30 +54,6 @@ IGNORED = 64
 _OVERWRITTEN = "; one of these atomics overwrites the number, and no order decides what is lost"
 
 
-class _Record:
-    """The last access of one sort to each granule, all of shape (granules,)."""
-
-    def __init__(self, granules: int) -> None:
-        self.who, self.position = np.full(granules, -1, np.int64), np.full(granules, -1, np.int64)
-        self.when = np.zeros(granules, np.int64)
-        #: `PRIVATE`, or the level that a write made itself available to, or the level of an atomic's scope.
-        self.how = np.zeros(granules, np.int8)
-
-
-class Target(NamedTuple):
-    """What the accesses of one instruction touch."""
-
-    offset: Numbers  # bytes from the start of the memory, (dims..., n) or (dims..., 1)
-    itemsize: int
-    skipped: Flags | None  # accesses that are dropped, in the shape of `offset`; None without any
-
-    def flat(self, frame: Accessor, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the entries of an array of (dims..., n) for each access that is not dropped."""
-        shape = np.broadcast_shapes(self.offset.shape, (len(frame.invocations),), array.shape)
-        array = np.broadcast_to(array, shape)
-        return array.reshape(-1) if self.skipped is None else array[~np.broadcast_to(self.skipped, shape)]
-
-
 @dataclass(frozen=True)
 class _Access:
     """Accesses of one instruction; `granule` and `who` have an entry for each granule of each access."""
@@ -90,7 +61,7 @@ class _Access:
     frame: Accessor
     site: Site
     verb: str
-    how: int  # as in `_Record`
+    how: int  # as in `Record`
     granule: Numbers
     who: Numbers
 
@@ -99,41 +70,6 @@ class _Access:
         order = np.argsort(self.granule, kind="stable")
         same = self.granule[order][1:] == self.granule[order][:-1]
         return order[:-1][same], order[1:][same]
-
-
-@dataclass(frozen=True)
-class Store:
-    """A plain store before it takes effect."""
-
-    data: Data  # the values, which broadcast to (dims..., n)
-    cause: Causes | None  # their causes; None if all are defined
-    # `memory`, `causes`: bytes of the memory before the store, and the causes of its granules
-    memory: npt.NDArray[np.uint8]
-    causes: Causes | None
-
-    def words(self, frame: Accessor, target: Target, granule: int) -> tuple[Numbers, Flags]:
-        """Return the value that each access stores to each granule as a number, and whether it is defined.
-
-        `granule`: bytes of a granule.
-        """
-        data = target.flat(frame, self.data)
-        defined = np.ones(data.size, np.bool_) if self.cause is None else target.flat(frame, self.cause == 0)
-        steps = data.itemsize // granule
-        if not steps or data.dtype.kind not in "uif":
-            # A part of a granule says nothing about the rest.
-            return np.zeros(data.size, np.int64), np.zeros(data.size, np.bool_)
-        words = np.ascontiguousarray(data).view(f"u{granule}").astype(np.int64)
-        return words, np.repeat(defined, steps)
-
-    def before(self, granules: Numbers, granule: int) -> tuple[Numbers, Flags]:
-        """Return the numbers in the memory before the store, and whether they are defined."""
-        whole = self.memory[: self.memory.size // granule * granule].view(f"u{granule}")
-        if not len(whole):
-            return np.zeros(granules.shape, np.int64), np.zeros(granules.shape, np.bool_)
-        defined = granules < len(whole)
-        if self.causes is not None:
-            defined = defined & (self.causes[granules] == 0)
-        return whole[np.minimum(granules, len(whole) - 1)].astype(np.int64), defined
 
 
 class Accesses:
@@ -146,7 +82,7 @@ class Accesses:
 
     def __init__(self, order: Order, granules: int, granule: int, memory: str, kind: str) -> None:
         self._order, self._granule, self._memory, self._kind = order, granule, memory, kind
-        self._records = {name: _Record(granules) for name in _RECORDS}
+        self._records = {name: Record(granules) for name in _RECORDS}
         self._location = order.reserve(granules)
         #: Which granules have held a release; whether an atomic had a scope that may be too narrow.
         self._touched = np.zeros(granules, np.bool_)
@@ -157,15 +93,16 @@ class Accesses:
     @property
     def untouched(self) -> Flags:
         """Which granules have no recorded write, (granules,)."""
-        return (self._records["write"].who < 0) & (self._records["atomic"].who < 0)
+        return self._records["write"].untouched & self._records["atomic"].untouched
 
     def read(self, frame: Accessor, site: Site, target: Target) -> Flags | None:
         """Check plain reads and record them; return which of them race, in the shape of `offset`, or None."""
         access = self._access(frame, site, "reads", read_as(site.memory), target)
         granule, last, before = access.granule, self._records["read"], self._records["read_before"]
         racing = self._check(access, ("write", "atomic"))
-        at = granule[last.who[granule] != access.who]
-        for name in ("who", "when", "position", "how"):
+        at = granule[last.who(granule) != access.who]
+        before.set_who(at, last.who(at))
+        for name in ("when", "position", "how"):
             getattr(before, name)[at] = getattr(last, name)[at]
         # If several invocations read at once, one of them is recorded.
         _, repeated = access.neighbours()
@@ -186,7 +123,7 @@ class Accesses:
         different values has left the memory undefined, which equals nothing.
         """
         access = self._access(frame, site, "writes", written_as(site.memory), target)
-        before, equal = self._records["write"].who[access.granule], None
+        before, equal = self._records["write"].who(access.granule), None
         first, second = access.neighbours()
         other = access.who[first] != access.who[second]
         first, second = first[other], second[other]
@@ -243,7 +180,7 @@ class Accesses:
         One that only overwrites, among some that only accumulate, is an error: what it discards is chance.
         """
         record, at = self._records["atomic"], access.granule
-        them, when = record.who[at], record.when[at]
+        them, when = record.who(at), record.when[at]
         present = np.flatnonzero((them >= 0) & (them != access.who))
         found = np.zeros(len(at), np.int64)
         if present.size:
@@ -269,7 +206,7 @@ class Accesses:
             access.who[index],
             len(access.who),
         )
-        them, when, positions = record.who[at], record.when[at], record.position[at]
+        them, when, positions = record.who(at), record.when[at], record.position[at]
         least = np.minimum(access.how, record.how[at])
         them[inside:], least[inside:] = access.who[first], access.how
         when[inside:], positions[inside:] = self._order.time, access.site.position
@@ -292,7 +229,7 @@ class Accesses:
 
     def _set(self, name: str, access: _Access, index: Numbers | slice = slice(None)) -> None:
         record, granule = self._records[name], access.granule[index]
-        record.who[granule] = access.who[index]
+        record.set_who(granule, access.who[index])
         record.when[granule] = self._order.time
         record.position[granule] = access.site.position
         if self._order.is_explicit or name == "atomic":
@@ -305,7 +242,7 @@ class Accesses:
         """
         racing = [access.granule[:0]]
         for name in against:
-            other = self._records[name].who[access.granule]
+            other = self._records[name].who(access.granule)
             present = np.flatnonzero((other >= 0) & (other != access.who))
             if present.size == 0:
                 continue
@@ -331,7 +268,7 @@ class Accesses:
         Vulkan 1.4, "Location-Ordered".
         """
         record, how = self._records[name], access.how
-        them, when, was = record.who[at], record.when[at], record.how[at].astype(np.int64)
+        them, when, was = record.who(at), record.when[at], record.how[at].astype(np.int64)
         private = ((was | how) & PRIVATE) != 0
         if private.any():
             return ordered & ~private, PRIVATE_ACCESS
