@@ -5,7 +5,7 @@
 #   make conform ARGS='--device lavapipe --filter "arithmetic.*"'
 #   make docs                             after a change of a file that a page shows
 #   make site                             the documentation as a site, in build/site
-#   make bundle DRIVERS=swiftshader       then, on a machine without network:
+#   make bundle DRIVERS=swiftshader       (and COMPILERS=tint for WGSL) then, on a machine without network:
 #   make conform OFFLINE=bundle
 
 SHELL = /bin/sh
@@ -17,6 +17,7 @@ SETUP = $(if $(PYTHON),$(PYTHON),$(error vkgroup needs Python 3.11 or newer: ins
 	  -m vkgroup.bootstrap
 ARGS =
 DRIVERS =
+COMPILERS =
 OFFLINE =
 
 TIER = -m 'not slow'
@@ -54,7 +55,7 @@ site:
 
 bundle:
 	$(SETUP) --no-driver
-	.venv/bin/python -m vkgroup.bootstrap.making bundle $(DRIVERS)
+	.venv/bin/python -m vkgroup.bootstrap.making bundle $(DRIVERS) $(COMPILERS:%=compiler:%)
 
 clean:
 	rm -rf .venv bundle dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

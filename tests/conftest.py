@@ -20,7 +20,7 @@ import tiers
 
 import vkgroup
 from vkgroup import drivers
-from vkgroup.compiler.installed import InstalledGlslang
+from vkgroup.compiler.installed import TINT, InstalledCompiler, installed
 from vkgroup.dispatch import Device
 from vkgroup.drivers import CachedDriver
 
@@ -99,10 +99,18 @@ def swiftshader() -> CachedDriver:
 @pytest.fixture
 def current_glslang(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> InstalledGlslang:
+) -> InstalledCompiler:
     """Use the current glslang of the user's cache in this test, and an empty cache of modules."""
     monkeypatch.setenv("VKGROUP_CACHE", os.environ["VKGROUP_CACHE"])  # restores it
-    return software_drivers.cache_with_glslang(tmp_path_factory.mktemp("cache"))
+    return software_drivers.cache_with_compilers(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture
+def tint(current_glslang: InstalledCompiler) -> InstalledCompiler:
+    """Return the tint of the user's cache, which is the current one in this test."""
+    compiler = installed(TINT)
+    assert compiler is not None
+    return compiler
 
 
 @pytest.fixture(scope="session")

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from vkgroup import drivers
+from vkgroup.base.choices import FETCHED_COMPILERS
 from vkgroup.base.errors import DriverFetchError
-from vkgroup.compiler.installed import InstalledGlslang, installed_glslang, require_glslang
+from vkgroup.compiler.installed import InstalledCompiler, installed, require_glslang
 from vkgroup.drivers import CachedDriver, DriverStatus
 from vkgroup.drivers.cache import version_key
-from vkgroup.drivers.compilers import fetch_glslang
+from vkgroup.drivers.compilers import fetch_compiler
 
 OLDEST = {"swiftshader": "156.0.8078.73", "lavapipe": "25.0.7"}
 """The version of each family that the tests were written with. Newer ones are taken too, older ones never."""
@@ -170,8 +171,8 @@ def fetch_compile_only(name: str) -> CachedDriver:
     return drivers.path(driver.name)
 
 
-def cache_with_glslang(folder: Path) -> InstalledGlslang:
-    """Make a cache with the session's drivers and the user's compilers the current one; return the newest."""
+def cache_with_compilers(folder: Path) -> InstalledCompiler:
+    """Make a cache with the session's drivers and the user's compilers the current one; return glslang."""
     session = Path(os.environ["VKGROUP_CACHE"])
     (folder / "drivers").symlink_to(session / "drivers", target_is_directory=True)
     compilers = Path(os.environ[_USER_CACHE]) / "compilers"
@@ -213,4 +214,5 @@ def _print_progress(package: str, fraction: float) -> None:
 if __name__ == "__main__":
     for name in OLDEST:
         print(f"the tests use {fetch_closest(name).name}")
-    print(f"the tests use {(installed_glslang() or fetch_glslang(_print_progress)).name}")
+    for name in FETCHED_COMPILERS:
+        print(f"the tests use {(installed(name) or fetch_compiler(name, _print_progress)).name}")

@@ -23,7 +23,7 @@ REPEATED = [
     *("--entry-point", "other", "--compiler", "dxc", "--local-size", "8,8", "--register-shift", "b=0,t=16"),
     *("--groups", "4,2", "--size", "15,9", "--seed", "7", "--strict", "--full-subgroups"),
     *("--lanes", "linear", "--no-size-control", "--step-limit", "5", "--reconvergence", "maximal"),
-    *("--progress", "fair", "--lower-legacy"),
+    *("--progress", "fair", "--lower-legacy", "--robustness", "on", "--workgroup-zeros", "off"),
 ]
 """All options that a printed command repeats, except --in, in the order of printed commands."""
 

@@ -11,12 +11,12 @@ from sources import BY_STAGE, COMPUTE, diagnostics_of, places
 
 from vkgroup.compiler import TargetEnvironment, compile_file, compile_source, front_ends, isolated
 from vkgroup.compiler.front_ends import front_end
-from vkgroup.compiler.installed import InstalledGlslang
+from vkgroup.compiler.installed import InstalledCompiler
 from vkgroup.compiler.isolated import has_libshaderc
 
 
 @pytest.fixture(autouse=True)
-def no_executable(current_glslang: InstalledGlslang, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_executable(current_glslang: InstalledCompiler, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A compiler process with a libshaderc, and no ``glslc``."""
     monkeypatch.setenv("VKGROUP_GLSLC", "/nonexistent")
     server = isolated._Server(current_glslang)

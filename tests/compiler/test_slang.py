@@ -160,9 +160,7 @@ def test_compilers_and_languages_that_do_not_fit() -> None:
     assert compiler_name("slang", "hlsl").startswith("Slang 20")
 
 
-@pytest.mark.parametrize(
-    ("suffix", "advice"), [("wgsl", "naga x.wgsl x.spv"), ("cl", "clspv"), ("cu", "CUDA"), ("metal", "Metal")]
-)
+@pytest.mark.parametrize(("suffix", "advice"), [("cl", "clspv"), ("cu", "CUDA"), ("metal", "Metal")])
 def test_files_in_other_languages(
     suffix: str, advice: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

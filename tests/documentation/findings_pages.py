@@ -153,8 +153,7 @@ only, and Slang has the errors below. shaderc 2023.2 with glslang 11.13 lacks th
 
 {table}
 
-All wrong results of DXC have one cause, helper lanes. WGSL is not tested, because no maintained package of
-a compiler was found. Slang also reads GLSL; vkgroup does not use that mode.
+All wrong results of DXC have one cause, helper lanes. Slang also reads GLSL; vkgroup does not use that mode.
 """
 
 

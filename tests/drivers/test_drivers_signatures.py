@@ -12,10 +12,11 @@ import pytest
 from repository import Repository, SigningKey, new_key
 
 from vkgroup import drivers
+from vkgroup.base import choices
 from vkgroup.base.errors import CompilerUnavailable, DriverFetchError
 from vkgroup.drivers import apt, sources
 from vkgroup.drivers.apt import Apt
-from vkgroup.drivers.compilers import fetch_glslang
+from vkgroup.drivers.compilers import fetch_compiler
 
 _source_lists = Apt._source_lists
 
@@ -111,8 +112,9 @@ def test_an_unsigned_source_is_refused(
         DriverFetchError, match=rf"switches off verification: file:\S+/repository \({name}\)\."
     ):
         drivers.fetch("swiftshader")
-    with pytest.raises(CompilerUnavailable, match=rf"switches off verification: .* \({name}\)"):
-        fetch_glslang()
+    for compiler in choices.FETCHED_COMPILERS:
+        with pytest.raises(CompilerUnavailable, match=rf"switches off verification: .* \({name}\)"):
+            fetch_compiler(compiler)
 
 
 def test_a_source_without_verification_does_not_keep_others_from_use(

@@ -5,14 +5,20 @@ Help and shell completion need only these words, so this module has no slow impo
 
 from __future__ import annotations
 
-DIALECTS = ("vulkan", "gl", "hlsl", "slang", "spirv")
+DIALECTS = ("vulkan", "gl", "hlsl", "slang", "wgsl", "spirv")
 """Source languages of shaders."""
 
-SOURCE_DIALECTS = {".hlsl": "hlsl", ".slang": "slang"}
+SOURCE_DIALECTS = {".hlsl": "hlsl", ".slang": "slang", ".wgsl": "wgsl"}
 """Dialect by suffix of a file, where it is not vulkan."""
 
-COMPILERS = ("glslang", "glslang-13", "shaderc", "slang", "dxc")
-"""Compilers; the first is the default. glslang-13 is that of the wheel. Only Slang compiles .slang."""
+COMPILERS = ("glslang", "glslang-13", "shaderc", "slang", "dxc", "tint")
+"""Compilers; the first is the default. glslang-13 is that of the wheel. Slang compiles .slang, tint .wgsl."""
+
+FETCHED_COMPILERS = ("glslang", "tint")
+"""Compilers that ``vkgroup compilers fetch`` downloads; the first is the default."""
+
+SWITCH = ("on", "off")
+"""Values of options that are on for some commands and off for others."""
 
 NO_VALIDATE = "VKGROUP_NO_VALIDATE"
 """Environment variable; ``1`` accepts every module without SPIRV-Tools' validation."""

@@ -8,6 +8,7 @@
     libGLdispatch.so.0, libEGL.so.1
                        libraries that NVIDIA's driver opens without a display
     drivers/           the requested software drivers
+    compilers/         the requested compilers
 
 `vkgroup.bootstrap.making` creates bundles. This module uses only the standard library.
 """
@@ -31,6 +32,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 WHEELS = "wheels.tar.xz"
 DRIVERS = "drivers"
+COMPILERS = "compilers"
 LIBRARIES = ("libvulkan.so.1", "libGLdispatch.so.0", "libEGL.so.1")
 
 

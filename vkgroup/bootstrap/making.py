@@ -23,8 +23,12 @@ from pathlib import Path
 
 from vkgroup import drivers
 from vkgroup.base.errors import DriverFetchError, VkgroupError
-from vkgroup.bootstrap.bundle import DRIVERS, FORMAT, MANIFEST, WHEELS, sha256
+from vkgroup.bootstrap.bundle import COMPILERS, DRIVERS, FORMAT, MANIFEST, WHEELS, sha256
 from vkgroup.bootstrap.environment import SetupError, say
+from vkgroup.drivers.compilers import pack_compilers
+
+_COMPILER = "compiler:"
+"""Beginning of the names of compilers on the command line."""
 
 PYTHONS = ("3.11", "3.12", "3.13")
 SIZE_LIMIT = 100_000_000
@@ -36,8 +40,8 @@ _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 128 << 20, "mf":
 _MANYLINUX = ("1", "2010", "2014", *(f"_2_{minor}" for minor in (5, 12, 17, 24, 26, 27, 28, 31)))
 
 
-def make(root: Path, folder: Path, drivers: Sequence[str]) -> int:
-    """Create a bundle in `folder`, replacing an older one; return its size in bytes.
+def make(root: Path, folder: Path, drivers: Sequence[str], compilers: Sequence[str] = ()) -> int:
+    """Create a bundle of drivers and compilers, replacing an older one; return its size in bytes.
 
     Runs in the clone's virtual environment, with network.
 
@@ -51,6 +55,9 @@ def make(root: Path, folder: Path, drivers: Sequence[str]) -> int:
         say("packing the wheels")
         _pack_wheels(wheels, work / WHEELS)
         _add_drivers(work, drivers)
+        if compilers:
+            say(f"fetching {' and '.join(compilers)}")
+            pack_compilers(compilers, work / COMPILERS)
         _add_companions(work)
         size = _write_manifest(work, wheels)
         if size > SIZE_LIMIT:
@@ -152,9 +159,11 @@ def _write_manifest(work: Path, wheels: Path) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Create the bundle of the command line; return the exit code."""
-    folder = Path(arguments[0])
+    folder, names = Path(arguments[0]), arguments[1:]
+    compilers = [name.removeprefix(_COMPILER) for name in names if name.startswith(_COMPILER)]
+    chosen = [name for name in names if not name.startswith(_COMPILER)]
     try:
-        size = make(Path(__file__).resolve().parents[2], folder, arguments[1:])
+        size = make(Path(__file__).resolve().parents[2], folder, chosen, compilers)
     except VkgroupError as error:
         print(f"vkgroup: {error}", file=sys.stderr)
         return 3

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from vkgroup import drivers
 from vkgroup.base.errors import NoDevice, VkgroupError
-from vkgroup.bootstrap.bundle import DRIVERS, LIBRARIES
+from vkgroup.bootstrap.bundle import COMPILERS, DRIVERS, LIBRARIES
 from vkgroup.bootstrap.environment import SetupError, say
+from vkgroup.drivers.compilers import receive_compilers
 
 
 def receive(folder: Path) -> None:
@@ -26,6 +27,7 @@ def receive(folder: Path) -> None:
         except NoDevice:
             say(f"unpacking {name}")
             drivers.unpack(name, archive.parent)
+    receive_compilers(folder / COMPILERS)
 
 
 def main(folder: Path) -> int:

@@ -299,23 +299,33 @@ def used_axes(module: Module) -> tuple[bool, bool, bool]:
     """Return the dimensions (x, y, z) in which a shader uses its workgroup id."""
     code = ModuleCode(module)
     variables = {variable for variable, name in code.built_ins.items() if name in BY_GROUP}
-    loads: set[int] = set()
-    axes: set[int] = set()
+    parameters: dict[int, list[int]] = {}
     for entry in code.body:
-        words = entry.operands
-        if entry.name in CHAINS and words[0] in variables:
-            axes |= {0, 1, 2} if (index := code.constant(words[1], WHOLE)) == WHOLE else {index}
-        elif entry.name == "OpLoad" and words[0] in variables:
-            loads.add(entry.result_id)
-        elif entry.name == "OpCompositeExtract" and words[0] in loads:
-            axes.add(words[1])
-        elif entry.name == "OpVectorShuffle" and loads & set(words[:2]):
-            axes |= set(words[2:])
-        elif loads and loads & set(sort_operands(entry).values):
-            if entry.name in _BY_COMPONENT:
+        if entry.name == "OpFunction":
+            own = parameters.setdefault(entry.result_id, [])
+        elif entry.name == "OpFunctionParameter":
+            own.append(entry.result_id)
+    loads, axes, before = set[int](), set[int](), -1
+    while len(loads) > before:  # until no further parameter has an id
+        before = len(loads)
+        for entry in code.body:
+            words = entry.operands
+            if entry.name in CHAINS and words[0] in variables:
+                axes |= {0, 1, 2} if (index := code.constant(words[1], WHOLE)) == WHOLE else {index}
+            elif entry.name == "OpLoad" and words[0] in variables:
                 loads.add(entry.result_id)
-            else:
-                axes |= {0, 1, 2}
+            elif entry.name == "OpCompositeExtract" and words[0] in loads:
+                axes.add(words[1])
+            elif entry.name == "OpVectorShuffle" and loads & set(words[:2]):
+                axes |= set(words[2:])
+            elif entry.name == "OpFunctionCall":
+                given = zip(parameters.get(words[0], ()), words[1:], strict=False)
+                loads |= {parameter for parameter, argument in given if argument in loads}
+            elif loads and loads & set(sort_operands(entry).values):
+                if entry.name in _BY_COMPONENT:
+                    loads.add(entry.result_id)
+                else:
+                    axes |= {0, 1, 2}
     return 0 in axes, 1 in axes, 2 in axes
 
 

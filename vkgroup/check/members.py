@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch, InvalidInput
 from vkgroup.check.configured import find_binding, keys_of, members_of, names_of, typed
-from vkgroup.check.fields import Field, fields_of, put, take
+from vkgroup.check.fields import Field, fields_of, member_names, put, take
 from vkgroup.check.inputs import is_globals
 from vkgroup.configuration import Arrays
 from vkgroup.configuration.fields import Key, key_of, nearest
@@ -76,6 +76,8 @@ def by_place(module: Module, inputs: Mapping[Key, Any]) -> dict[tuple[int, int],
         name, path = split_member(module, key)
         binding = find_binding(module, name, "inputs")
         given = flat({path: value}) if path else flat(value) if isinstance(value, Mapping) else value
+        if isinstance(given, dict) and _is_whole(binding):
+            given = {f"{binding.name}.{path}": value for path, value in given.items()}
         before = result.get(binding.place)
         if isinstance(before, dict) and isinstance(given, dict) and not before.keys() & given.keys():
             given = {**before, **given}
@@ -83,6 +85,14 @@ def by_place(module: Module, inputs: Mapping[Key, Any]) -> dict[tuple[int, int],
             raise InvalidInput(f"inputs: {key!r} is given twice.")
         result[binding.place] = given
     return result
+
+
+def _is_whole(binding: Binding) -> bool:
+    """Whether the only member of a block is the variable itself, which is a structure, as in WGSL."""
+    block = binding.type
+    if not isinstance(block, StructType) or member_names(block, binding.name) != [binding.name]:
+        return False
+    return isinstance(block.members[0].type, StructType)
 
 
 def require_members(binding: Binding, values: Mapping[str, Any]) -> StructType:

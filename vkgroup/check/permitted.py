@@ -211,13 +211,10 @@ class PermittedExecutions:
                 " again only if the module declares it (SPIR-V, Uniform Control Flow)"
             )
         )
-        form = _TO_DECLARE.get(Path(places[position].file).suffix, _TO_DECLARE_GLSL)
-        notes.append(
-            Note(
-                f"remedy: declare maximal reconvergence: {form}; or move the operation into"
-                " uniform control flow"
-            )
-        )
+        suffix = Path(places[position].file).suffix
+        form = _TO_DECLARE.get(suffix, _TO_DECLARE_GLSL)
+        declare = "" if suffix == ".wgsl" else f"declare maximal reconvergence: {form}; or "
+        notes.append(Note(f"remedy: {declare}move the operation into uniform control flow"))
         return replace(
             finding,
             kind=FindingKind.RECONVERGENCE,

@@ -219,6 +219,8 @@ class CheckRequest:
                 target=self.target,
                 entry_point=self.entry_point or "main",
                 defines=self.defines,
+                robustness=False,  # of WGSL; they would hide what a check looks for
+                workgroup_zeros=False,
             )
         try:
             data = read_bytes(path)

@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from vkgroup.base.choices import SOURCE_DIALECTS
 from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.files import read_text
 from vkgroup.base.phases import DeadlineReached, status
@@ -34,12 +35,13 @@ from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cli.signals import keeping
 from vkgroup.cli.supervisor import GRACE_SECONDS
 from vkgroup.compiler.hlsl_front_ends import stage_of_source
+from vkgroup.compiler.wgsl import read_wgsl
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.exports.checks import ExportEntry, github, write_gitlab, write_junit
 from vkgroup.workers.opening import select
 from vkgroup.workers.pool import default_jobs
 
-_LANGUAGES = (".glsl", ".hlsl", ".slang")
+_LANGUAGES = (".glsl", *SOURCE_DIALECTS)
 """Suffixes after that of the stage."""
 
 _COLOURS = {
@@ -77,22 +79,36 @@ def _settings(arguments: argparse.Namespace) -> list[Settings]:
         ]
     settings = []
     for shader in _shaders_in(arguments.shader):
-        options = argparse.Namespace(**{**vars(arguments), "shader": shader})
-        settings.append(Settings(options, name=_name(shader, arguments.shader)))
+        name = _name(shader, arguments.shader)
+        for entry_point in _entry_points(shader):
+            options = argparse.Namespace(**{**vars(arguments), "shader": shader})
+            if entry_point:
+                options.entry_point, name = entry_point, f"{_name(shader, arguments.shader)}:{entry_point}"
+            settings.append(Settings(options, name=name))
     return settings
+
+
+def _entry_points(shader: Path) -> list[str]:
+    """Return the compute entry points of a file of WGSL that has several; else an empty name."""
+    if shader.suffix != ".wgsl":
+        return [""]
+    entries = read_wgsl(read_text(shader, errors="replace")).entry_points
+    names = [entry.name for entry in entries if entry.stage == "compute"]
+    return names if len(names) > 1 else [""]
 
 
 def _shaders_in(folder: Path) -> list[Path]:
     """Return the compute shaders below a folder.
 
-    They are files with the suffix ``.comp``, also before ``.glsl``, ``.hlsl`` or ``.slang``, and files of
-    HLSL and Slang with a compute entry point. Hidden files and folders are left out.
+    They are files with the suffix ``.comp``, also before ``.glsl``, ``.hlsl``, ``.slang`` or ``.wgsl``, and
+    files of HLSL, Slang and WGSL with a compute entry point. Hidden files and folders are left out.
 
     Raises InvalidInput: there are none.
     """
     found = sorted(_compute_shaders(folder))
     if not found:
-        raise InvalidInput(f"{folder} has no compute shader (*.comp, or *.hlsl and *.slang with numthreads).")
+        kinds = "*.comp; *.hlsl and *.slang with numthreads; *.wgsl with @compute"
+        raise InvalidInput(f"{folder} has no compute shader ({kinds}).")
     return found
 
 
@@ -107,10 +123,13 @@ def _compute_shaders(folder: Path) -> Iterator[Path]:
 
 
 def _is_compute(path: Path) -> bool:
-    """Whether a file of HLSL or Slang is a compute shader by its source."""
-    if path.suffix not in (".hlsl", ".slang"):
+    """Whether a file of HLSL, Slang or WGSL has a compute shader by its source."""
+    if path.suffix not in SOURCE_DIALECTS:
         return False
-    return stage_of_source(read_text(path, errors="replace")) == "compute"
+    text = read_text(path, errors="replace")
+    if path.suffix == ".wgsl":
+        return any(entry.stage == "compute" for entry in read_wgsl(text).entry_points)
+    return stage_of_source(text) == "compute"
 
 
 def _name(shader: Path, folder: Path) -> str:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import vkgroup
+from vkgroup.base.choices import SOURCE_DIALECTS
 from vkgroup.check import CheckRequest, Guarantees
 from vkgroup.check.outcome import ConfigurationOutcome
 from vkgroup.cli import pairs, shaders
@@ -28,6 +29,9 @@ from vkgroup.workers.opening import select
 def load(settings: Settings) -> Module:
     """Return the module of the shader, with line numbers."""
     options = argparse.Namespace(**{**vars(settings.options), "debug": True})
+    # A check looks for the errors that these hide.
+    options.robustness = options.robustness or "off"
+    options.workgroup_zeros = options.workgroup_zeros or "off"
     return shaders.load(options)
 
 
@@ -73,9 +77,19 @@ def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> Check
             options.progress,
         ),
         command=command,
-        compiler=compiler_of(options.shader, options.compiler, options.dialect),
+        compiler=_compiler(options),
         barriers=options.barriers,
     )
+
+
+def _compiler(options: argparse.Namespace) -> str:
+    """Return name and version of the compiler; for WGSL also how it guards accesses and workgroup memory."""
+    name = compiler_of(options.shader, options.compiler, options.dialect)
+    if name and "wgsl" in (options.dialect, SOURCE_DIALECTS.get(options.shader.suffix)):
+        name += (
+            f"; robustness {options.robustness or 'off'}, workgroup zeros {options.workgroup_zeros or 'off'}"
+        )
+    return name
 
 
 def command_of(arguments: argparse.Namespace, settings: Settings) -> str:
@@ -83,6 +97,9 @@ def command_of(arguments: argparse.Namespace, settings: Settings) -> str:
     words = ["vkgroup", "check"]
     if arguments.shader is not None:
         words.append(str(settings.options.shader))
+        if arguments.with_file is None:  # one of several in a file of WGSL
+            arguments = argparse.Namespace(**vars(arguments))
+            arguments.entry_point = settings.options.entry_point
     if arguments.with_file is not None:
         words += ["--with", str(arguments.with_file)]
         words += ["--configuration", settings.name] if settings.name else []

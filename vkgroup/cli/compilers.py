@@ -1,20 +1,22 @@
-"""``vkgroup compilers``: list compilers with their versions, and download a current glslang."""
+"""``vkgroup compilers``: list compilers with their versions, and download a current glslang, or tint."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from vkgroup.base.choices import COMPILERS
 from vkgroup.base.errors import CompilerUnavailable
 from vkgroup.cli.output import megabytes, people, show_progress, table, write_json
 from vkgroup.compiler.front_ends import compiler_name
-from vkgroup.compiler.installed import compilers_folder
+from vkgroup.compiler.installed import GLSLANG, compilers_folder
 
 _LANGUAGES = {
     "glslang": ("vulkan", "GLSL (the default)"),
     "glslang-13": ("hlsl", "HLSL, the dialect gl, and GLSL without a current glslang"),
     "slang": ("slang", "Slang; HLSL with --compiler slang (pip install 'vkgroup[slang]')"),
     "dxc": ("hlsl", "HLSL with --compiler dxc"),
+    "tint": ("wgsl", "WGSL"),
     "shaderc": ("vulkan", "GLSL, HLSL and the dialect gl with --compiler shaderc"),
 }
 """By compiler: a dialect that it compiles, and what it is used for."""
@@ -22,7 +24,7 @@ _LANGUAGES = {
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
-    return _fetch() if arguments.action == "fetch" else _list(arguments.json)
+    return _fetch(arguments.names) if arguments.action == "fetch" else _list(arguments.json)
 
 
 def _list(json_file: str | None) -> int:
@@ -38,16 +40,17 @@ def _list(json_file: str | None) -> int:
         data.append({"name": name, "version": version, "used_for": purpose})
     stream = people(json_file)
     table(rows, stream)
-    print("A current glslang: vkgroup compilers fetch", file=stream)
+    print("A current glslang: vkgroup compilers fetch; tint: vkgroup compilers fetch tint", file=stream)
     write_json(data, json_file)
     return 0
 
 
-def _fetch() -> int:
-    from vkgroup.drivers.compilers import fetch_glslang, remove_others
+def _fetch(names: Sequence[str]) -> int:
+    from vkgroup.drivers.compilers import fetch_compiler, remove_others
 
-    compiler = fetch_glslang(show_progress)
-    remove_others(compiler)
-    size = sum(file.stat().st_size for file in compiler.folder.rglob("*") if file.is_file())
-    print(f"{compiler.name} ({megabytes(size)}): {compilers_folder() / compiler.folder.name}")
+    for name in names or (GLSLANG,):
+        compiler = fetch_compiler(name, show_progress)
+        remove_others(compiler)
+        size = sum(file.stat().st_size for file in compiler.folder.rglob("*") if file.is_file())
+        print(f"{compiler.name} ({megabytes(size)}): {compilers_folder() / compiler.folder.name}")
     return 0

@@ -107,6 +107,8 @@ def _options(arguments: argparse.Namespace, default_target: TargetEnvironment) -
         "compiler": arguments.compiler,
         "lower_legacy": arguments.lower_legacy,
         "register_shifts": arguments.register_shift,
+        "robustness": arguments.robustness != "off",
+        "workgroup_zeros": arguments.workgroup_zeros != "off",
     }
 
 

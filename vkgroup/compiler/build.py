@@ -64,7 +64,7 @@ def _key(request: CompileRequest, compiler: str) -> str | None:
         "debug" if request.debug else "",
         request.entry_point,
         "\0".join(f"{name} {value}" for name, value in request.defines),
-        repr((request.limits, request.register_shifts)),
+        repr((request.limits, request.register_shifts, request.robustness, request.workgroup_zeros)),
         str(request.confined_to or ""),
         search_paths,
     )
@@ -149,7 +149,7 @@ def _program_keys(requests: Sequence[CompileRequest], compiler: str) -> dict[str
 
 def _finished(module: Module, request: CompileRequest, compiler: str) -> Module:
     """Set the names of entry point and source; validate; on request optimize and validate again."""
-    if request.dialect not in ("hlsl", "slang") and request.entry_point != "main":
+    if request.dialect not in ("hlsl", "slang", "wgsl") and request.entry_point != "main":
         module = rename_entry_point(module, request.entry_point)
     if request.debug:
         # Both compilers store the preprocessed source and corrupt characters that are not ASCII.

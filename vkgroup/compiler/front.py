@@ -19,6 +19,7 @@ from vkgroup.compiler.hlsl_front_ends import stage_of_source
 from vkgroup.compiler.optimizer import ASSEMBLY, LEVELS, WORDS, assemble_source, read_module
 from vkgroup.compiler.registers import shifts_of
 from vkgroup.compiler.request import DEFAULT_TARGET, CompileRequest, TargetEnvironment, clean, failure, read
+from vkgroup.compiler.wgsl import entry_point_of
 from vkgroup.spec.stages import STAGE_NAMES, STAGES
 from vkgroup.spirv import Module
 
@@ -28,8 +29,6 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _MACRO = re.compile(r"[A-Za-z_]\w*(\( *([A-Za-z_]\w*( *, *[A-Za-z_]\w*)*)? *\))?", re.ASCII)
 
 _OTHER_LANGUAGES = {
-    ".wgsl": "this is WGSL, which vkgroup does not compile; make SPIR-V of it with naga (cargo install"
-    " naga-cli; naga x.wgsl x.spv) or Tint (tint --format spirv x.wgsl), and pass the .spv file",
     ".metal": "this is Metal's language, which vkgroup does not compile; pass GLSL, HLSL, Slang or SPIR-V",
     ".cl": "this is OpenCL C, which vkgroup does not compile; clspv makes SPIR-V for Vulkan of it",
     ".cu": "this is CUDA C++, which vkgroup does not compile; pass GLSL, HLSL, Slang or SPIR-V",
@@ -40,6 +39,8 @@ _WGSL = re.compile(
     r"^\s*(@(compute|vertex|fragment|workgroup_size|group|binding)\b|fn\s+\w+\s*\()", re.MULTILINE
 )
 """The beginning of a declaration in WGSL; GLSL has no attributes, and a comment of it compiles."""
+
+_IS_WGSL = "this is WGSL: name the file .wgsl, or give --dialect wgsl (in Python: dialect=)"
 
 
 def compile_source(
@@ -61,8 +62,10 @@ def compile_source(
     limits: Mapping[str, Limit] | None = None,
     register_shifts: Mapping[str, int] | None = None,
     confined_to: Path | None = None,
+    robustness: bool = True,
+    workgroup_zeros: bool = True,
 ) -> Module:
-    """Compile GLSL or HLSL to a module that SPIRV-Tools has validated.
+    """Compile GLSL, HLSL, Slang or WGSL to a module that SPIRV-Tools has validated.
 
     Parameters
     ----------
@@ -71,10 +74,10 @@ def compile_source(
     name : name of the source in diagnostics. If it is a path, ``#include "…"`` searches its folder before
         the include paths.
     dialect : ``"vulkan"`` (GL_KHR_vulkan_glsl), ``"gl"`` (GLSL for OpenGL; `gl.interface.interface_of`
-        returns its uniforms, counters and bindings), ``"hlsl"``, ``"slang"``, or ``"spirv"``
-        (assembly; compiler options have no effect).
+        returns its uniforms, counters and bindings), ``"hlsl"``, ``"slang"``, ``"wgsl"``, or
+        ``"spirv"`` (assembly; compiler options have no effect).
     defines : macro values by name; the name of a function-like macro includes its parameters, as in
-        ``{"TWICE(x)": "((x) * 2)"}``.
+        ``{"TWICE(x)": "((x) * 2)"}``. In WGSL the values of ``override`` declarations.
     include_paths : folders that ``#include`` searches, in order.
     target : Vulkan version of the module: a `TargetEnvironment` or its name (``"vulkan1.3"``, ``"1.3"``).
         None means `default_target`, and for SPIR-V the version that its SPIR-V version belongs to.
@@ -83,9 +86,10 @@ def compile_source(
         version (``; Version: 1.0``): Vulkan 1.2.
     optimize : False, ``"performance"`` (or True), or ``"size"``.
     debug : whether the module contains line numbers and the source.
-    entry_point : the entry point's name in the module; in HLSL also in the source.
-    compiler : ``"glslang"``, ``"glslang-13"``, ``"shaderc"``, ``"slang"`` or ``"dxc"``; they run in another
-        process. See `vkgroup.compiler.front_ends.front_end`.
+    entry_point : the entry point's name in the module; in HLSL and WGSL also in the source. In WGSL
+        ``"main"`` also means the only entry point of the stage.
+    compiler : ``"glslang"``, ``"glslang-13"``, ``"shaderc"``, ``"slang"``, ``"dxc"`` or ``"tint"``; they run
+        in another process. See `vkgroup.compiler.front_ends.front_end`.
     cache : whether to use the cache on disk.
     lower_legacy : whether to replace the instructions of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by
         those of SPIR-V 1.3, for devices that lack the extensions; see `vkgroup.spirv.legacy`.
@@ -98,6 +102,8 @@ def compile_source(
         the classes then follow each other in this order.
     confined_to : the folder that all included files must lie in, for sources that someone else wrote; None
         for any.
+    robustness : for WGSL: whether accesses are kept inside of arrays, as browsers do.
+    workgroup_zeros : for WGSL: whether workgroup memory is set to zero first, as browsers do.
 
     Raises
     ------
@@ -132,6 +138,8 @@ def compile_source(
         limits=limits,
         register_shifts=register_shifts,
         confined_to=confined_to,
+        robustness=robustness,
+        workgroup_zeros=workgroup_zeros,
     )
     if dialect == "spirv":
         given = TargetEnvironment.of(target) if target else None
@@ -156,6 +164,8 @@ class LinkOptions(TypedDict, total=False):
     limits: Mapping[str, Limit] | None
     register_shifts: Mapping[str, int] | None
     confined_to: Path | None
+    robustness: bool
+    workgroup_zeros: bool
 
 
 class CompileOptions(LinkOptions, total=False):
@@ -202,11 +212,15 @@ def compile_file(
         raise failure(str(path), 0, _OTHER_LANGUAGES[file.suffix])
     if dialect is None:
         dialect = SOURCE_DIALECTS.get(file.suffix, "vulkan")
-    if suffixes[-1:] in (["glsl"], ["hlsl"], ["slang"]):
+    if suffixes[-1:] in (["glsl"], ["hlsl"], ["slang"], ["wgsl"]):
         suffixes.pop()
     given, stage = stage, stage or (suffixes[-1] if suffixes else "")
     if not stage and dialect in SOURCE_DIALECTS.values():
-        stage = stage_of_source(read(file)) or ""
+        text = read(file)
+        if dialect == "wgsl":
+            stage = entry_point_of(text, "", options.get("entry_point", "main"), str(path)).stage
+        else:
+            stage = stage_of_source(text) or ""
     if not given and stage not in STAGE_NAMES:
         known = ", ".join(f".{entry.suffix}" for entry in STAGES)
         raise failure(
@@ -219,7 +233,7 @@ def compile_file(
         return compile_source(text, stage=stage, name=str(path), dialect=dialect, **options)
     except CompileError:
         if dialect == "vulkan" and _WGSL.search(text):
-            raise failure(str(path), 0, _OTHER_LANGUAGES[".wgsl"]) from None
+            raise failure(str(path), 0, _IS_WGSL) from None
         raise
 
 
@@ -270,6 +284,8 @@ def _request(
         lower_legacy=options.get("lower_legacy", False),
         register_shifts=shifts_of(options.get("register_shifts")),
         confined_to=options.get("confined_to"),
+        robustness=dialect != "wgsl" or options.get("robustness", True),
+        workgroup_zeros=dialect != "wgsl" or options.get("workgroup_zeros", True),
     )
 
 

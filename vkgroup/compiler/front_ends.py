@@ -15,12 +15,13 @@ from vkgroup.base.errors import CompileError, Diagnostic
 from vkgroup.compiler.dxc import dxc_identity, dxc_library
 from vkgroup.compiler.glslang import glslang_identity, glslang_name, with_include_directive
 from vkgroup.compiler.includes import Dependencies
-from vkgroup.compiler.installed import InstalledGlslang, installed_glslang
+from vkgroup.compiler.installed import InstalledCompiler, installed_glslang
 from vkgroup.compiler.isolated import compile_isolated, has_libshaderc, version_of_dxc
 from vkgroup.compiler.optimizer import trim_capabilities
 from vkgroup.compiler.request import DEFAULT_VERSION, CompileRequest, find_version
 from vkgroup.compiler.shaderc import compile_by_executable, executable_identity, executable_name
 from vkgroup.compiler.slang import slang_folder, slang_identity, slang_name
+from vkgroup.compiler.tint import compile_tint, require_tint
 from vkgroup.spirv import Module, rename_entry_point
 
 
@@ -44,9 +45,10 @@ class FrontEnd(Protocol):
 
 
 _DIALECTS = {
-    "glslang": ("vulkan", "gl", "hlsl", "slang"),
+    "glslang": ("vulkan", "gl", "hlsl", "slang", "wgsl"),
     "slang": ("hlsl", "slang"),
     "dxc": ("hlsl",),
+    "tint": ("wgsl",),
 }
 """Dialects by compiler, where they are not those of glslang."""
 
@@ -57,7 +59,8 @@ def front_end(compiler: str, dialect: str = "vulkan") -> FrontEnd:
     ``"glslang"``: for GLSL for Vulkan, that in the user's cache if there is one. Otherwise, and for HLSL and
     the dialect ``"gl"``, that of the wheel. ``"glslang-13"``: that of the wheel. ``"shaderc"``: libshaderc or
     ``glslc`` of the system. ``"slang"``: Slang of the wheel slangpy, for Slang and HLSL; also ``"glslang"``,
-    the default, means Slang for the dialect ``"slang"``. ``"dxc"``: libdxcompiler, for HLSL.
+    the default, means Slang for the dialect ``"slang"``. ``"dxc"``: libdxcompiler, for HLSL. ``"tint"``, and
+    the default for the dialect ``"wgsl"``: tint in the user's cache.
 
     Raises CompileError: there is no such name, or the compiler does not compile the dialect.
     """
@@ -69,6 +72,8 @@ def front_end(compiler: str, dialect: str = "vulkan") -> FrontEnd:
         )
     if "slang" in (compiler, dialect):
         return _Slang()
+    if dialect == "wgsl":
+        return _Tint()
     if compiler == "dxc":
         return _Dxc()
     if compiler == "shaderc":
@@ -199,10 +204,26 @@ class _Dxc:
 _PARTITIONED = "GroupNonUniformPartitionedNV"
 
 
+class _Tint:
+    """tint in the user's cache."""
+
+    @property
+    def name(self) -> str:
+        return require_tint().name
+
+    @property
+    def identity(self) -> str:
+        return require_tint().identity
+
+    def compile(self, request: CompileRequest) -> tuple[Module, Dependencies]:
+        module, dependencies = compile_tint(request)
+        return rename_entry_point(module, request.entry_point), dependencies
+
+
 class _Installed:
     """glslang in the user's cache."""
 
-    def __init__(self, compiler: InstalledGlslang) -> None:
+    def __init__(self, compiler: InstalledCompiler) -> None:
         self._compiler = compiler
 
     @property
@@ -211,7 +232,7 @@ class _Installed:
 
     @property
     def identity(self) -> str:
-        return f"{self._compiler.name} {' '.join(self._compiler.packages)}"
+        return self._compiler.identity
 
     def compile(self, request: CompileRequest) -> tuple[Module, Dependencies]:
         try:
@@ -227,7 +248,7 @@ _COLUMN_SECONDS = 10.0
 
 
 def _with_columns(
-    compiler: InstalledGlslang, request: CompileRequest, diagnostics: Sequence[Diagnostic]
+    compiler: InstalledCompiler, request: CompileRequest, diagnostics: Sequence[Diagnostic]
 ) -> list[Diagnostic]:
     """Return the diagnostics with columns, which only the executable ``glslang`` prints.
 

@@ -1,7 +1,7 @@
-"""Current glslang in the user's cache, which `vkgroup compilers fetch` installs.
+"""Compilers in the user's cache, which `vkgroup compilers fetch` installs: a current glslang, and tint.
 
-A libshaderc that contains glslang, with the C library that it needs. Only the compiler process loads them: it
-is started by their own dynamic linker, so the host's C library may be older.
+Of glslang a libshaderc that contains it, of tint the executable, each with the C library that it needs. They
+are started by their own dynamic linker, so the host's C library may be older.
 """
 
 from __future__ import annotations
@@ -25,19 +25,25 @@ METADATA = "compiler.json"
 LIBRARY_VARIABLE = "VKGROUP_LIBSHADERC"
 """Environment variable with the path of the libshaderc that a compiler process loads."""
 
+GLSLANG, TINT = "glslang", "tint"
+"""The compilers that can be fetched: for GLSL, and for WGSL."""
+
 _FORMAT = 1
+_LIBRARIES = "lib"
 
 
 class CompilerMetadata(msgspec.Struct, kw_only=True):
     """The content of `METADATA`; paths are relative to the folder.
 
-    `version`: of glslang. `packages`: names and versions. `loader`: the dynamic linker, or empty if the
-    host's loads the library. `program`: the executable ``glslang``. `files`: their sizes.
+    `compiler`: `GLSLANG` or `TINT`. `version`: of the compiler. `packages`: names and versions. `library`:
+    libshaderc, or empty. `loader`: the dynamic linker, or empty if the host's loads the library. `program`:
+    the executable. `files`: their sizes.
     """
 
+    compiler: str = GLSLANG
     version: str
     packages: tuple[str, ...]
-    library: str
+    library: str = ""
     loader: str
     program: str
     files: dict[str, int]
@@ -45,10 +51,11 @@ class CompilerMetadata(msgspec.Struct, kw_only=True):
 
 
 @dataclass(frozen=True)
-class InstalledGlslang:
-    """An installed glslang: its folder, and the metadata in it."""
+class InstalledCompiler:
+    """An installed compiler: its folder, and the metadata in it."""
 
     folder: Path
+    compiler: str
     version: str
     packages: tuple[str, ...]
     library: Path
@@ -57,14 +64,20 @@ class InstalledGlslang:
 
     @property
     def name(self) -> str:
-        """Name and version for users: ``glslang 16.4.0 (libshaderc1 2026.4-1)``."""
-        return f"glslang {self.version} ({self.packages[0]})"
+        """Name and version for users: ``glslang 16.4.0 (libshaderc1 2026.4-1)``, ``tint 20260909``."""
+        package = f" ({self.packages[0]})" if self.compiler == GLSLANG else ""
+        return f"{self.compiler} {self.version}{package}"
+
+    @property
+    def identity(self) -> str:
+        """An identifier of the build."""
+        return f"{self.name} {' '.join(self.packages)}"
 
     def command(self, *program: str) -> list[str]:
-        """Return the command that starts a program with the library's dynamic linker."""
+        """Return the command that starts a program with the compiler's dynamic linker."""
         if self.loader is None:
             return list(program)
-        return [str(self.loader), "--library-path", str(self.library.parent), *program]
+        return [str(self.loader), "--library-path", str(self.folder / _LIBRARIES), *program]
 
     def process(self, module: str) -> tuple[list[str], dict[str, str]]:
         """Return command and environment of a Python process that can load the library."""
@@ -77,7 +90,7 @@ def compilers_folder() -> Path:
     return cache_folder() / "compilers"
 
 
-def load(folder: Path) -> InstalledGlslang | None:
+def load(folder: Path) -> InstalledCompiler | None:
     """Return the compiler in a folder; None if there is none, or files are missing or have another size."""
     try:
         metadata = msgspec.json.decode((folder / METADATA).read_bytes(), type=CompilerMetadata)
@@ -87,8 +100,9 @@ def load(folder: Path) -> InstalledGlslang | None:
             return None
     except (OSError, ValueError):
         return None
-    return InstalledGlslang(
+    return InstalledCompiler(
         folder,
+        metadata.compiler,
         metadata.version,
         metadata.packages,
         folder / metadata.library,
@@ -103,22 +117,28 @@ def version_numbers(version: str) -> tuple[int, ...]:
 
 
 @cache
-def _newest(folder: Path, _changed: int) -> InstalledGlslang | None:
+def _newest(folder: Path, _changed: int) -> dict[str, InstalledCompiler]:
+    """Return the newest intact compilers in a folder by name."""
     loaded = (load(path) for path in folder.iterdir() if path.is_dir())
     intact = [compiler for compiler in loaded if compiler is not None]
-    return max(intact, key=lambda compiler: version_numbers(compiler.version), default=None)
+    return {each.compiler: each for each in sorted(intact, key=lambda each: version_numbers(each.version))}
 
 
-def installed_glslang() -> InstalledGlslang | None:
-    """Return the newest glslang in the user's cache; None if there is none."""
+def installed(compiler: str) -> InstalledCompiler | None:
+    """Return the newest installed `GLSLANG` or `TINT` in the user's cache; None if there is none."""
     folder = compilers_folder()
     try:
-        return _newest(folder, os.stat(folder).st_mtime_ns)
+        return _newest(folder, os.stat(folder).st_mtime_ns).get(compiler)
     except OSError:
         return None
 
 
-def require_glslang() -> InstalledGlslang:
+def installed_glslang() -> InstalledCompiler | None:
+    """Return the newest glslang in the user's cache; None if there is none."""
+    return installed(GLSLANG)
+
+
+def require_glslang() -> InstalledCompiler:
     """Return `installed_glslang`; raise CompilerUnavailable if there is none."""
     compiler = installed_glslang()
     if compiler is None:

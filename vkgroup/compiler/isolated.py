@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from vkgroup.base import processes
 from vkgroup.base.errors import CompilerUnavailable
 from vkgroup.compiler.includes import Dependencies
-from vkgroup.compiler.installed import InstalledGlslang
+from vkgroup.compiler.installed import InstalledCompiler
 from vkgroup.compiler.request import CompileRequest, failure
 from vkgroup.spirv import Module
 
@@ -52,7 +52,7 @@ class _Server:
     `compiler`: the installed glslang whose libshaderc it loads; None for that of the wheel and the system's.
     """
 
-    def __init__(self, compiler: InstalledGlslang | None = None) -> None:
+    def __init__(self, compiler: InstalledCompiler | None = None) -> None:
         self._lock = threading.Lock()
         self._compiler = compiler
         self._process: subprocess.Popen[bytes] | None = None
@@ -126,10 +126,10 @@ class _Server:
 
 
 _server = _Server()
-_installed: dict[InstalledGlslang, _Server] = {}
+_installed: dict[InstalledCompiler, _Server] = {}
 
 
-def _of(installed: InstalledGlslang | None) -> _Server:
+def _of(installed: InstalledCompiler | None) -> _Server:
     return _server if installed is None else _installed.setdefault(installed, _Server(installed))
 
 
@@ -150,7 +150,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def compile_isolated(
-    compiler: str, request: CompileRequest, installed: InstalledGlslang | None = None
+    compiler: str, request: CompileRequest, installed: InstalledCompiler | None = None
 ) -> tuple[Module, Dependencies]:
     """Compile a request with a compiler of the worker process, without validation.
 
@@ -170,7 +170,7 @@ def link_isolated(requests: Sequence[CompileRequest]) -> Compiled:
     return compiled
 
 
-def problem_of_installed(installed: InstalledGlslang, module: Module, environment: str) -> str:
+def problem_of_installed(installed: InstalledCompiler, module: Module, environment: str) -> str:
     """Return why SPIRV-Tools of an installed glslang rejects a module for an environment; else nothing."""
     problem: str = _of(installed).ask("problem", (environment, module.to_bytes()), "module")
     return problem

@@ -145,6 +145,8 @@ class CompileRequest:
     register_shifts: tuple[tuple[str, int], ...] = ()  # for HLSL and Slang, by class of registers
     path: str = ""  # the name as the file system has it, which need not be UTF-8; empty if it is `name`
     confined_to: Path | None = None  # the folder that all included files must lie in; None for any
+    robustness: bool = True  # for WGSL: whether accesses are kept inside of arrays
+    workgroup_zeros: bool = True  # for WGSL: whether workgroup memory is zero at the start
 
     @property
     def folder(self) -> Path | None:

@@ -35,6 +35,8 @@ class Configuration(msgspec.Struct, kw_only=True, omit_defaults=True):
     entry_point: str | None = None
     optimize: str | None = None
     lower_legacy: bool | None = None
+    robustness: str | None = None
+    workgroup_zeros: str | None = None
     register_shift: dict[str, int] | None = None
     defines: dict[str, bool | int | float | str] = {}
     include: list[str] = []
@@ -67,6 +69,8 @@ _CHOICES: dict[str, Collection[str]] = {
     "compiler": choices.COMPILERS,
     "target": choices.VULKAN_VERSIONS,
     "optimize": choices.OPTIMIZATIONS,
+    "robustness": choices.SWITCH,
+    "workgroup_zeros": choices.SWITCH,
     "lanes": choices.CHECK_LANES,
     "reconvergence": choices.CHECK_RECONVERGENCE,
     "progress": choices.CHECK_PROGRESS,

@@ -240,7 +240,7 @@ def _compiled(shader: str | os.PathLike[str]) -> Module:
     """Return the module of a file or of source text."""
     if isinstance(shader, str) and "\n" in shader:
         return compile_source(shader, stage="compute")
-    return compile_file(Path(shader))
+    return compile_file(Path(shader), robustness=False, workgroup_zeros=False)  # for WGSL, as `check`
 
 
 def _compare_sizes(

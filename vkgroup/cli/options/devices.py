@@ -75,8 +75,12 @@ _COMPILERS = Command(
     actions={
         "list": Command((json("write the list as JSON"),), purpose="list the compilers and their versions"),
         "fetch": Command(
-            description="Download the newest glslang into the cache, without root.",
-            purpose="download the newest glslang into the cache, without root",
+            (
+                Option("names", "NAME", "glslang (the default), for GLSL; tint, for WGSL", default=list,
+                       nargs="*", choices=choices.FETCHED_COMPILERS),
+            ),
+            "Download the newest glslang or tint into the cache, without root.",
+            purpose="download the newest glslang or tint into the cache, without root",
         ),
     }
 )

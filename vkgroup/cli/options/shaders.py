@@ -26,15 +26,18 @@ from vkgroup.cli.options.table import (
 )
 from vkgroup.spec.stages import STAGE_NAMES
 
-_SHADER = "GLSL, HLSL or Slang, with the stage as suffix (.comp, .vert, .comp.glsl, …), or .spv, .spvasm"
+_SHADER = (
+    "GLSL, HLSL, Slang or WGSL, with the stage as suffix (.comp, .vert, .comp.glsl, …), or .spv, .spvasm"
+)
 
 # fmt: off
 COMPILATION = (
     Option("--stage", "S", "the stage, if the suffix does not give it", choices=tuple(STAGE_NAMES),
            field="stage", printed=3),
-    Option("--dialect", help="default: hlsl for .hlsl, slang for .slang, otherwise vulkan",
+    Option("--dialect", help="default: hlsl for .hlsl, slang for .slang, wgsl for .wgsl, otherwise vulkan",
            choices=choices.DIALECTS, field="dialect", printed=4),
-    repeated("-D", "defines", "NAME[=V]", "define a macro (as 1); with parameters: 'F(x)=((x)*2)'",
+    repeated("-D", "defines", "NAME[=V]",
+             "define a macro (as 1); with parameters: 'F(x)=((x)*2)'; a value of WGSL's override",
              field="defines", printed=1),
     repeated("-I", "include_paths", "DIR", "folder in which to search for #include", field="include",
              printed=2),
@@ -54,6 +57,12 @@ COMPILATION = (
          "replace SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by SPIR-V 1.3's group instructions",
          field="lower_legacy", printed=25),
     flag("--debug", "keep line numbers and the source"),
+    Option("--robustness",
+           help="keep accesses of WGSL inside of arrays, as browsers do (default: off for check and equal,"
+           " otherwise on)", choices=choices.SWITCH, field="robustness", printed=27),
+    Option("--workgroup-zeros",
+           help="set workgroup memory of WGSL to zero first, as browsers do (default: as for --robustness)",
+           choices=choices.SWITCH, field="workgroup_zeros", printed=28),
 )
 """How a shader is compiled."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from vkgroup.reference.interpreter.operations.accessor import Flags
 from vkgroup.reference.interpreter.operations.memory import Offsets
+from vkgroup.reference.interpreter.operations.records import Target
 from vkgroup.reference.interpreter.operations.references import (
     BytesReference,
     descriptor_number,
@@ -16,7 +18,7 @@ from vkgroup.reference.interpreter.operations.references import (
 )
 from vkgroup.reference.interpreter.operations.state import Cell, ElementIndices, Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
-from vkgroup.reference.interpreter.program.layout import MemoryLeaf, numbers
+from vkgroup.reference.interpreter.program.layout import MemoryLeaf, element_of, numbers
 from vkgroup.reference.interpreter.program.segments import CellPath, PointerChain, cell_path, memory_path
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import (
@@ -31,6 +33,7 @@ from vkgroup.reference.interpreter.values.value import (
     tainted,
     take,
 )
+from vkgroup.spirv import ScalarType, VectorType
 
 Load = Callable[[Frame], Value]
 Store = Callable[[Frame, Value], None]
@@ -62,17 +65,49 @@ def storer(program: ProgramForm, chain: PointerChain, site: Site) -> Store:
     if chain.root.kind == "cell":
         return _cell_storer(cell_path(chain), chain.root.number, site)
     resolve, target = resolver(program, chain, site)
-    parts = numbers(target)
+    parts, record_rest = numbers(target), _recorder_of_rest(program, chain, site)
 
     def store(frame: Frame, value: Value) -> None:
-        for reference in resolve(frame):
+        references = resolve(frame)
+        for reference in references:
             effective = reference.with_effect()
             if effective.lanes:
                 lanes = effective.lanes
                 chosen = value if lanes.is_all else select(value, lanes.indices)
                 store_numbers(effective, parts, chosen, site)
+        if record_rest is not None:
+            record_rest(frame, references)
 
     return store
+
+
+def _recorder_of_rest(
+    program: ProgramForm, chain: PointerChain, site: Site
+) -> Callable[[Frame, list[BytesReference]], None] | None:
+    """Return the function that records what a store of a component may access besides; None for other stores.
+
+    "A write access to component of a vector may access all of the memory locations associated with that
+    vector" (WGSL, "Component Reference from Vector Memory View").
+    """
+    if not (program.facts.is_wgsl and chain.indices and chain.root.kind in ("buffer", "shared")):
+        return None
+    resolve, target = resolver(program, replace(chain, indices=chain.indices[:-1]), site)
+    if not isinstance(target.type, VectorType):
+        return None
+    stride, count, element = element_of(target)
+    assert isinstance(element.type, ScalarType)
+    size = element.type.size or 4
+
+    def record(frame: Frame, references: list[BytesReference]) -> None:
+        for whole, one in zip(resolve(frame), references, strict=True):
+            vector, component = whole.with_effect(), one.with_effect()
+            if vector.lanes and vector.memory.accesses is not None:
+                offset = vector.offset + stride * np.arange(count or 0)[:, None]
+                end = vector.memory.nbytes - size
+                skipped = (offset == component.offset) | (offset < 0) | (offset > end)
+                vector.memory.accesses.write_rest(vector.frame, site, Target(offset, size, skipped))
+
+    return record
 
 
 # --- numbers in memory --------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ ROUNDED = 2
 IGNORED = 64
 """Added to the number of an atomic whose result nothing uses."""
 
+_WHOLE_VECTOR = "; in WGSL, a write of one component may access the whole vector"
 _OVERWRITTEN = "; one of these atomics overwrites the number, and no order decides what is lost"
 
 
@@ -87,6 +88,8 @@ class Accesses:
         #: Which granules have held a release; whether an atomic had a scope that may be too narrow.
         self._touched = np.zeros(granules, np.bool_)
         self._is_narrow = False
+        #: The name of the record of `write_rest`, if there is one.
+        self._rest: tuple[str, ...] = ()
         #: The operation of the last atomic on each granule, and all operations.
         self._operations, self._used = np.zeros(granules, np.int8), set[int]()
 
@@ -142,6 +145,21 @@ class Accesses:
             races.append(access.granule[second[~alike]])
         self._set("write", access)
         return np.concatenate(races)
+
+    def write_rest(self, frame: Accessor, site: Site, target: Target) -> None:
+        """Check and record writes to the rest of a vector of which a component is stored."""
+        access = self._access(frame, site, "writes", written_as(site.memory), target)
+        first, second = access.neighbours()
+        other = access.who[first] != access.who[second]
+        first, second = first[other], second[other]
+        if first.size:
+            position = np.full(len(second), site.position)
+            self._report(access, second, access.who[first], position, None, _WHOLE_VECTOR)
+        self._check(access, _RECORDS, is_rest=True)
+        if not self._rest:
+            self._rest = ("rest",)
+            self._records["rest"] = Record(len(self._touched))
+        self._set("rest", access)
 
     def atomic(
         self, frame: Accessor, site: Site, target: Target, operation: int, *, writes: bool, reads: bool
@@ -235,13 +253,16 @@ class Accesses:
         if self._order.is_explicit or name == "atomic":
             record.how[granule] = access.how
 
-    def _check(self, access: _Access, against: tuple[str, ...], equal: Flags | None = None) -> Numbers:
+    def _check(
+        self, access: _Access, against: tuple[str, ...], equal: Flags | None = None, *, is_rest: bool = False
+    ) -> Numbers:
         """Report accesses that race with earlier ones; return the granules of the races.
 
         `equal`: which accesses store the value that was written before; they are reported, but not returned.
+        `is_rest`: whether they are those of `write_rest`.
         """
         racing = [access.granule[:0]]
-        for name in against:
+        for name in (*against, *self._rest):
             other = self._records[name].who(access.granule)
             present = np.flatnonzero((other >= 0) & (other != access.who))
             if present.size == 0:
@@ -252,6 +273,8 @@ class Accesses:
             if self._order.is_explicit:
                 ordered, reason = self._explicit(ordered, name, at, us, access)
             bad = ~ordered
+            if is_rest or name in self._rest:
+                reason = _WHOLE_VECTOR
             if bad.any():
                 index, positions = present[bad], self._records[name].position[at][bad]
                 alike = None if equal is None or name != "write" else equal[index]

@@ -60,6 +60,10 @@ _ROOTS = {
 _INTERFACE = ("Input", "Output")
 
 
+WGSL = 10
+"""SourceLanguage WGSL."""
+
+
 class ModuleFacts:
     """Declarations that instructions refer to by id, read once.
 
@@ -72,6 +76,7 @@ class ModuleFacts:
     `functions`: the functions by id.
     `types`: the type of every id that has one.
     `constants`: the value of every constant and global OpUndef by id; the last axis has length one.
+    `is_wgsl`: whether the module was made of WGSL, whose rules for accesses hold.
     """
 
     def __init__(self, module: Module, causes: CauseTable, lanewise: Lanewise) -> None:
@@ -89,6 +94,9 @@ class ModuleFacts:
             for entry in module.instructions
             if entry.result_id and entry.result_type in types
         }
+        self.is_wgsl = any(
+            entry.name == "OpSource" and entry.operands[0] == WGSL for entry in self.global_instructions
+        )
         self._causes, self._lanewise = causes, lanewise
         self.constants: dict[int, Value] = {}
         for entry in self.global_instructions:

@@ -1,0 +1,9 @@
+// verdict: nothing
+enable subgroups;
+@group(0) @binding(0) var<storage, read> src: array<u32>;
+@group(0) @binding(1) var<storage, read_write> dst: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    let value = src[id.x];
+    dst[id.x] = value + subgroupBroadcastFirst(value - value);
+}

@@ -1,0 +1,17 @@
+// verdict: nothing
+enable subgroups;
+@group(0) @binding(0) var<storage, read> src: array<u32>;
+@group(0) @binding(1) var<storage, read_write> dst: array<u32>;
+var<workgroup> part: array<u32, 128>;
+@compute @workgroup_size(128)
+fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) w: vec3u,
+        @builtin(subgroup_id) subgroup: u32, @builtin(num_subgroups) count: u32) {
+    let sum = subgroupAdd(src[w.x * 128u + i]);
+    if (subgroupElect()) { part[subgroup] = sum; }
+    workgroupBarrier();
+    if (i == 0u) {
+        var total = 0u;
+        for (var k = 0u; k < count; k++) { total += part[k]; }
+        dst[w.x] = total;
+    }
+}
