@@ -231,7 +231,9 @@ def _selected(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase,
     """Return the cases that are selected by both the filters and the case list."""
     # A case list without filters needs no other cases.
     selects = arguments.filter or arguments.caselist is None
-    cases = select(tuple(arguments.filter)) if selects else ()
+    # The cases in WGSL are selected by name only; they are all that tint compiles.
+    filters = tuple(arguments.filter) or (("wgsl.*",) if arguments.compiler == "tint" else ())
+    cases = select(filters) if selects else ()
     if arguments.filter and not cases:
         raise _none_matches(arguments.filter)
     if arguments.caselist is None:

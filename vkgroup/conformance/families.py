@@ -51,6 +51,7 @@ _ENTRIES = (
     _entry("compute_model.counters", "compute_model.counters:COUNTERS_TOPIC"),
     _entry("compute_model.dispatches", "compute_model.dispatches:DISPATCHES_TOPIC"),
     _entry("hlsl", "spellings.hlsl:HLSL"),
+    _entry("wgsl", "spellings.wgsl:WGSL"),
     _entry("reconvergence", "reconvergence.family:RECONVERGENCE"),
     _entry("leaving", "reconvergence.termination_family:TERMINATED_FRAGMENTS", *_LEAVING),
     _entry("cooperative_matrix", "cooperative_matrix.family:COOPERATIVE_MATRIX"),
@@ -65,6 +66,9 @@ _ENTRIES = (
     _entry("quad_control.derivative_group", "quad_control.derivatives:DERIVATIVE_GROUPS"),
 )
 """Every family, in the order in which their cases are listed."""
+
+ASKED = ("wgsl",)
+"""Families whose cases only filters that begin with their name select: they need what few machines have."""
 
 _LOCATIONS = {entry.name: entry.location for entry in _ENTRIES}
 
@@ -120,7 +124,7 @@ def family_of(case: AnyCase) -> Family[Any]:
 @cache
 def all_cases() -> tuple[AnyCase, ...]:
     """Return every case of the suite, in the order of the families; needs no device."""
-    return tuple(case for entry in _ENTRIES for case in _cases_of(entry.name))
+    return tuple(case for entry in _ENTRIES if entry.name not in ASKED for case in _cases_of(entry.name))
 
 
 @cache
@@ -153,9 +157,17 @@ def _named_alike(beginning: str) -> dict[str, AnyCase]:
     return {case.name: case for case in alike}
 
 
-def _matching(may_begin: MayBegin, match: Callable[[str], bool]) -> Iterator[AnyCase]:
+def _entries(filters: tuple[str, ...]) -> list[_Entry]:
+    """Return the families from which filters may select cases."""
+    asked = {name for name in ASKED if any(glob.startswith(name) for glob in filters)}
+    return [entry for entry in _ENTRIES if entry.name not in ASKED or entry.name in asked]
+
+
+def _matching(
+    may_begin: MayBegin, match: Callable[[str], bool], entries: Iterable[_Entry] = _ENTRIES
+) -> Iterator[AnyCase]:
     """Yield the cases whose names match, in the order of the suite; `may_begin` leaves out parts of it."""
-    for entry in _ENTRIES:
+    for entry in entries:
         if entry.may_match(may_begin):
             cases = subgroup_cases(may_begin) if entry.name == "subgroup" else _cases_of(entry.name)
             yield from (case for case in cases if match(case.name))
@@ -164,7 +176,7 @@ def _matching(may_begin: MayBegin, match: Callable[[str], bool]) -> Iterator[Any
 def select_names(filters: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield the names of the cases that `select` returns, in the same order, without making them first."""
     globs = Globs(filters)
-    for entry in _ENTRIES:
+    for entry in _entries(filters):
         if entry.may_match(globs.may_begin):
             names: Iterable[str] = subgroup_names(globs.may_begin)
             if entry.name != "subgroup":
@@ -183,4 +195,4 @@ def select(filters: tuple[str, ...] = ()) -> tuple[AnyCase, ...]:
         return all_cases()
     globs = Globs(filters)
     with paused():
-        return tuple(_matching(globs.may_begin, globs.match))
+        return tuple(_matching(globs.may_begin, globs.match, _entries(filters)))

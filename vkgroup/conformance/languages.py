@@ -9,8 +9,9 @@ from vkgroup.conformance.family import AnyCase
 
 
 def language_of(case: AnyCase) -> str:
-    """Return the dialect of a case's shaders: ``"hlsl"`` or ``"vulkan"`` (GLSL, also in OpenGL's dialect)."""
-    return "hlsl" if case.name.startswith("hlsl.") else "vulkan"
+    """Return the dialect of a case: ``"hlsl"``, ``"wgsl"``, or ``"vulkan"`` for GLSL and OpenGL's."""
+    first = case.name.partition(".")[0]
+    return first if first in ("hlsl", "wgsl") else "vulkan"
 
 
 def expressible(cases: Sequence[AnyCase], compiler: str) -> tuple[AnyCase, ...]:

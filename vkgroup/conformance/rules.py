@@ -17,6 +17,7 @@ from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.hlsl_intrinsics import INTRINSICS
 from vkgroup.conformance.intrinsics import OLDER
 from vkgroup.conformance.patterns import patterns_of
+from vkgroup.conformance.wgsl_functions import FUNCTIONS_BY_NAME, GLSL_OF
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Result, Status
 from vkgroup.spec.categories import Category
@@ -70,7 +71,7 @@ def _rule_of_kind(result: Result) -> str:
 
 
 def _rule(parts: list[str], version: tuple[int, ...] | None) -> Rule | None:
-    if len(parts) > 5 and (parts[0] in _CATEGORIES or parts[0] in ("hlsl", "legacy_ballot")):
+    if len(parts) > 5 and (parts[0] in _CATEGORIES or parts[0] in ("hlsl", "wgsl", "legacy_ballot")):
         return _of_operation(parts, version)
     if parts[0] == "extended_instruction":
         return SENTENCES.get(parts[2])
@@ -105,6 +106,8 @@ def _of_operation(parts: list[str], version: tuple[int, ...] | None) -> Rule | N
         return _of_older(name)
     if category == "hlsl":
         name = next((row.core for row in INTRINSICS if row.name == name), name)
+    if category == "wgsl" and name in FUNCTIONS_BY_NAME:
+        name, type_ = FUNCTIONS_BY_NAME[name].core, GLSL_OF.get(type_, type_)
     if name in BUILTIN_VARIABLES:
         return SENTENCES[BUILTIN_VARIABLES[name].builtin]
     if name in BARRIERS:

@@ -94,6 +94,9 @@ class _RecordingDevice(NullDevice):
     _buffers = _RecordedBuffer
 
 
+_LANGUAGES = {"hlsl": "HLSL", "wgsl": "WGSL"}
+
+
 class _Recorder(Executor):
     """An executor that records the shaders that it compiles."""
 
@@ -103,7 +106,7 @@ class _Recorder(Executor):
 
     def compile(self, source: str, *, stage: str, **options: Any) -> Module:
         """Record and compile a shader."""
-        language = "HLSL" if options.get("dialect") == "hlsl" else "GLSL"
+        language = _LANGUAGES.get(options.get("dialect", ""), "GLSL")
         self._recording.shaders[stage, language, source] = None
         return super().compile(source, stage=stage, **options)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from vkgroup.conformance.hlsl_intrinsics import intrinsic_of
 from vkgroup.conformance.intrinsics import BALLOT, EXAMPLE, FORMS, OLDER
+from vkgroup.conformance.wgsl_functions import FUNCTIONS_BY_NAME
 
 Phrase = Callable[[str, str], str]
 """(operation of KHR_shader_subgroup, choice of its operand) → a phrase for the choice; "" for none."""
@@ -14,6 +15,16 @@ Phrase = Callable[[str, str], str]
 
 def _hlsl(case: Any, phrase: Phrase, executed: str, shader: str) -> str:
     row = intrinsic_of(case.operation, case.type, case.operand)
+    operand = phrase(row.core, case.operand)
+    reading = f", {operand}" if operand else ""
+    return (
+        f"{case.operation} of {case.type} gives {row.definition}{reading}, {executed} "
+        f"in a {shader}, on {case.data} data."
+    )
+
+
+def _wgsl(case: Any, phrase: Phrase, executed: str, shader: str) -> str:
+    row = FUNCTIONS_BY_NAME[case.operation]
     operand = phrase(row.core, case.operand)
     reading = f", {operand}" if operand else ""
     return (
@@ -44,6 +55,7 @@ def _quad(case: Any, phrase: Phrase, executed: str, shader: str) -> str:
 
 SENTENCES: Mapping[str, Callable[[Any, Phrase, str, str], str]] = {
     "hlsl": _hlsl,
+    "wgsl": _wgsl,
     "legacy_ballot": _legacy,
     "quad_control": _quad,
 }

@@ -18,7 +18,7 @@ from vkgroup.spirv import Module
 
 FOLDER = "shaders"
 
-_SUFFIXES = {"hlsl": "hlsl"}
+_SUFFIXES = {"hlsl": "hlsl", "wgsl": "wgsl"}
 
 
 class StepShaders:
