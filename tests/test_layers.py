@@ -23,7 +23,7 @@ LAYERS = {
     "spirv": 3_970,
     "reference": 15_440,
     "configuration": 840,
-    "compiler": 7_400,
+    "compiler": 7_480,
     "drivers": 2_060,
     "bootstrap": 590,
     "device": 5_660,
@@ -31,7 +31,7 @@ LAYERS = {
     "record": 1_610,
     "workers": 3_020,
     "programs": 3_070,
-    "conformance": 21_270,
+    "conformance": 21_330,
     "check": 10_450,
     "probe": 2_160,
     "cost": 730,
@@ -41,7 +41,7 @@ LAYERS = {
     "outputs": 8_330,
     "__init__": 180,
     "testing": 510,
-    "cli": 6_630,
+    "cli": 6_650,
     "__main__": 30,
 }
 

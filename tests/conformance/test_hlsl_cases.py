@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from suite_runs import results_of
 
-from vkgroup.conformance import Status
+from vkgroup.cli.main import main
+from vkgroup.conformance import Status, select
 from vkgroup.conformance.execute import Transform
-from vkgroup.conformance.hlsl_intrinsics import GLSL_OF, INTRINSICS
+from vkgroup.conformance.hlsl_intrinsics import GLSL_OF, INTRINSICS, LATER_INTRINSICS
 from vkgroup.conformance.spellings.hlsl import HLSL, bucket, core_case
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.drivers import CachedDriver
@@ -149,3 +153,17 @@ def test_a_wrong_instruction_is_caught(
     cases = cases_of(name, "all", type_)
     assert statuses(device, cases) == {Status.PASS}
     assert Status.FAIL in statuses(device, cases, transform)
+
+
+@pytest.mark.parametrize("name", [row.name for row in LATER_INTRINSICS])
+def test_slang_gives_what_later_models_define(name: str, tmp_path: Path) -> None:
+    words = ["conform", "--device", "reference:32", "--compiler", "slang", "--jobs", "1", "--no-repro"]
+    words += ["--filter", f"hlsl_later.compute.{name}.*.nested.exact*", "--out", str(tmp_path / "run")]
+    assert main(words) == 0
+    totals = json.loads((tmp_path / "run" / "summary.json").read_text())["totals"]
+    assert totals["Pass"] == sum(totals.values()) > 0
+
+
+def test_later_models_are_selected_by_name_only() -> None:
+    assert not any(case.name.startswith("hlsl_later") for case in select(("*",)))
+    assert len(select(("hlsl_later.*",))) > 2000

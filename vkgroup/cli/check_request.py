@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import vkgroup
-from vkgroup.base.choices import SOURCE_DIALECTS
+from vkgroup.base.choices import CHECK_SIZES, SOURCE_DIALECTS
 from vkgroup.check import CheckRequest, Guarantees
 from vkgroup.check.outcome import ConfigurationOutcome
 from vkgroup.cli import pairs, shaders
@@ -19,6 +19,8 @@ from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.options.table import words_of
 from vkgroup.cli.settings import Settings
 from vkgroup.compiler.front_ends import compiler_of
+from vkgroup.compiler.hlsl_front_ends import wave_sizes
+from vkgroup.compiler.request import read
 from vkgroup.device import DeviceInfo
 from vkgroup.device.fetched import fetched_gpus
 from vkgroup.spirv import Module
@@ -65,7 +67,7 @@ def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> Check
     options = settings.options
     return replace(
         shader_request(settings),
-        sizes=options.subgroup_size,
+        sizes=options.subgroup_size or _declared_sizes(options),
         size=options.size,
         devices=chosen.devices,
         skip_idle_devices=chosen.skip_idle,
@@ -82,13 +84,32 @@ def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> Check
     )
 
 
+def _wave_sizes(options: argparse.Namespace) -> tuple[int, int] | None:
+    """Return the least and the greatest size that a source of HLSL or Slang declares; None without them."""
+    if (options.dialect or SOURCE_DIALECTS.get(options.shader.suffix)) not in ("hlsl", "slang"):
+        return None
+    return wave_sizes(read(options.shader))
+
+
+def _declared_sizes(options: argparse.Namespace) -> tuple[int, ...] | None:
+    """Return the sizes to run that a source allows; None for the default."""
+    declared = _wave_sizes(options)
+    if declared is None:
+        return None
+    return tuple(size for size in CHECK_SIZES if declared[0] <= size <= declared[1]) or None
+
+
 def _compiler(options: argparse.Namespace) -> str:
-    """Return name and version of the compiler; for WGSL also how it guards accesses and workgroup memory."""
+    """Return name and version of the compiler.
+
+    With it, for WGSL how it guards accesses and workgroup memory, for HLSL the sizes that the source allows.
+    """
     name = compiler_of(options.shader, options.compiler, options.dialect)
     if name and "wgsl" in (options.dialect, SOURCE_DIALECTS.get(options.shader.suffix)):
-        name += (
-            f"; robustness {options.robustness or 'off'}, workgroup zeros {options.workgroup_zeros or 'off'}"
-        )
+        robustness, zeros = options.robustness or "off", options.workgroup_zeros or "off"
+        name += f"; robustness {robustness}, workgroup zeros {zeros}"
+    if name and not options.subgroup_size and (declared := _wave_sizes(options)):
+        name += f"; [WaveSize] allows sizes {declared[0]} to {declared[1]}"
     return name
 
 

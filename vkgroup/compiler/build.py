@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from vkgroup.base import files
 from vkgroup.base.errors import CompileError, Diagnostic, InvalidModule
 from vkgroup.base.phases import phase
 from vkgroup.compiler import cache as module_cache
-from vkgroup.compiler import hlsl, thread_group
+from vkgroup.compiler import hlsl, hlsl_front_ends, thread_group
 from vkgroup.compiler.front_ends import front_end
 from vkgroup.compiler.gl.interface import interface_of, with_interface
 from vkgroup.compiler.gl.program import build_program
@@ -93,13 +94,21 @@ def _rewritten(request: CompileRequest, compiler: str) -> CompileRequest:
 def _build(request: CompileRequest, compiler: str) -> tuple[Module, Dependencies]:
     """Compile and validate; on request optimize and validate again."""
     chosen = front_end(compiler, request.dialect)
+    rewritten, by_glslang = _rewritten(request, compiler), compiler not in ("slang", "dxc")
+    if request.dialect == "hlsl" and by_glslang:
+        rewritten = replace(rewritten, entry_point=hlsl_front_ends.entry_point_of(request))
     try:
-        module, dependencies = chosen.compile(_rewritten(request, compiler))
+        module, dependencies = chosen.compile(rewritten)
     except CompileError as error:
         restored = thread_group.restore(error, request.source)
+        if request.dialect in ("hlsl", "slang"):
+            used = "slang" if request.dialect == "slang" else compiler
+            restored = hlsl_front_ends.with_intrinsic_hint(restored, request, used)
         raise (hint_at_opengl(restored) if request.dialect == "vulkan" else restored) from None
     module = thread_group.mark(module, dependencies)
-    if request.dialect == "hlsl" and compiler not in ("slang", "dxc"):
+    if rewritten.entry_point != request.entry_point:
+        module = rename_entry_point(module, request.entry_point)
+    if request.dialect == "hlsl" and by_glslang:
         module = hlsl.mended(legalize(module, request.target))
         module = shifted(module, request.source, request.register_shifts)
     return _finished(module, request, chosen.name), dependencies

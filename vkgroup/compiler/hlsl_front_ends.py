@@ -1,9 +1,11 @@
-"""Shared parts of DXC and Slang: entry points with ``[shader("compute")]``, command-line options."""
+"""Shared parts of the compilers of HLSL: entry points, options, and which of them has which intrinsic."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+from vkgroup.base.errors import CompileError
 from vkgroup.compiler.request import CompileRequest
 
 _FUNCTION = r"(?:\s*\[[^\]]*\])*\s*[\w<>, ]+?\s+(\w+)\s*\("
@@ -12,6 +14,75 @@ _ENTRY_POINT = re.compile(r'\[\s*shader\s*\(\s*"(\w+)"\s*\)\s*\]' + _FUNCTION)
 
 _NUMTHREADS = re.compile(r"\[\s*numthreads\s*\([^)]*\)\s*\]" + _FUNCTION)
 """The name of a function with the attribute ``[numthreads(…)]``."""
+
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*", re.DOTALL | re.MULTILINE)
+_DEFINED = re.compile(r"(\w+)\s*\([^;{}]*\)\s*(?::\s*\w+\s*)?$")
+"""The name of a function in front of its body."""
+
+_LATER_INTRINSICS = {
+    **dict.fromkeys(("WaveMatch", "IsHelperLane"), ("dxc", "slang")),
+    **{f"WaveMultiPrefix{name}": ("slang",) for name in ("Sum", "Product", "BitAnd", "BitOr", "BitXor")},
+    "WaveMultiPrefixCountBits": (),
+    **dict.fromkeys(("QuadAny", "QuadAll"), ("slang",)),
+    **dict.fromkeys(("GetGroupWaveIndex", "GetGroupWaveCount"), ()),
+    **dict.fromkeys(("WaveGetWaveIndex", "WaveGetNumWaves", "WaveRotate", "WaveShuffle"), ("slang",)),
+}
+"""The compilers that make SPIR-V of the intrinsics that not all have: DXC 1.8 and Slang 2026.12."""
+
+_INTRINSIC = re.compile(rf"\b({'|'.join(_LATER_INTRINSICS)})\b")
+
+
+def with_intrinsic_hint(error: CompileError, request: CompileRequest, compiler: str) -> CompileError:
+    """Return the error of a source of HLSL or Slang with the compiler that has an intrinsic this one lacks.
+
+    `compiler`: its name, as in ``--compiler``.
+    """
+    diagnostics = list(error.diagnostics)
+    lines, source = request.source.splitlines(), _COMMENT.sub(" ", request.source)
+    for number, entry in enumerate(diagnostics):
+        line = lines[entry.line - 1] if 0 < entry.line <= len(lines) else ""
+        if number == 0 and not any(_INTRINSIC.search(each.message) for each in diagnostics):
+            line = source  # Slang names the entry point that uses what it lacks
+        for name in dict.fromkeys(_INTRINSIC.findall(entry.message) or _INTRINSIC.findall(line)):
+            if compiler in (having := _LATER_INTRINSICS[name]):
+                continue
+            where = f"--compiler {' or '.join(having)}" if having else "no compiler here"
+            hint = f"{where} has {name}"
+            diagnostics[number] = replace(entry, message=f"{entry.message}; {hint}")
+    return type(error)(str(error.args[0]), diagnostics)
+
+
+_WAVE_SIZE = re.compile(r"\[\s*WaveSize\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*(?:,\s*\d+\s*)?)?\)\s*\]")
+
+
+def wave_sizes(source: str) -> tuple[int, int] | None:
+    """Return the least and the greatest size of ``[WaveSize(…)]`` (Shader Model 6.6, 6.8); None without it.
+
+    Compilers check the attribute, but SPIR-V has no place for it. Several entry points with different ones
+    give what all allow.
+    """
+    matches = _WAVE_SIZE.finditer(_COMMENT.sub(" ", source))
+    found = [(int(match[1]), int(match[2] or match[1])) for match in matches]
+    if not found:
+        return None
+    return max(least for least, _ in found), min(greatest for _, greatest in found)
+
+
+def functions_of(source: str) -> list[str]:
+    """Return the names of the functions that a source defines, without methods."""
+    names, depth, start = [], 0, 0
+    text = _COMMENT.sub(" ", source)
+    for match in re.finditer(r"[{};]", text):
+        if match[0] == "{":
+            if depth == 0 and (found := _DEFINED.search(text[start : match.start()].rstrip())):
+                names.append(found[1])
+            depth += 1
+        elif match[0] == "}":
+            depth -= 1
+        if depth == 0:
+            start = match.end()
+    return names
 
 
 def entry_points(source: str) -> list[tuple[str, str]]:
@@ -23,13 +94,15 @@ def entry_point_of(request: CompileRequest) -> str:
     """Return the function that is the entry point of a request.
 
     If that is ``main``, the default, and the source has no such function, it is the only function with
-    ``[shader("…")]`` of the stage, or else the only one with ``[numthreads(…)]`` of a compute shader.
+    ``[shader("…")]`` of the stage, or else the only one with ``[numthreads(…)]`` of a compute shader, or else
+    the only function.
     """
-    if request.entry_point != "main" or re.search(r"\bmain\s*\(", request.source):
+    if request.entry_point != "main" or re.search(r"\bmain\s*\(", _COMMENT.sub(" ", request.source)):
         return request.entry_point
     marked = [name for stage, name in entry_points(request.source) if _stage_of(stage) == request.stage.name]
     if not marked and request.stage.name == "compute":
         marked = _NUMTHREADS.findall(request.source)
+    marked = marked or functions_of(request.source)
     return marked[0] if len(marked) == 1 else request.entry_point
 
 

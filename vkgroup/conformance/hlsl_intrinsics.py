@@ -159,13 +159,49 @@ INTRINSICS: tuple[HlslIntrinsic, ...] = (
 )  # fmt: skip
 """All uses of all intrinsics of Shader Model 6.0."""
 
+_PARTITIONS = ("equal", "voted", "blocks", "active")
+_OF_SUBSET = "over the values of the lanes of its subset with smaller indices"
+
+LATER_INTRINSICS: tuple[HlslIntrinsic, ...] = (
+    HlslIntrinsic(
+        "WaveMatch", "subgroupPartitionNV", "a bit for each active lane with the same value",
+        "WaveMatch({0})", _vectors((*_INTEGERS, "float", "bool")),
+    ),
+    *(
+        _of(f"WaveMultiPrefix{name}", f"subgroupPartitionedExclusive{core}NV", f"{what} {_OF_SUBSET}", types,
+            *_PARTITIONS)
+        for name, core, what, types in (
+            ("Sum", "Add", "the sum", (*_INTEGERS, "float")),
+            ("Product", "Mul", "the product", (*_INTEGERS, "float")),
+            ("BitAnd", "And", "bitwise and", _INTEGERS),
+            ("BitOr", "Or", "bitwise or", _INTEGERS),
+            ("BitXor", "Xor", "bitwise exclusive or", _INTEGERS),
+        )
+    ),
+    HlslIntrinsic(
+        "QuadAny", "subgroupClusteredOr", "whether it is true in any active lane of the quad", "QuadAny({0})",
+        ("bool",), operands=("c4",),
+    ),
+    HlslIntrinsic(
+        "QuadAll", "subgroupClusteredAnd", "whether it is true in all active lanes of the quad",
+        "QuadAll({0})", ("bool",), operands=("c4",),
+    ),
+)  # fmt: skip
+"""Intrinsics of Shader Model 6.5 (WaveMatch, WaveMultiPrefix…) and 6.7 (QuadAny, QuadAll).
+
+Slang has all of them, DXC 1.8 makes SPIR-V of WaveMatch alone. QuadAny is a clustered or: it asks the active
+lanes of four, as that does.
+"""
+
+ALL_INTRINSICS = (*INTRINSICS, *LATER_INTRINSICS)
+
 
 @cache
 def row_numbers() -> dict[tuple[str, str, str], int]:
-    """Return the number of each row of `INTRINSICS` by name, type and operand."""
+    """Return the number of each row of `ALL_INTRINSICS` by name, type and operand."""
     return {
         (row.name, type_, operand): number
-        for number, row in enumerate(INTRINSICS)
+        for number, row in enumerate(ALL_INTRINSICS)
         for type_ in row.types
         for operand in row.operands
     }
@@ -173,4 +209,4 @@ def row_numbers() -> dict[tuple[str, str, str], int]:
 
 def intrinsic_of(name: str, type_: str, operand: str) -> HlslIntrinsic:
     """Return the row of an intrinsic with a type and an operand."""
-    return INTRINSICS[row_numbers()[name, type_, operand]]
+    return ALL_INTRINSICS[row_numbers()[name, type_, operand]]

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from vkgroup.conformance.barriers import BARRIERS
-from vkgroup.conformance.hlsl_intrinsics import INTRINSICS
+from vkgroup.conformance.hlsl_intrinsics import ALL_INTRINSICS
 from vkgroup.conformance.intrinsics import OLDER
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.wgsl_functions import FUNCTIONS_BY_NAME, GLSL_OF
@@ -71,7 +71,9 @@ def _rule_of_kind(result: Result) -> str:
 
 
 def _rule(parts: list[str], version: tuple[int, ...] | None) -> Rule | None:
-    if len(parts) > 5 and (parts[0] in _CATEGORIES or parts[0] in ("hlsl", "wgsl", "legacy_ballot")):
+    if len(parts) > 5 and (
+        parts[0] in _CATEGORIES or parts[0] in ("hlsl", "hlsl_later", "wgsl", "legacy_ballot")
+    ):
         return _of_operation(parts, version)
     if parts[0] == "extended_instruction":
         return SENTENCES.get(parts[2])
@@ -104,8 +106,8 @@ def _of_operation(parts: list[str], version: tuple[int, ...] | None) -> Rule | N
     category, stage, name, type_, pattern, data = parts[:6]
     if category == "legacy_ballot":
         return _of_older(name)
-    if category == "hlsl":
-        name = next((row.core for row in INTRINSICS if row.name == name), name)
+    if category in ("hlsl", "hlsl_later"):
+        name = next((row.core for row in ALL_INTRINSICS if row.name == name), name)
     if category == "wgsl" and name in FUNCTIONS_BY_NAME:
         name, type_ = FUNCTIONS_BY_NAME[name].core, GLSL_OF.get(type_, type_)
     if name in BUILTIN_VARIABLES:

@@ -55,6 +55,7 @@ def _quad(case: Any, phrase: Phrase, executed: str, shader: str) -> str:
 
 SENTENCES: Mapping[str, Callable[[Any, Phrase, str, str], str]] = {
     "hlsl": _hlsl,
+    "hlsl_later": _hlsl,
     "wgsl": _wgsl,
     "legacy_ballot": _legacy,
     "quad_control": _quad,

@@ -7,15 +7,17 @@ from HLSL's intrinsics.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache, partial
 
 from vkgroup.conformance import support
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family
 from vkgroup.conformance.hlsl_intrinsics import (
+    ALL_INTRINSICS,
     GLSL_OF,
     INTRINSICS,
+    LATER_INTRINSICS,
     HlslIntrinsic,
     intrinsic_of,
     row_numbers,
@@ -27,7 +29,7 @@ from vkgroup.conformance.subgroup.family import missing, program_of, verdicts_on
 from vkgroup.conformance.subgroup.operands import choices
 from vkgroup.conformance.subgroup.shader import BatchProgram, Spelling
 from vkgroup.device import Capabilities
-from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
+from vkgroup.spec.operations import BUILTIN_VARIABLES, SUBGROUP_OPERATIONS
 
 _TYPES = "\n".join(
     f"#define {prefix}vec{count} {scalar}{count}"
@@ -42,6 +44,7 @@ _NAMES = """#define uintBitsToFloat asfloat
 #define gl_SubgroupInvocationID WaveGetLaneIndex()
 #define subgroupBallot WaveActiveBallot
 #define subgroupBroadcastFirst WaveReadLaneFirst
+#define subgroupPartitionNV WaveMatch
 #define gl_HelperInvocation false
 """
 
@@ -107,6 +110,12 @@ _SUBGROUP = (
     "uint subgroup = WaveReadLaneFirst(gl_LocalInvocationIndex);\n    uint turn = subgroup / size;",
 )
 
+#: HLSL cannot make a vector of one scalar in this form, nor select by a vector.
+_PARTITIONS = (
+    ("uvec4(0u)", "uvec4(0u, 0u, 0u, 0u)"),
+    ("found = mix(found, same, bvec4(choice == one));", "if (choice == one) found = same;"),
+)
+
 _DROPPED = re.compile(r"^(#version|#extension|layout\().*\n", re.MULTILINE)
 _CONSTANT = re.compile(r"^const uint\b", re.MULTILINE)
 
@@ -114,7 +123,9 @@ _CONSTANT = re.compile(r"^const uint\b", re.MULTILINE)
 def hlsl_of(source: str, stage: BatchStage) -> str:
     """Return the HLSL of a program whose calls are already in HLSL (see `Spelling`)."""
     body = _CONSTANT.sub("static const uint", _DROPPED.sub("", source))
-    body = body.replace("void main() {", "void judged() {").replace(*_SUBGROUP)
+    body = body.replace("void main() {", "void judged() {")
+    for glsl, hlsl in (_SUBGROUP, *_PARTITIONS):
+        body = body.replace(glsl, hlsl)
     entry = _COMPUTE_ENTRY.format(*stage.local_size) if isinstance(stage, WorkgroupStage) else _PIXEL_ENTRY
     return "\n".join((_TYPES, _NAMES, _FUNCTIONS, body, entry))
 
@@ -130,7 +141,7 @@ _ROUNDING = ("float", "double")
 def core_case(case: Case) -> Case:
     """Return the case of KHR_shader_subgroup that has the same result."""
     row = intrinsic_of(case.operation, case.type, case.operand)
-    built_in = BUILTIN_VARIABLES.get(row.core) or OPERATIONS[row.core]
+    built_in = BUILTIN_VARIABLES.get(row.core) or SUBGROUP_OPERATIONS[row.core]
     operand = case.operand if case.operand in choices(row.core) else ""
     type_ = GLSL_OF[row.compared or case.type]
     return Case(built_in.category.value, case.stage, row.core, type_, case.pattern, case.data, operand)
@@ -185,26 +196,32 @@ def _cases() -> Iterator[Case]:
     """Yield every case, stage by stage."""
     for stage in STAGES:
         for row in INTRINSICS:
-            yield from _cases_of(stage, row)
+            yield from _cases_of("hlsl", stage, row)
 
 
-def _cases_of(stage: str, row: HlslIntrinsic) -> Iterator[Case]:
+def _later_cases() -> Iterator[Case]:
+    """Yield the cases of later shader models, of compute shaders."""
+    for row in LATER_INTRINSICS:
+        yield from _cases_of("hlsl_later", "compute", row)
+
+
+def _cases_of(category: str, stage: str, row: HlslIntrinsic) -> Iterator[Case]:
     for type_ in row.types:
         for data in row.data:
             if data == "rounding" and type_.rstrip("234") not in _ROUNDING:
                 continue
             for pattern in _patterns(stage, row):
                 for operand in row.operands:
-                    yield Case("hlsl", stage, row.name, type_, pattern.name, data, operand)
+                    yield Case(category, stage, row.name, type_, pattern.name, data, operand)
 
 
 @cache
 def bucket(number: int) -> int:
     """Return the number of earlier rows with the same core case and type; they need another program."""
-    row = INTRINSICS[number]
+    row = ALL_INTRINSICS[number]
     return sum(
         1
-        for other in INTRINSICS[:number]
+        for other in ALL_INTRINSICS[:number]
         if other.core == row.core and not _seen(other).isdisjoint(_seen(row))
     )
 
@@ -214,14 +231,13 @@ def _seen(row: HlslIntrinsic) -> set[str]:
     return {row.compared or type_ for type_ in row.types}
 
 
-HLSL = Family(
-    "hlsl",
-    _cases,
-    _missing,
-    partial(verdicts_on, program=_program),
-    _batch_key,
-    batch=24,
-    llvm_batch=8,
-    program=_program,
-)
+def _family(name: str, cases: Callable[[], Iterator[Case]]) -> Family[Case]:
+    judge = partial(verdicts_on, program=_program)
+    return Family(name, cases, _missing, judge, _batch_key, batch=24, llvm_batch=8, program=_program)
+
+
+HLSL = _family("hlsl", _cases)
 """The wave and quad intrinsics of Shader Model 6.0."""
+
+HLSL_LATER = _family("hlsl_later", _later_cases)
+"""Those of Shader Model 6.5 and 6.7, which glslang lacks."""
