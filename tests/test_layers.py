@@ -31,7 +31,7 @@ LAYERS = {
     "record": 1_610,
     "workers": 3_020,
     "programs": 3_070,
-    "conformance": 21_330,
+    "conformance": 21_470,
     "check": 10_450,
     "probe": 2_160,
     "cost": 730,

@@ -97,6 +97,10 @@ def test_the_sources_of_slang_show_its_errors() -> None:
     with pytest.raises(CompileError, match="'y' is not a member of 'bool'"):
         compile_file(_SOURCES / "slang_all_equal_vector.hlsl", stage="compute", compiler="slang")
     compile_file(_SOURCES / "slang_all_equal_vector.hlsl", stage="compute", compiler="dxc")
+    with pytest.raises(CompileError, match="exits the selection"):
+        compile_file(_SOURCES / "slang_return_in_loop.hlsl", stage="compute", compiler="slang")
+    for compiler in ("dxc", "glslang"):
+        compile_file(_SOURCES / "slang_return_in_loop.hlsl", stage="compute", compiler=compiler)
 
 
 @pytest.mark.parametrize("name", ["glslang_prefix_sum", "glslang_lane_twice"])

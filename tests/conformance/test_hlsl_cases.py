@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
-from suite_runs import results_of
+from suite_runs import device_of, results_of
 
+from vkgroup import conformance
 from vkgroup.cli.main import main
 from vkgroup.conformance import Status, select
 from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.hlsl_intrinsics import GLSL_OF, INTRINSICS, LATER_INTRINSICS
+from vkgroup.conformance.spellings import hlsl_reconvergence
 from vkgroup.conformance.spellings.hlsl import HLSL, bucket, core_case
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.drivers import CachedDriver
+from vkgroup.programs.nodes import RandomProgram
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import Editor, Rewrite, Words
 
@@ -167,3 +171,37 @@ def test_slang_gives_what_later_models_define(name: str, tmp_path: Path) -> None
 def test_later_models_are_selected_by_name_only() -> None:
     assert not any(case.name.startswith("hlsl_later") for case in select(("*",)))
     assert len(select(("hlsl_later.*",))) > 2000
+
+
+@pytest.mark.parametrize("compiler", ["dxc", "slang"])
+def test_programs_of_maximal_reconvergence(compiler: str, tmp_path: Path) -> None:
+    words = ["conform", "--device", "reference:32", "--compiler", compiler, "--jobs", "1", "--no-repro"]
+    words += ["--filter", "hlsl_reconvergence.maximal.compute.nesting2.*", "--out", str(tmp_path / "run")]
+    assert main(words) == 0
+    totals = json.loads((tmp_path / "run" / "summary.json").read_text())["totals"]
+    # Slang makes invalid modules of some programs (slang-return-in-loop.toml).
+    assert totals["NotSupported"] <= (compiler == "slang")
+    assert totals["Pass"] + totals["NotSupported"] == sum(totals.values()) > 10
+
+
+@pytest.mark.parametrize("compiler", ["dxc", "slang"])
+def test_a_ballot_that_moved_out_of_a_branch_fails(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What DXC did (DirectXShaderCompiler 6222): the ballot of a part is that of all."""
+
+    def moved(source: str, program: RandomProgram) -> str:
+        text = translate(source, program).replace(
+            "static uint lane;", "static uint lane;\nstatic uint4 first;"
+        )
+        entries = re.sub(r"record\(((?!1u)\d+u), subgroupBallot\(true\)\)", r"record(\1, first)", text)
+        assert entries != text
+        return entries.replace("record(1u,", "first = subgroupBallot(true); record(1u,")
+
+    def status() -> Status:
+        cases = select(("hlsl_reconvergence.maximal.compute.nesting3.0.0",))
+        run = conformance.run(device_of("reference:32"), cases=cases, isolate=False, compiler=compiler)
+        return run.results[0].status
+
+    translate = hlsl_reconvergence.hlsl_of_program
+    assert status() is Status.PASS
+    monkeypatch.setattr(hlsl_reconvergence, "hlsl_of_program", moved)
+    assert status() is Status.FAIL

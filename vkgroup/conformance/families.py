@@ -52,6 +52,7 @@ _ENTRIES = (
     _entry("compute_model.dispatches", "compute_model.dispatches:DISPATCHES_TOPIC"),
     _entry("hlsl", "spellings.hlsl:HLSL"),
     _entry("hlsl_later", "spellings.hlsl:HLSL_LATER"),
+    _entry("hlsl_reconvergence", "spellings.hlsl_reconvergence:HLSL_RECONVERGENCE"),
     _entry("wgsl", "spellings.wgsl:WGSL"),
     _entry("reconvergence", "reconvergence.family:RECONVERGENCE"),
     _entry("leaving", "reconvergence.termination_family:TERMINATED_FRAGMENTS", *_LEAVING),
@@ -68,7 +69,7 @@ _ENTRIES = (
 )
 """Every family, in the order in which their cases are listed."""
 
-ASKED = ("hlsl_later", "wgsl")
+ASKED = ("hlsl_later", "hlsl_reconvergence", "wgsl")
 """Families whose cases only filters that begin with their name select: they need what few machines have."""
 
 _LOCATIONS = {entry.name: entry.location for entry in _ENTRIES}

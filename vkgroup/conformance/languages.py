@@ -10,7 +10,7 @@ from vkgroup.conformance.family import AnyCase
 
 def language_of(case: AnyCase) -> str:
     """Return the dialect of a case: ``"hlsl"``, ``"wgsl"``, or ``"vulkan"`` for GLSL and OpenGL's."""
-    first = case.name.partition(".")[0].removesuffix("_later")
+    first = case.name.partition(".")[0].partition("_")[0]
     return first if first in ("hlsl", "wgsl") else "vulkan"
 
 

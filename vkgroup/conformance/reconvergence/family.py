@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
+from types import MappingProxyType
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -92,7 +94,7 @@ class ReconvergenceCase:
     @property
     def category(self) -> str:
         """First part of the name."""
-        return "reconvergence"
+        return self.name.partition(".")[0]
 
     def program(self, seed: int) -> RandomProgram:
         """Return the program for a run's seed; a smaller program does not depend on it."""
@@ -210,8 +212,19 @@ def _judge(executor: Executor, cases: list[ReconvergenceCase]) -> list[Verdict]:
     ]
 
 
-def run(executor: Executor, program: RandomProgram, title: str, *, full_subgroups: bool = False) -> Verdict:
-    """Run a program, with `title` at the top of its source; return the verdict on its records."""
+def run(
+    executor: Executor,
+    program: RandomProgram,
+    title: str,
+    *,
+    full_subgroups: bool = False,
+    translate: Callable[[str, RandomProgram], str] = lambda source, program: source,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> Verdict:
+    """Run a program, with `title` at the top of its source; return the verdict on its records.
+
+    `translate`, `options`: make the source of the GLSL, and are given to `Executor.compile`.
+    """
     size, inputs, capacity = executor.capabilities.subgroup.size, inputs_of(program), 0
     layout = linear(size, program.local_invocations, inputs[CONSTANTS:])
     expected = expect(program, layout)
@@ -220,10 +233,11 @@ def run(executor: Executor, program: RandomProgram, title: str, *, full_subgroup
         heads, log = _dispatch(
             executor,
             program,
-            render(program, size=size, capacity=capacity, title=title),
+            translate(render(program, size=size, capacity=capacity, title=title), program),
             inputs,
             capacity * words_of(program, size),
             full_subgroups,
+            options,
         )
         recorded = layout_of(program, heads, size)
         if isinstance(recorded, str):
@@ -243,10 +257,11 @@ def _dispatch(
     inputs: Words,
     log_planes: int,
     full_subgroups: bool,
+    options: Mapping[str, Any],
 ) -> tuple[Words, Words]:
     """Return the heads, (heads, invocations), and the log."""
     n, spare = program.invocations, 2
-    module = executor.compile(source, stage="compute")
+    module = executor.compile(source, stage="compute", **options)
     blank = poisoned(len(HEADS), n)
     # Entries that do not fit overwrite the last one; an entry has at most a ballot and a place.
     log_words = log_planes * n
@@ -261,11 +276,14 @@ def _dispatch(
         binding: executor.buffer(name, nbytes, host=binding < len(contents) - 1)
         for name, (binding, nbytes) in contents.items()
     }
+    # Some compilers leave out a buffer that a program does not use.
+    declared = {binding.place[1] for binding in module.reflection.bindings}
+    used: dict[Any, Any] = {binding: buffer for binding, buffer in buffers.items() if binding in declared}
     buffers[0].write(inputs)
     buffers[1].write(blank)
     with (
         executor.device.pipeline(module, full_subgroups=full_subgroups) as pipeline,
-        pipeline.bind(dict(buffers)) as bound,
+        pipeline.bind(used) as bound,
     ):
         bound.dispatch((program.groups, 1, 1), timeout=executor.timeout)
     heads = buffers[1].read(np.uint32, blank.size).reshape(blank.shape)

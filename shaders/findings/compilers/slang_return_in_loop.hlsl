@@ -1,0 +1,12 @@
+RWStructuredBuffer<uint> values;
+
+[numthreads(1, 1, 1)]
+void main()
+{
+    if (values[0] == 1) {
+        while (values[1] == 1) {
+            return;
+        }
+    }
+    values[2] = 1;
+}

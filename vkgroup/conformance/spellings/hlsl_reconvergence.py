@@ -1,0 +1,122 @@
+"""The family of random programs of maximal reconvergence in HLSL, for DXC and Slang.
+
+Loops that wave operations leave, nested breaks and waterfall loops are where compilers of HLSL were wrong
+(DirectXShaderCompiler 6222 and 6109, slang 6839, llvm-project 164496). The programs are those of the suite's
+reconvergence family, in HLSL, with the declaration of maximal reconvergence that each compiler has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import Family
+from vkgroup.conformance.reconvergence.family import BATCH, RECONVERGENCE, ReconvergenceCase, run
+from vkgroup.programs.glsl import MODES
+from vkgroup.programs.nodes import Promise, RandomProgram
+
+NAME = "hlsl_reconvergence"
+
+_EVERY = 20
+"""One of so many random programs of maximal reconvergence is a case."""
+
+_HEADER = """#define uvec4 uint4
+#define gl_SubgroupSize WaveGetLaneCount()
+#define gl_SubgroupInvocationID WaveGetLaneIndex()
+#define subgroupBallot WaveActiveBallot
+#define subgroupElect WaveIsFirstLane
+#define atomicAdd InterlockedAdd
+#define atomicXor InterlockedXor
+#define subgroupMemoryBarrier AllMemoryBarrier
+#ifdef __SLANG__
+#define gl_SubgroupID WaveGetWaveIndex()
+#else
+[[vk::ext_builtin_input(40)]] static const uint gl_SubgroupID;
+#endif
+[[vk::binding(0)]] StructuredBuffer<uint> constants;
+[[vk::binding(1)]] RWStructuredBuffer<uint> heads;
+[[vk::binding(2)]] RWStructuredBuffer<uint> entries;
+[[vk::binding(3)]] globallycoherent RWStructuredBuffer<uint> scratch;
+static uint3 gl_WorkGroupID;
+static uint gl_LocalInvocationIndex;
+"""
+
+_ENTRY = """
+#ifdef __SLANG__
+[MaximallyReconverges]
+#else
+[[vk::ext_extension("{extension}")]]
+#endif
+[numthreads({0}, {1}, {2})]
+void main(uint3 group : SV_GroupID, uint local : SV_GroupIndex) {{
+#ifndef __SLANG__
+    vk::ext_execution_mode({mode});
+#endif
+    gl_WorkGroupID = group;
+    gl_LocalInvocationIndex = local;
+    recorded();
+}}
+"""
+
+_DROPPED = re.compile(r"^(#version|#extension|layout\(|spirv_execution_mode).*\n", re.MULTILINE)
+_CONSTANT = re.compile(r"^const uint\b", re.MULTILINE)
+_GLOBAL = re.compile(r"^(uint \w+(?: = 0u)?;)$", re.MULTILINE)
+_EXCHANGE = re.compile(r"(\w+\[\w+\]) = atomicExchange\(([^,;]+), (\w+)\);")
+_BALLOT = "subgroupBallot("
+_COMPARED = {
+    " == subgroupBallot(true)": "all({0} == subgroupBallot(true))",
+    " != uvec4(0u)": "any({0} != 0u)",
+}
+"""What stands behind a ballot that is a condition, and the condition in HLSL, which compares by component."""
+
+
+def hlsl_of_program(source: str, program: RandomProgram) -> str:
+    """Return the HLSL of a program of maximal reconvergence in GLSL."""
+    body = _CONSTANT.sub("static const uint", _DROPPED.sub("", source))
+    body = _GLOBAL.sub(r"static \1", body).replace("void main() {", "void recorded() {")
+    body = _EXCHANGE.sub(r"{ uint old; InterlockedExchange(\2, \3, old); \1 = old; }", body)
+    extension, mode = MODES[Promise.MAXIMAL]
+    entry = _ENTRY.format(*program.local_size, extension=extension, mode=mode)
+    return _HEADER + _with_conditions(body) + entry
+
+
+def _with_conditions(text: str) -> str:
+    """Return the text with comparisons of ballots as single Booleans."""
+    at = text.find(_BALLOT)
+    while at >= 0:
+        end, depth = at + len(_BALLOT), 1
+        while depth:
+            depth += (text[end] == "(") - (text[end] == ")")
+            end += 1
+        for behind, form in _COMPARED.items():
+            if text.startswith(behind, end):
+                condition = form.format(text[at:end])
+                text = text[:at] + condition + text[end + len(behind) :]
+                at += condition.index(_BALLOT)
+        at = text.find(_BALLOT, at + 1)
+    return text
+
+
+def _cases() -> Iterator[ReconvergenceCase]:
+    """Yield a part of the random programs of maximal reconvergence."""
+    beginning = "reconvergence.maximal.compute."
+    found = (case for case in RECONVERGENCE.cases() if case.name.startswith(beginning))
+    for number, case in enumerate(found):
+        if number % _EVERY == 0:
+            yield replace(case, name=f"{NAME}{case.name.removeprefix('reconvergence')}")
+
+
+def _judge(executor: Executor, cases: list[ReconvergenceCase]) -> list[Verdict]:
+    """Run and compare one program after the other; return the verdicts."""
+    in_hlsl = partial(run, translate=hlsl_of_program, options={"dialect": "hlsl"})
+    return [in_hlsl(executor, case.program(executor.seed), case.name) for case in cases]
+
+
+HLSL_RECONVERGENCE = Family(
+    NAME, _cases, RECONVERGENCE.missing, _judge, lambda case: (case.promise, case.elect), BATCH
+)
+"""Random programs of maximal reconvergence in HLSL."""
