@@ -1,3 +1,4 @@
+// vkgroup compile slang_return_in_loop.hlsl --compiler slang
 RWStructuredBuffer<uint> values;
 
 [numthreads(1, 1, 1)]
