@@ -1,4 +1,5 @@
-// vkgroup compile slang_return_in_loop.hlsl --compiler slang
+// Slang: a return that is all of a loop in an `if` gives an invalid module.
+//     vkgroup compile shaders/findings/compilers/slang_return_in_loop.hlsl --compiler slang
 RWStructuredBuffer<uint> values;
 
 [numthreads(1, 1, 1)]
