@@ -23,7 +23,7 @@ LAYERS = {
     "spirv": 3_970,
     "reference": 15_440,
     "configuration": 840,
-    "compiler": 7_480,
+    "compiler": 7_600,
     "drivers": 2_060,
     "bootstrap": 590,
     "device": 5_660,
@@ -32,7 +32,7 @@ LAYERS = {
     "workers": 3_020,
     "programs": 3_070,
     "conformance": 21_470,
-    "check": 10_450,
+    "check": 10_460,
     "probe": 2_160,
     "cost": 730,
     "kernels": 6_830,
@@ -41,7 +41,7 @@ LAYERS = {
     "outputs": 8_330,
     "__init__": 180,
     "testing": 510,
-    "cli": 6_650,
+    "cli": 6_660,
     "__main__": 30,
 }
 

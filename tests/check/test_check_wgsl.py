@@ -68,3 +68,15 @@ def test_a_compilation_says_what_it_leaves_out(tint: InstalledCompiler, checked,
         assert shown in report["text"]
         (race,) = report["findings"]
         assert all(word in race["command"] for word in options)
+
+
+def test_a_file_of_several_stages_is_checked_in_a_folder(
+    tint: InstalledCompiler, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn = "@fragment fn shade() -> @location(0) vec4f { return vec4f(); }\n"
+    (tmp_path / "mixed.wgsl").write_text(
+        drawn + _TWO[: _TWO.index("@compute @workgroup_size(64)\nfn collide")]
+    )
+    assert main(["check", str(tmp_path), "--device", "none"]) == 0
+    assert "mixed.wgsl:fill: clean" in capsys.readouterr().out
+    assert main(["check", str(tmp_path / "mixed.wgsl"), "--device", "none"]) == 0

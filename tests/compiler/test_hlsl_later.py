@@ -149,10 +149,35 @@ def test_functions(source: str, names: list[str]) -> None:
     [
         ("[WaveSize(32)]", (32, 32)),
         ("[WaveSize(8, 64)]", (8, 64)),
-        ("[ WaveSize ( 4,16 , 8 ) ]", (4, 16)),
+        ("[ WaveSize ( 4u,16U , 8 ) ]", (4, 16)),
+        ("[WaveSize(GIVEN)]", (16, 16)),
+        ("#define SIZE 64\n[WaveSize(SIZE)]", (64, 64)),
+        ("[WaveSize(1 + 3)]", "1 + 3"),
         ("// [WaveSize(32)]", None),
         ("", None),
     ],
 )
-def test_wave_sizes(attribute: str, sizes: tuple[int, int] | None) -> None:
-    assert wave_sizes(_source("b[id.x] = x;").replace("[numthreads", f"{attribute}\n[numthreads")) == sizes
+def test_wave_sizes(attribute: str, sizes: tuple[int, int] | str | None) -> None:
+    source = _source("b[id.x] = x;").replace("[numthreads", f"{attribute}\n[numthreads")
+    assert wave_sizes(source, "main", {"GIVEN": "16"}) == sizes
+
+
+def test_wave_sizes_of_the_chosen_entry_point() -> None:
+    one, two = (
+        _source("b[id.x] = x;")
+        .replace("[numthreads", f"[WaveSize({size})]\n[numthreads")
+        .replace("main", name)
+        for name, size in (("one", 16), ("two", 64))
+    )
+    assert wave_sizes(one + two, "one", {}) == (16, 16)
+    assert wave_sizes(one + two, "two", {}) == (64, 64)
+    assert wave_sizes(one + two, "three", {}) is None
+
+
+def test_a_function_of_the_source_gets_no_hint() -> None:
+    source = _source("b[id.x] = WaveRotate(x, zzz);").replace(
+        "[numthreads", "uint WaveRotate(uint a, uint b) { return a + b; }\n[numthreads"
+    )
+    with pytest.raises(CompileError) as error:
+        compile_source(source, stage="compute", dialect="hlsl", target="1.3")
+    assert "--compiler" not in str(error.value)

@@ -160,7 +160,9 @@ def undeclared_size(
             listed = ", ".join(f"id {number} = {value}" for number, value in chosen.items())
             return [f"the local size has no default in the source: {listed} was chosen; give {values}."]
         return [f"the local size has its default: {used} its specialization constants, give {values}."]
-    declared = any(word in (module.debug_source or "") for word in ("local_size", "numthreads"))
+    declared = any(
+        word in (module.debug_source or "") for word in ("local_size", "numthreads", "workgroup_size")
+    )
     if size.source != "LocalSize" or declared:
         return []
     return [f"the shader declares no local size: {used} one, give --local-size X,Y,Z."]

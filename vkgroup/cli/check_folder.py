@@ -89,12 +89,12 @@ def _settings(arguments: argparse.Namespace) -> list[Settings]:
 
 
 def _entry_points(shader: Path) -> list[str]:
-    """Return the compute entry points of a file of WGSL that has several; else an empty name."""
+    """Return the compute entry points of a file of WGSL with several entry points; else an empty name."""
     if shader.suffix != ".wgsl":
         return [""]
     entries = read_wgsl(read_text(shader, errors="replace")).entry_points
     names = [entry.name for entry in entries if entry.stage == "compute"]
-    return names if len(names) > 1 else [""]
+    return names if len(entries) > 1 else [""]
 
 
 def _shaders_in(folder: Path) -> list[Path]:

@@ -84,17 +84,18 @@ def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> Check
     )
 
 
-def _wave_sizes(options: argparse.Namespace) -> tuple[int, int] | None:
-    """Return the least and the greatest size that a source of HLSL or Slang declares; None without them."""
+def _wave_sizes(options: argparse.Namespace) -> tuple[int, int] | str | None:
+    """Return the sizes that a source of HLSL or Slang declares, as `wave_sizes` does."""
     if (options.dialect or SOURCE_DIALECTS.get(options.shader.suffix)) not in ("hlsl", "slang"):
         return None
-    return wave_sizes(read(options.shader))
+    defines = dict(shaders.define(text) for text in options.defines)
+    return wave_sizes(read(options.shader), options.entry_point, defines)
 
 
 def _declared_sizes(options: argparse.Namespace) -> tuple[int, ...] | None:
     """Return the sizes to run that a source allows; None for the default."""
     declared = _wave_sizes(options)
-    if declared is None:
+    if not isinstance(declared, tuple):
         return None
     return tuple(size for size in CHECK_SIZES if declared[0] <= size <= declared[1]) or None
 
@@ -109,7 +110,10 @@ def _compiler(options: argparse.Namespace) -> str:
         robustness, zeros = options.robustness or "off", options.workgroup_zeros or "off"
         name += f"; robustness {robustness}, workgroup zeros {zeros}"
     if name and not options.subgroup_size and (declared := _wave_sizes(options)):
-        name += f"; [WaveSize] allows sizes {declared[0]} to {declared[1]}"
+        if isinstance(declared, tuple):
+            name += f"; [WaveSize] allows sizes {declared[0]} to {declared[1]}"
+        else:
+            name += f"; [WaveSize({declared})] is not understood: give --subgroup-size"
     return name
 
 

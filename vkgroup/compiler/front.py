@@ -261,7 +261,7 @@ def _request(
     """Return the checked and normalized options."""
     if dialect not in DIALECTS:
         raise CompileError(f"unknown dialect {dialect!r}; choose one of: {', '.join(DIALECTS)}")
-    if not _IDENTIFIER.fullmatch(entry_point):
+    if dialect != "wgsl" and not _IDENTIFIER.fullmatch(entry_point):
         raise CompileError(f"{entry_point!r} is not a valid name of an entry point")
     kind = STAGE_NAMES.get(stage)
     if kind is None:

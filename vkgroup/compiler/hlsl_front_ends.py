@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from vkgroup.base.errors import CompileError
@@ -39,34 +40,43 @@ def with_intrinsic_hint(error: CompileError, request: CompileRequest, compiler: 
     `compiler`: its name, as in ``--compiler``.
     """
     diagnostics = list(error.diagnostics)
-    lines, source = request.source.splitlines(), _COMMENT.sub(" ", request.source)
+    own = functions_of(request.source)
     for number, entry in enumerate(diagnostics):
-        line = lines[entry.line - 1] if 0 < entry.line <= len(lines) else ""
-        if number == 0 and not any(_INTRINSIC.search(each.message) for each in diagnostics):
-            line = source  # Slang names the entry point that uses what it lacks
-        for name in dict.fromkeys(_INTRINSIC.findall(entry.message) or _INTRINSIC.findall(line)):
+        # Slang names the entry point that uses what it lacks.
+        where = (
+            _COMMENT.sub(" ", request.source) if "features that are not available" in entry.message else ""
+        )
+        for name in dict.fromkeys(_INTRINSIC.findall(f"{entry.message} {where}")):
+            if name in own:
+                continue
             if compiler in (having := _LATER_INTRINSICS[name]):
                 continue
-            where = f"--compiler {' or '.join(having)}" if having else "no compiler here"
-            hint = f"{where} has {name}"
+            compilers = f"--compiler {' or '.join(having)}" if having else "no compiler here"
+            hint = f"{compilers} has {name}"
             diagnostics[number] = replace(entry, message=f"{entry.message}; {hint}")
     return type(error)(str(error.args[0]), diagnostics)
 
 
-_WAVE_SIZE = re.compile(r"\[\s*WaveSize\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*(?:,\s*\d+\s*)?)?\)\s*\]")
+_WAVE_SIZE = re.compile(r"\[\s*WaveSize\s*\(([^)]*)\)\s*\]" + _FUNCTION)
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\w+)[ \t]*$", re.MULTILINE)
 
 
-def wave_sizes(source: str) -> tuple[int, int] | None:
-    """Return the least and the greatest size of ``[WaveSize(…)]`` (Shader Model 6.6, 6.8); None without it.
+def wave_sizes(source: str, entry_point: str, defines: Mapping[str, str]) -> tuple[int, int] | str | None:
+    """Return the least and the greatest size of ``[WaveSize(…)]`` (Shader Model 6.6, 6.8) of an entry point.
 
-    Compilers check the attribute, but SPIR-V has no place for it. Several entry points with different ones
-    give what all allow.
+    Compilers check the attribute, but SPIR-V has no place for it. None without it; its words if a size is
+    neither a number nor a macro of one.
     """
-    matches = _WAVE_SIZE.finditer(_COMMENT.sub(" ", source))
-    found = [(int(match[1]), int(match[2] or match[1])) for match in matches]
-    if not found:
+    text = _COMMENT.sub(" ", source)
+    macros = {**{match[1]: match[2] for match in _MACRO.finditer(source)}, **defines}
+    found = {match[2]: match[1] for match in _WAVE_SIZE.finditer(text)}
+    words = found.get(entry_point) or (next(iter(found.values())) if len(found) == 1 else "")
+    if not words:
         return None
-    return max(least for least, _ in found), min(greatest for _, greatest in found)
+    sizes = [macros.get(word.strip(), word.strip()).rstrip("uU") for word in words.split(",")]
+    if not all(size.isdigit() for size in sizes):
+        return words
+    return int(sizes[0]), int(sizes[min(1, len(sizes) - 1)])
 
 
 def functions_of(source: str) -> list[str]:

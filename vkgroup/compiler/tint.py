@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -22,6 +23,9 @@ INSTALL = (
     " there is no package: copy it there with make bundle COMPILERS=tint)"
 )
 
+_PLACED = re.compile(r"source\.wgsl:(\d+):(\d+):? error: ([^\n]*)")
+"""An error of tint's later stages, which is not in JSON."""
+
 SECONDS = 60.0
 """Time limit in seconds for one source."""
 
@@ -38,7 +42,8 @@ def compile_tint(request: CompileRequest) -> tuple[Module, Dependencies]:
     """Compile without validation; macros are values of ``override`` declarations.
 
     The source is first compiled as it is, for its errors, then with the changes of `wgsl`. If tint does not
-    accept those, the module has no lines, and uniform buffers have the form that tint gives them.
+    accept those, or a uniform buffer has no binding in a literal, uniform buffers have the form that tint
+    gives them, and in the last resort the module has no lines.
 
     Raises CompileError: the source does not compile, or tint crashes or takes longer than `SECONDS`. Raises
     CompilerUnavailable: tint is not installed.
@@ -50,17 +55,28 @@ def compile_tint(request: CompileRequest) -> tuple[Module, Dependencies]:
         plain = _run(compiler, request, request.source, entry.name, folder)
         if isinstance(plain, list):
             raise failure_of_log(request.name, plain, "")
-        changed = _run(compiler, request, source.marked(lines=request.debug), entry.name, folder)
-    module = Module.from_bytes(plain if isinstance(changed, list) else changed)
+        words, lines, uniforms = plain, False, False
+        for marks, storage in ((True, True), (True, False), (False, True)):
+            if (marks and not request.debug) or (storage and not source.are_placed(entry.name)):
+                continue
+            changed = _run(
+                compiler, request, source.marked(lines=marks, uniforms=storage), entry.name, folder
+            )
+            if isinstance(changed, bytes):
+                words, lines, uniforms = changed, marks, storage
+                break
+    module = Module.from_bytes(words)
     if request.debug:
-        module = with_lines(module, source, request.name)
-    return with_names(module, source, is_changed=isinstance(changed, bytes)), Dependencies()
+        module = with_lines(module, source if lines else read_wgsl(""), request.name)
+    return with_names(module, source, entry.name, uniforms=uniforms), Dependencies()
 
 
 def _run(
     compiler: InstalledCompiler, request: CompileRequest, source: str, entry: str, folder: Path
 ) -> bytes | list[Diagnostic]:
     """Return the module's words, or the messages of tint about an error."""
+    if request.target.spirv_version < (1, 3):
+        raise failure(request.name, 0, "WGSL needs SPIR-V 1.3: --target 1.1 or later")
     file, output = folder / "source.wgsl", folder / "module.spv"
     file.write_text(source, encoding="utf-8")
     output.unlink(missing_ok=True)
@@ -70,7 +86,10 @@ def _run(
     options += ["--disable-workgroup-init", str(not request.workgroup_zeros).lower()]
     options += ["--entry-point", entry, "-o", str(output)]
     if request.defines:
-        options += ["--overrides", ",".join(f"{key}={value or 1}" for key, value in request.defines)]
+        options += [
+            "--overrides",
+            ",".join(f"{key}={_number(key, value, request)}" for key, value in request.defines),
+        ]
     try:
         done = subprocess.run(
             compiler.command(str(compiler.program), *options, str(file)),
@@ -89,6 +108,17 @@ def _run(
     if done.returncode == 0 and output.is_file():
         return read_bytes(output)
     return _diagnostics(done.stdout + done.stderr, request) or [_without_place(done.stderr, request)]
+
+
+def _number(name: str, value: str, request: CompileRequest) -> str:
+    """Return the value of an override as tint reads it; CompileError if it is no number and no Boolean."""
+    text = {"true": "1", "false": "0", "": "1"}.get(value, value).rstrip("iufh")
+    try:
+        float(text)
+    except ValueError:
+        message = f"the value of the override {name} must be a number, true or false, not {value!r}"
+        raise failure(request.name, 0, message) from None
+    return text
 
 
 def _diagnostics(log: str, request: CompileRequest) -> list[Diagnostic]:
@@ -115,6 +145,9 @@ def _diagnostics(log: str, request: CompileRequest) -> list[Diagnostic]:
 
 def _without_place(log: str, request: CompileRequest) -> Diagnostic:
     """Return a message of tint that is not about a place, as that on an unknown override."""
+    if match := _PLACED.search(log):
+        hint = "; give it with -D NAME=V" if "nitializer not provided" in match[3] else ""
+        return Diagnostic("error", request.name, int(match[1]), int(match[2]), match[3].strip() + hint)
     text = log.strip() or "tint failed without a message"
     text = text.removeprefix("Failed to create override map: ").removeprefix("error: ")
     return Diagnostic("error", request.name, 0, 0, text)

@@ -9,6 +9,8 @@ the storage class Uniform afterwards (`with_names`).
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +22,16 @@ from vkgroup.spirv.editor import Editor, Words
 from vkgroup.spirv.grammar import grammar
 
 _MARK = "vkgroup_line_"
-_TOKEN = re.compile(r"\s+|//[^\n]*|(?P<comment>/\*)|(?P<word>\w+)|(?P<sign>.)", re.DOTALL)
+_ENDS = "\n\v\f\r\u0085\u2028\u2029"
+"""The characters that end a line, and a comment (WGSL, "Blankspace and Line Breaks")."""
+
+_BLANK = f"{_ENDS} \t\u200e\u200f"
+# A word may have combining marks, which `\w` lacks; every sign of WGSL is ASCII.
+_TOKEN = re.compile(
+    rf"[{_BLANK}]+|//[^{_ENDS}]*|(?P<comment>/\*)|(?P<word>(?:\w|[^\x00-\x7f{_BLANK}])+)|(?P<sign>.)",
+    re.DOTALL,
+)
+_NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)[iu]?,?")
 _STAGES = ("vertex", "fragment", "compute")
 _NO_STATEMENT = ("}", "else", "continuing", "case", "default", ";")
 """What may follow a brace or a semicolon without being a statement."""
@@ -55,8 +66,7 @@ class WgslVariable:
 
     name: str
     space: str  # ``"uniform"``, ``"storage"``, or empty for textures and samplers
-    place: tuple[int, int]  # group and binding
-    space_at: int  # where the address space stands in the source
+    place: tuple[int, int] | None  # group and binding; None if they are not literals
 
 
 def _tokens(source: str) -> Iterator[WgslToken]:
@@ -85,12 +95,18 @@ class WgslSource:
         self.entry_points: list[WgslEntryPoint] = []
         self.variables: list[WgslVariable] = []
         self.functions: dict[str, int] = {}  # name and line
+        self._bodies: dict[str, tuple[int, int]] = {}  # the first and the last token of each function
+        self._line_ends = [match.start() for match in re.finditer("\n", source)]
+        #: The beginning of the names of marks, which no name of the source has.
+        self.mark = _MARK
+        while self.mark in source:
+            self.mark += "_"
         self.statements: list[int] = []  # where each statement starts
         self._read()
 
     def line(self, start: int) -> int:
         """Return the line of a place."""
-        return self.source.count("\n", 0, start) + 1
+        return bisect_left(self._line_ends, start) + 1
 
     def _read(self) -> None:
         """Read the declarations at module scope."""
@@ -106,7 +122,9 @@ class WgslSource:
                 if stage is not None:
                     self.entry_points.append(WgslEntryPoint(texts[at + 1], stage))
                 self.functions[texts[at + 1]] = self.line(self.tokens[at].start)
-                at, attributes = self._function(at), {}
+                end = self._function(at)
+                self._bodies[texts[at + 1]] = at, end
+                at, attributes = end, {}
             elif texts[at] == "var":
                 self._variable(at, attributes)
                 at += 1
@@ -131,10 +149,10 @@ class WgslSource:
         space, name = "", texts[:1]
         if texts[:1] == ["<"] and ">" in texts:
             space, name = texts[1], texts[texts.index(">") + 1 :][:1]
-        numbers = [attributes.get(word, "").rstrip("ui,") for word in ("group", "binding")]
-        if name and all(number.isdigit() for number in numbers):
-            place = int(numbers[0]), int(numbers[1])
-            self.variables.append(WgslVariable(name[0], space, place, self.tokens[at].start))
+        if name and {"group", "binding"} <= attributes.keys():
+            group, binding = (_NUMBER.fullmatch(attributes[word]) for word in ("group", "binding"))
+            place = (int(group[1], 0), int(binding[1], 0)) if group and binding else None
+            self.variables.append(WgslVariable(name[0], space, place))
 
     def _function(self, at: int) -> int:
         """Record the statements of a function; return the index behind it."""
@@ -160,19 +178,35 @@ class WgslSource:
                 self.statements.append(following.start)
         return len(self.tokens)
 
-    def marked(self, *, lines: bool) -> str:
-        """Return the source for tint: uniform buffers as storage, and with the lines of its statements."""
-        inserted = {start: f"{_MARK}{self.line(start)}(); " for start in self.statements if lines}
+    def used_by(self, entry_point: str) -> list[WgslVariable]:
+        """Return the variables whose names occur in the functions that an entry point may call."""
+        names, waiting = set[str](), [entry_point]
+        while waiting:
+            first, last = self._bodies.get(waiting.pop(), (0, 0))
+            found = {token.text for token in self.tokens[first:last]} - names
+            names |= found
+            waiting += [name for name in found if name in self._bodies and name != entry_point]
+        return [variable for variable in self.variables if variable.name in names]
+
+    def are_placed(self, entry_point: str) -> bool:
+        """Whether all its variables have groups and bindings in literals, each one of its own."""
+        places = [variable.place for variable in self.used_by(entry_point)]
+        return None not in places and len(set(places)) == len(places)
+
+    def marked(self, *, lines: bool, uniforms: bool) -> str:
+        """Return the source for tint: with lines of statements, and with uniform buffers as storage."""
+        inserted = {start: f"{self.mark}{self.line(start)}(); " for start in self.statements if lines}
         parts, last = [], 0
         changes = [(start, start, text) for start, text in inserted.items()]
-        for match in re.finditer(r"\b(var|ptr)\s*<\s*uniform\b", self.source):
-            changes.append((*match.span(), f"{match[1]}<storage"))
+        if uniforms:
+            for match in re.finditer(r"\b(var|ptr)\s*<\s*uniform\b", self.source):
+                changes.append((*match.span(), f"{match[1]}<storage"))
         for start, end, text in sorted(changes):
             parts += [self.source[last:start], text]
             last = end
         made = "".join([*parts, self.source[last:]])
         used = sorted({self.line(start) for start in self.statements}) if lines else []
-        return made + "\n" + "".join(f"fn {_MARK}{line}() {{}}\n" for line in used)
+        return made + "\n" + "".join(f"fn {self.mark}{line}() {{}}\n" for line in used)
 
 
 @lru_cache(maxsize=16)
@@ -185,7 +219,7 @@ def entry_point_of(source: str, stage: str, name: str, file: str) -> WgslEntryPo
     """Return the entry point of a source.
 
     `stage`: its stage; empty for any. `name`: its name; ``"main"``, the default, also means the only one of
-    the stage.
+    the stage, or the only compute shader if no stage is given.
 
     Raises CompileError: there is none, or there are several and none has the name. The message lists them.
     """
@@ -194,8 +228,11 @@ def entry_point_of(source: str, stage: str, name: str, file: str) -> WgslEntryPo
     named = [entry for entry in fitting if entry.name == name]
     if named:
         return named[0]
-    if name == "main" and len(fitting) == 1:
-        return fitting[0]
+    chosen = (
+        [entry for entry in fitting if entry.stage == (stage or "compute")] if len(fitting) > 1 else fitting
+    )
+    if name == "main" and len(chosen) == 1:
+        return chosen[0]
     listed = ", ".join(f"{entry.name} ({entry.stage})" for entry in found)
     if not found:
         raise failure(
@@ -221,9 +258,9 @@ def with_lines(module: Module, source: WgslSource, file: str) -> Module:
     }
     named = {identifier: _text(words) for identifier, words in names.items()}
     marks = {
-        identifier: int(name.removeprefix(_MARK))
+        identifier: int(name.removeprefix(source.mark))
         for identifier, name in named.items()
-        if name.startswith(_MARK) and name.removeprefix(_MARK).isdigit()
+        if name.startswith(source.mark) and name.removeprefix(source.mark).isdigit()
     }
     string = editor.fresh()
     builder = _LineBuilder(editor, marks, string)
@@ -281,6 +318,10 @@ class _LineBuilder:
         elif name in ("OpLoopMerge", "OpSelectionMerge"):
             for label in words[1 : 3 if name == "OpLoopMerge" else 2]:
                 self._beginning[label] = self._line
+        elif name in ("OpBranchConditional", "OpSwitch"):
+            # Also the block behind `else`. The words of a switch are its default, then literals with labels.
+            for label in words[2:4] if name == "OpBranchConditional" else (words[2], *words[4::2]):
+                self._beginning.setdefault(label, self._line)
         elif name == "OpFunctionEnd":
             self._line = 0
         if name == "OpLabel" and self._line:
@@ -290,10 +331,11 @@ class _LineBuilder:
         self.result.append(self._editor.instruction("OpLine", self._string, self._line, 0))
 
 
-def with_names(module: Module, source: WgslSource, *, is_changed: bool) -> Module:
+def with_names(module: Module, source: WgslSource, entry_point: str, *, uniforms: bool) -> Module:
     """Return a module with the names of its resource variables, and uniform buffers in their storage class.
 
-    `is_changed`: whether it was made of `WgslSource.marked`.
+    `uniforms`: whether these were compiled as storage. Variables without a place of their own keep tint's
+    names.
     """
     editor = Editor(module)
     number = grammar().number
@@ -302,18 +344,39 @@ def with_names(module: Module, source: WgslSource, *, is_changed: bool) -> Modul
     for words in editor.instructions:
         if grammar().name(words[0] & 0xFFFF) == "OpDecorate" and words[2] in decoration:
             places.setdefault(words[1], [0, 0])[decoration[words[2]]] = words[3]
-    by_place = {variable.place: variable for variable in source.variables}
+    used = source.used_by(entry_point)
+    taken = Counter(variable.place for variable in used)
+    by_place = {variable.place: variable for variable in used if taken[variable.place] == 1}
     chosen = {
         identifier: by_place[place[0], place[1]]
         for identifier, place in places.items()
         if (place[0], place[1]) in by_place
     }
-    blocks = {editor.definition(editor.type_of[identifier])[1][3] for identifier in chosen}
+    blocks = _wrappers(editor, {identifier: variable.name for identifier, variable in chosen.items()})
     uniform = {
-        identifier for identifier, variable in chosen.items() if is_changed and variable.space == "uniform"
+        identifier for identifier, variable in chosen.items() if uniforms and variable.space == "uniform"
     }
     names = [editor.instruction("OpName", each, *literal(chosen[each].name.encode())) for each in chosen]
     return _Renamed(editor, blocks, uniform, names).module()
+
+
+def _wrappers(editor: Editor, variables: dict[int, str]) -> set[int]:
+    """Return the structures that tint made around variables: of one member, named after the variable."""
+    names = {
+        words[1]: _text(words[2:])
+        for words in editor.instructions
+        if grammar().name(words[0] & 0xFFFF) == "OpName"
+    }
+    found = set()
+    for identifier, name in variables.items():
+        block = editor.definition(editor.type_of[identifier])[1][3]
+        kind, words = editor.definition(block)
+        if kind == "OpTypeStruct" and len(words) == 3 and names.get(block, "").startswith(f"{name}_block"):
+            found.add(block)
+    return found
+
+
+_SMALL_UNIFORMS = "UniformAndStorageBuffer16BitAccess"
 
 
 class _Renamed:
@@ -346,7 +409,18 @@ class _Renamed:
                 result += self._names
                 self._names = []
             result.append(words)
+        if any(self._has_small(each) for each in pointers):
+            capability = grammar().number("Capability", _SMALL_UNIFORMS)
+            result.insert(1, editor.instruction("OpCapability", capability))
         return editor.joined(result)
+
+    def _has_small(self, type_: int) -> bool:
+        """Whether a type contains numbers of 16 bits."""
+        kind, words = self._editor.definition(type_)
+        if kind in ("OpTypeFloat", "OpTypeInt"):
+            return words[2] == 16
+        inner = {"OpTypeStruct": words[2:], "OpTypePointer": words[3:4]}.get(kind, words[2:3])
+        return kind.startswith("OpType") and kind != "OpTypeBool" and any(map(self._has_small, inner))
 
     def _is_uniform(self, name: str, words: Words) -> bool:
         return (words[2] if name == "OpVariable" else words[3]) in self._uniform
