@@ -15,7 +15,8 @@ from vkgroup.base.files import read_bytes
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.installed import TINT, InstalledCompiler, installed
 from vkgroup.compiler.request import CompileRequest, failure, failure_of_log
-from vkgroup.compiler.wgsl import entry_point_of, read_wgsl, with_lines, with_names
+from vkgroup.compiler.wgsl import entry_point_of, read_wgsl
+from vkgroup.compiler.wgsl_modules import with_lines, with_names
 from vkgroup.spirv import Module
 
 INSTALL = (
@@ -41,8 +42,8 @@ def require_tint() -> InstalledCompiler:
 def compile_tint(request: CompileRequest) -> tuple[Module, Dependencies]:
     """Compile without validation; macros are values of ``override`` declarations.
 
-    The source is first compiled as it is, for its errors, then with the changes of `wgsl`. If tint does not
-    accept those, or a uniform buffer has no binding in a literal, uniform buffers have the form that tint
+    The source is first compiled as it is, for its errors, then as `WgslSource.marked`. If tint does not accept
+    it, or a uniform buffer has no binding in a literal, uniform buffers have the form that tint
     gives them, and in the last resort the module has no lines.
 
     Raises CompileError: the source does not compile, or tint crashes or takes longer than `SECONDS`. Raises
