@@ -42,7 +42,7 @@ def require_tint() -> InstalledCompiler:
 def compile_tint(request: CompileRequest) -> tuple[Module, Dependencies]:
     """Compile without validation; macros are values of ``override`` declarations.
 
-    The source is first compiled as it is, for its errors, then as `WgslSource.marked`. If tint does not accept
+    The source is first compiled as it is, for its errors, then as `WgslSource.marked`. If tint rejects
     it, or a uniform buffer has no binding in a literal, uniform buffers have the form that tint
     gives them, and in the last resort the module has no lines.
 
