@@ -157,7 +157,7 @@ Families that are run only if asked for, on the reference device with subgroups 
 
 | family | cases | DXC 1.8 | Slang 2026.12 | tint 20260909 |
 |---|---|---|---|---|
-| `hlsl_later`: WaveMatch, WaveMultiPrefix…, QuadAny, QuadAll | 2,100 | 160 (WaveMatch), the others do not compile | 2,100 | – |
+| `hlsl_later`: WaveMatch, WaveMultiPrefix…, quad votes | 2,100 | 160: WaveMatch alone | 2,100 | – |
 | `hlsl_reconvergence`: random programs in HLSL | 72 | 72 | 69, 3 invalid modules | – |
 | `wgsl`: functions and built-in values of subgroups | 3,900 | – | – | 3,468, 432 undefined |
 
