@@ -105,9 +105,19 @@ def current_glslang(
     return software_drivers.cache_with_compilers(tmp_path_factory.mktemp("cache"))
 
 
+@pytest.fixture(scope="session")
+def cache_with_compilers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a cache with the user's compilers, for all tests of this session that compile WGSL."""
+    folder, before = tmp_path_factory.mktemp("compilers"), os.environ["VKGROUP_CACHE"]
+    software_drivers.cache_with_compilers(folder)
+    os.environ["VKGROUP_CACHE"] = before
+    return folder
+
+
 @pytest.fixture
-def tint(current_glslang: InstalledCompiler) -> InstalledCompiler:
+def tint(cache_with_compilers: Path, monkeypatch: pytest.MonkeyPatch) -> InstalledCompiler:
     """Return the tint of the user's cache, which is the current one in this test."""
+    monkeypatch.setenv("VKGROUP_CACHE", str(cache_with_compilers))
     compiler = installed(TINT)
     assert compiler is not None
     return compiler

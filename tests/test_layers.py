@@ -23,7 +23,7 @@ LAYERS = {
     "spirv": 3_970,
     "reference": 15_440,
     "configuration": 840,
-    "compiler": 7_600,
+    "compiler": 7_610,
     "drivers": 2_060,
     "bootstrap": 590,
     "device": 5_660,

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from sources import COMPUTE
 
 from vkgroup.base.errors import CompileError
 from vkgroup.compiler import compile_source, isolated
+from vkgroup.compiler.installed import InstalledCompiler
 
 CRASHES = {
     "pragma": ("vert", "#version 450\n#pragma STDGL\nvoid main() {}\n"),
@@ -180,3 +182,14 @@ def test_many_open_files_do_not_matter() -> None:
         "compile_source('void main() {}', stage='compute', cache=False)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
+def test_the_process_of_an_earlier_compiler_ends(current_glslang: InstalledCompiler) -> None:
+    compile_source("#version 460\nvoid main() {}\n", stage="compute", cache=False)
+    process = isolated._of(current_glslang)._process
+    assert process is not None
+    assert process.poll() is None
+    later = replace(current_glslang, version="99.0")
+    isolated._of(later)
+    assert process.poll() is not None
+    assert list(isolated._installed) == [later]

@@ -130,7 +130,15 @@ _installed: dict[InstalledCompiler, _Server] = {}
 
 
 def _of(installed: InstalledCompiler | None) -> _Server:
-    return _server if installed is None else _installed.setdefault(installed, _Server(installed))
+    """Return the server of a compiler; that of an earlier one, as after an update, ends."""
+    if installed is None:
+        return _server
+    if installed not in _installed:
+        for server in _installed.values():
+            server.close()
+        _installed.clear()
+        _installed[installed] = _Server(installed)
+    return _installed[installed]
 
 
 def _close() -> None:
