@@ -131,9 +131,9 @@ def all_cases() -> tuple[AnyCase, ...]:
 
 @cache
 def cases_by_name() -> dict[str, AnyCase]:
-    """Return every case by its name."""
+    """Return every case by its name, also of the families that filters select by name only."""
     with paused():
-        return {case.name: case for case in all_cases()}
+        return {case.name: case for entry in _ENTRIES for case in _cases_of(entry.name)}
 
 
 def cases_named(names: Collection[str]) -> dict[str, AnyCase]:
