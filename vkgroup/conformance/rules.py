@@ -79,7 +79,7 @@ def _rule(parts: list[str], version: tuple[int, ...] | None) -> Rule | None:
         return SENTENCES.get(parts[2])
     if parts[0] == "thread_group":
         return _extension(_THREAD_GROUP.get(parts[2], parts[2]))
-    name = ".".join(parts)
+    name = ".".join(parts).removeprefix("hlsl_")
     return next((SENTENCES[rule] for glob, rule in _TABLE if fnmatchcase(name, glob)), None)
 
 
