@@ -83,8 +83,8 @@ def _settings(arguments: argparse.Namespace) -> list[Settings]:
         for entry_point in _entry_points(shader):
             options = argparse.Namespace(**{**vars(arguments), "shader": shader})
             if entry_point:
-                options.entry_point, name = entry_point, f"{_name(shader, arguments.shader)}:{entry_point}"
-            settings.append(Settings(options, name=name))
+                options.entry_point = entry_point
+            settings.append(Settings(options, name=f"{name}:{entry_point}" if entry_point else name))
     return settings
 
 

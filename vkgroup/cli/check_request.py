@@ -65,9 +65,10 @@ def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> Check
     `command`: the command that repeats the check, without sizes and devices.
     """
     options = settings.options
+    declared = _wave_sizes(options)
     return replace(
         shader_request(settings),
-        sizes=options.subgroup_size or _declared_sizes(options),
+        sizes=_sizes(options, declared),
         size=options.size,
         devices=chosen.devices,
         skip_idle_devices=chosen.skip_idle,
@@ -79,41 +80,44 @@ def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> Check
             options.progress,
         ),
         command=command,
-        compiler=_compiler(options),
+        compiler=_compiler(options, declared),
         barriers=options.barriers,
     )
 
 
+def _dialect(options: argparse.Namespace) -> str | None:
+    """Return the dialect of the shader; None for that of GLSL or SPIR-V by its suffix."""
+    return options.dialect or SOURCE_DIALECTS.get(options.shader.suffix)
+
+
 def _wave_sizes(options: argparse.Namespace) -> tuple[int, int] | str | None:
-    """Return the sizes that a source of HLSL or Slang declares, as `wave_sizes` does."""
-    if (options.dialect or SOURCE_DIALECTS.get(options.shader.suffix)) not in ("hlsl", "slang"):
+    """Return the sizes that HLSL or Slang declares, as `wave_sizes` does; None if sizes are given."""
+    if options.subgroup_size or _dialect(options) not in ("hlsl", "slang"):
         return None
     defines = dict(shaders.define(text) for text in options.defines)
     return wave_sizes(read(options.shader), options.entry_point, defines)
 
 
-def _declared_sizes(options: argparse.Namespace) -> tuple[int, ...] | None:
-    """Return the sizes to run that a source allows; None for the default."""
-    declared = _wave_sizes(options)
+def _sizes(options: argparse.Namespace, declared: tuple[int, int] | str | None) -> tuple[int, ...] | None:
+    """Return the sizes to run: the given ones, or those that the source declares; None for the default."""
     if not isinstance(declared, tuple):
-        return None
+        return options.subgroup_size or None
     return tuple(size for size in CHECK_SIZES if declared[0] <= size <= declared[1]) or None
 
 
-def _compiler(options: argparse.Namespace) -> str:
+def _compiler(options: argparse.Namespace, declared: tuple[int, int] | str | None) -> str:
     """Return name and version of the compiler.
 
-    With it, for WGSL how it guards accesses and workgroup memory, for HLSL the sizes that the source allows.
+    With it, for WGSL how it guards accesses and workgroup memory, for HLSL the declared sizes.
     """
     name = compiler_of(options.shader, options.compiler, options.dialect)
-    if name and "wgsl" in (options.dialect, SOURCE_DIALECTS.get(options.shader.suffix)):
+    if name and _dialect(options) == "wgsl":
         robustness, zeros = options.robustness or "off", options.workgroup_zeros or "off"
         name += f"; robustness {robustness}, workgroup zeros {zeros}"
-    if name and not options.subgroup_size and (declared := _wave_sizes(options)):
-        if isinstance(declared, tuple):
-            name += f"; [WaveSize] allows sizes {declared[0]} to {declared[1]}"
-        else:
-            name += f"; [WaveSize({declared})] is not understood: give --subgroup-size"
+    if name and isinstance(declared, tuple):
+        name += f"; [WaveSize] allows sizes {declared[0]} to {declared[1]}"
+    elif name and declared:
+        name += f"; [WaveSize({declared})] is not understood: give --subgroup-size"
     return name
 
 

@@ -6,16 +6,13 @@ from collections import Counter
 
 from vkgroup.compiler.wgsl import WgslSource
 from vkgroup.spirv import Module
-from vkgroup.spirv.binary import literal
+from vkgroup.spirv.binary import literal, text_of
 from vkgroup.spirv.editor import Editor, Words
 from vkgroup.spirv.grammar import grammar
 
 _INNER = "inner"
 _WHOLE = "@data"
 """The member of a block that tint makes for a variable, and the name that stands for the variable itself."""
-
-_SOURCE_LANGUAGE = 10
-"""SourceLanguage WGSL."""
 
 
 def with_lines(module: Module, source: WgslSource, file: str) -> Module:
@@ -24,10 +21,7 @@ def with_lines(module: Module, source: WgslSource, file: str) -> Module:
     A block without a mark has the line of the statement whose control flow it belongs to.
     """
     editor = Editor(module)
-    names = {
-        words[1]: words[2:] for words in editor.instructions if grammar().name(words[0] & 0xFFFF) == "OpName"
-    }
-    named = {identifier: _text(words) for identifier, words in names.items()}
+    named = _names(editor)
     marks = {
         identifier: int(name.removeprefix(source.mark))
         for identifier, name in named.items()
@@ -42,7 +36,7 @@ def with_lines(module: Module, source: WgslSource, file: str) -> Module:
         builder.add(name, words)
     declared = [
         editor.instruction("OpString", string, *literal(file.encode())),
-        editor.instruction("OpSource", _SOURCE_LANGUAGE, 0, string),
+        editor.instruction("OpSource", grammar().number("SourceLanguage", "WGSL"), 0, string),
     ]
     first = next(
         index
@@ -53,9 +47,10 @@ def with_lines(module: Module, source: WgslSource, file: str) -> Module:
     return editor.joined([*builder.result[:first], *declared, *builder.result[first:]])
 
 
-def _text(words: Words) -> str:
-    raw = b"".join(word.to_bytes(4, "little") for word in words)
-    return raw.partition(b"\0")[0].decode("utf-8", "replace")
+def _names(editor: Editor) -> dict[int, str]:
+    """Return the names of ids."""
+    code = grammar().opcodes["OpName"]
+    return {words[1]: text_of(words[2:]) for words in editor.instructions if words[0] & 0xFFFF == code}
 
 
 class _LineBuilder:
@@ -133,12 +128,7 @@ def with_names(module: Module, source: WgslSource, entry_point: str, *, uniforms
 
 def _wrappers(editor: Editor, variables: dict[int, str]) -> set[int]:
     """Return the structures that tint made around variables: of one member, named after the variable."""
-    names = {
-        words[1]: _text(words[2:])
-        for words in editor.instructions
-        if grammar().name(words[0] & 0xFFFF) == "OpName"
-    }
-    found = set()
+    names, found = _names(editor), set[int]()
     for identifier, name in variables.items():
         block = editor.definition(editor.type_of[identifier])[1][3]
         kind, words = editor.definition(block)
@@ -163,7 +153,7 @@ class _Renamed:
         pointers: dict[int, int] = {}
         for words in editor.instructions:
             name = grammar().name(words[0] & 0xFFFF)
-            if name == "OpMemberName" and words[1] in self._blocks and _text(words[3:]) == _INNER:
+            if name == "OpMemberName" and words[1] in self._blocks and text_of(words[3:]) == _INNER:
                 words = editor.instruction("OpMemberName", words[1], words[2], *literal(_WHOLE.encode()))
             elif name in ("OpVariable", "OpAccessChain") and self._is_uniform(name, words):
                 pointer = pointers.get(words[1])

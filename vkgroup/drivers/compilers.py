@@ -41,9 +41,7 @@ class _Source:
     """Where a compiler comes from."""
 
     packages: tuple[str, ...]  # of Debian unstable, besides the C library; the first one names the compiler
-    dependencies: (
-        str  # beginning of the names of further packages that the first one depends on; empty for none
-    )
+    dependencies: str  # how the names of further packages begin that the first one needs; empty for none
     program: str
     library: str  # that a Python process loads; empty if the program is started
     instead: str  # what to do without it

@@ -60,10 +60,6 @@ _ROOTS = {
 _INTERFACE = ("Input", "Output")
 
 
-WGSL = 10
-"""SourceLanguage WGSL."""
-
-
 class ModuleFacts:
     """Declarations that instructions refer to by id, read once.
 
@@ -94,8 +90,9 @@ class ModuleFacts:
             for entry in module.instructions
             if entry.result_id and entry.result_type in types
         }
+        wgsl = grammar().number("SourceLanguage", "WGSL")
         self.is_wgsl = any(
-            entry.name == "OpSource" and entry.operands[0] == WGSL for entry in self.global_instructions
+            entry.name == "OpSource" and entry.operands[0] == wgsl for entry in self.global_instructions
         )
         self._causes, self._lanewise = causes, lanewise
         self.constants: dict[int, Value] = {}
