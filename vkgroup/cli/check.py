@@ -22,6 +22,7 @@ from vkgroup.cli.check_request import ChosenDevices, command_of, devices_of, rec
 from vkgroup.cli.check_saved import assumed
 from vkgroup.cli.console import Console
 from vkgroup.cli.options.check import OF_FOLDERS
+from vkgroup.cli.options.shaders import is_script
 from vkgroup.cli.options.table import changed
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cli.supervisor import late
@@ -31,6 +32,11 @@ from vkgroup.configuration import Arrays, Configuration, write
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     output.require_writable(arguments.json)
+    if arguments.shader is not None and (arguments.scripts or is_script(arguments.shader)):
+        # Imported here, because only scripts need worker processes.
+        from vkgroup.cli import check_amber
+
+        return check_amber.execute(arguments)
     if arguments.shader is not None and arguments.shader.is_dir():
         # Imported here, because only folders need worker processes.
         from vkgroup.cli.check_folder import execute_folder

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from vkgroup.base.choices import SOURCE_DIALECTS
 from vkgroup.base.errors import InvalidInput, VkgroupError
@@ -38,6 +39,7 @@ from vkgroup.compiler.hlsl_front_ends import stage_of_source
 from vkgroup.compiler.wgsl import read_wgsl
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.exports.checks import ExportEntry, github, write_gitlab, write_junit
+from vkgroup.workers.messages import WorkerSetup
 from vkgroup.workers.opening import select
 from vkgroup.workers.pool import default_jobs
 
@@ -61,7 +63,13 @@ def execute_folder(arguments: argparse.Namespace) -> int:
             raise InvalidInput(f"--{option.replace('_', '-')}: only for one shader, not for a folder.")
     if arguments.junit is not None and arguments.junit.is_dir():
         raise InvalidInput(f"--junit: {arguments.junit} cannot be written: it is a folder.")
-    library = Library(arguments, _settings(arguments), Console(file=output.people(arguments.json)))
+    return execute_library(
+        Library(arguments, _settings(arguments), Console(file=output.people(arguments.json)))
+    )
+
+
+def execute_library(library: Library) -> int:
+    """Check all configurations of a library; return the exit code."""
     try:
         with keeping(lambda: f"{library.ended} of {len(library.settings)} configurations were checked"):
             library.check()
@@ -163,18 +171,23 @@ class Library:
         devices = devices_of(arguments.devices, several=True) if arguments.devices else ChosenDevices([])
         if devices.note:
             self.console.write_line(devices.note)
-        compilations = self._compilations()
-        jobs = [
-            Job(settings, command_of(arguments, settings), compilations.get(settings.name))
-            for settings in self.settings
-        ]
-        setup = LibrarySession(select("reference"), devices, arguments.timeout, not arguments.no_cache)
+        setup, jobs = self._work(devices)
         limits = [settings.options.timeout for settings in self.settings]
         outcomes = check_all(setup, jobs, self.jobs, limits, GRACE_SECONDS)
         with closing(outcomes):
             for index, outcome in outcomes:
                 self.outcomes[index] = outcome
                 self._print(self.settings[index], outcome)
+
+    def _work(self, devices: ChosenDevices) -> tuple[WorkerSetup, list[Any]]:
+        """Return the first message to the workers, and the jobs."""
+        arguments, compilations = self.arguments, self._compilations()
+        jobs = [
+            Job(settings, command_of(arguments, settings), compilations.get(settings.name))
+            for settings in self.settings
+        ]
+        setup = LibrarySession(select("reference"), devices, arguments.timeout, not arguments.no_cache)
+        return setup, jobs
 
     def _compilations(self) -> dict[str, CompileResults]:
         """Return the results of ``--compile-on`` by the name of the configuration."""

@@ -10,13 +10,15 @@ from pathlib import Path
 from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.options.table import changed
+from vkgroup.outputs.reproduction.amber import write_script
 from vkgroup.outputs.reproduction.cases import make
 from vkgroup.outputs.reproduction.folder import SHRUNK, read
+from vkgroup.outputs.reproduction.program import NoProgram
 from vkgroup.outputs.reproduction.shrunk import SECONDS
 from vkgroup.record.record import AGAINST_THE_DEVICE, Result
 from vkgroup.workers.opening import select
 
-_TAKEN = ("repro", "device", "seed", "timeout", "compiler")
+_TAKEN = ("repro", "amber", "device", "seed", "timeout", "compiler")
 """The options that apply to the folder of a case; all others apply to whole runs."""
 
 
@@ -58,4 +60,11 @@ def execute(arguments: argparse.Namespace) -> int:
     elif searched:
         print("No smaller program that fails likewise was found.")
     print(f"Repeat it anywhere: vkgroup run {shlex.quote(str(folder))} --device D")
+    if arguments.amber:
+        try:
+            script = write_script(folder, read(folder))
+        except NoProgram as reason:
+            print(f"There is no Amber script: {reason}.")
+        else:
+            print(f"Amber script: vkgroup run {shlex.quote(str(script))} --device D")
     return 1 if result.status in AGAINST_THE_DEVICE else 0

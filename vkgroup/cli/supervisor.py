@@ -18,6 +18,7 @@ from vkgroup.base import phases
 from vkgroup.base.phases import CodeOwner, CommandStatus
 from vkgroup.base.processes import EXTERNAL_SIGNALS
 from vkgroup.cli import deadline, memory
+from vkgroup.cli.options.shaders import is_script
 from vkgroup.cli.signals import ENDING
 
 SUPERVISED = ("bench", "check", "compile", "conform", "cost", "probe", "run")
@@ -85,13 +86,18 @@ def run_in_child(chosen: argparse.Namespace, started: float) -> int | None:
 def time_limit_of(chosen: argparse.Namespace) -> float:
     """Return the time limit of a command in seconds, infinity if it has none.
 
-    It is that of one shader or configuration. A check of a folder has it in each worker, and a check of
-    several configurations, or after compilation for other devices, begins it later (`deadline.within`).
+    It is that of one shader or configuration. A check of a folder or of Amber scripts, and a run of these,
+    has it in each worker; a check of several configurations, or after compilation for other devices, begins
+    it later (`deadline.within`).
     """
+    if chosen.command not in ("check", "run"):
+        return math.inf
+    path = chosen.shader
+    several = bool(chosen.scripts) or (path is not None and is_script(path))
     if chosen.command == "check":
-        several = chosen.with_file is not None or (chosen.shader is not None and chosen.shader.is_dir())
-        return math.inf if several or chosen.compile_on is not None else float(chosen.timeout)
-    return float(chosen.timeout) if chosen.command == "run" else math.inf
+        several |= chosen.with_file is not None or (path is not None and path.is_dir())
+        several |= chosen.compile_on is not None
+    return math.inf if several else float(chosen.timeout)
 
 
 _NO_FOLDER = "-"

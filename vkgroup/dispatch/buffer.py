@@ -152,6 +152,10 @@ class Buffer(Closeable):
             )
         return self._address()
 
+    def defined(self) -> npt.NDArray[np.bool_] | None:
+        """Return which bytes are defined, (nbytes,); None where the device cannot tell."""
+        return None
+
     @property
     def shared(self) -> bool:
         """Whether CUDA sees the memory."""

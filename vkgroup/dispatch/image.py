@@ -219,6 +219,10 @@ class Image(Closeable):
         self._require_open()
         return self._read(level).view(self.dtype).reshape(shape)
 
+    def defined(self) -> npt.NDArray[np.bool_] | None:
+        """Return which bytes of level 0 are defined, (nbytes,); None where the device cannot tell."""
+        return None
+
     def _checked_shape(self, level: int) -> tuple[int, ...]:
         if not 0 <= level < self.levels:
             raise InvalidDispatch(f"The image has the levels 0 to {self.levels - 1}; {level} was given.")

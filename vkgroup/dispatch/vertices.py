@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from vkgroup.base.errors import InvalidDispatch, Unsupported
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.dispatch.draw_state import Attribute
-from vkgroup.spirv import EntryPoint, ScalarType, StageVariable, VectorType
+from vkgroup.spirv import EntryPoint, MatrixType, ScalarType, StageVariable, VectorType
+from vkgroup.spirv.types import innermost
 
 #: Vertices of a triangle that covers the whole image, in clip coordinates.
 _CORNERS = "vec2[](vec2(-1.0, -1.0), vec2(3.0, -1.0), vec2(-1.0, 3.0))"
@@ -68,10 +69,11 @@ def match_vertices(
 ) -> Vertices:
     """Return the vertices, with an array for each input of a vertex shader.
 
-    The arrays are (vertices,) or (vertices, components), by the input's name or location. A `count` of None
-    draws as many as there are, and 3 where there are no arrays.
+    The arrays are (vertices,) or (vertices, components), by the input's name or location. An input that is an
+    array or a matrix has one for each location: ``"name[0]"`` and so on. A `count` of None draws as many as
+    there are, and 3 where there are no arrays.
     """
-    inputs = entry.variables.inputs
+    inputs = [part for item in entry.variables.inputs for part in at_each_location(item)]
     values = by_location(given, inputs, "vertex shader", "input")
     arrays = {
         item.location: _checked(item, values[item.location]) for item in inputs if item.location in values
@@ -84,6 +86,18 @@ def match_vertices(
         raise InvalidDispatch(f"All vertex arrays have the same length; {_listed(lengths)} were given.")
     most = lengths.pop() if lengths else None
     return _counted(arrays, most, indices, count, instances)
+
+
+def at_each_location(item: StageVariable) -> list[StageVariable]:
+    """Return an input as one scalar or vector for each of its locations."""
+    kind = innermost(item.type)
+    kind = kind.column if isinstance(kind, MatrixType) else kind
+    if len(item.locations) == 1 or not isinstance(kind, ScalarType | VectorType):
+        return [item]
+    return [
+        replace(item, name=f"{item.name}[{number}]" if item.name else "", location=location, type=kind)
+        for number, location in enumerate(item.locations)
+    ]
 
 
 def by_location(given: Mapping[Any, Any], variables: Sequence[Any], shader: str, kind: str) -> dict[int, Any]:

@@ -224,3 +224,27 @@ def test_a_discard_that_depends_on_an_undefined_value_leaves_the_pixel_undefined
     assert (causes[:, 0] >= HARD).all()
     assert not causes[:, 1:].any()
     assert outcome.events[0].message.startswith("control flow depends")
+
+
+@pytest.mark.parametrize("ends", ["demote", "discard"])
+def test_a_fragment_that_has_ended_stays_so_if_later_control_flow_is_undefined(ends: str) -> None:
+    extension = "#extension GL_EXT_demote_to_helper_invocation : require\n"
+    source = """
+    layout(binding = 0) buffer Data { uint added[4]; };
+    layout(location = 0) out uvec4 color;
+    void main() {
+        uint at = uint(gl_FragCoord.x) + 2u * uint(gl_FragCoord.y);
+        if (at == 1u)
+            demote;
+        // What the atomic gives to the helper is anything.
+        uint before = atomicAdd(added[at], 1u);
+        if (at == 3u || before > 1000u)
+            ENDS;
+        color = uvec4(7);
+    }"""
+    result = reference(4).draw(
+        "#version 450\n" + extension + source.replace("ENDS", ends), (2, 2), {0: np.zeros(4, np.uint32)}
+    )
+    assert result["color"][..., 0].tolist() == [[7, 0], [7, 0]]
+    assert result.defined is not None
+    assert result.defined["color"].all()

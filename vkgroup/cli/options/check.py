@@ -46,6 +46,7 @@ _OF_EQUAL = (
 _CHECK = Command(
     (
         *CONFIGURED,
+        Option("scripts", "SCRIPT", "further Amber scripts", Path, nargs="*"),
         Option("--save-with", "F",
                "write the configuration that was assumed, inputs included, as JSON for --with", Path),
         Option("--target",

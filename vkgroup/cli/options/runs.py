@@ -80,6 +80,7 @@ _CONFORM = Command(
         database("in which to record each result"),
         Option("--repro", ("CASE", "DIR"), "run one case, and write a folder that repeats it on any machine",
                nargs=2),
+        flag("--amber", "with --repro: also write the case as an Amber script, where that can express it"),
         flag("--no-repro", "make no folder that repeats the smallest case of a new cause"),
         flag("--list", "list the cases; needs no device"),
         Option("--show", "CASE",

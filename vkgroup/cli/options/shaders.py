@@ -17,6 +17,7 @@ from vkgroup.cli.options.table import (
     groups_or_none,
     json,
     pair,
+    positive,
     register_shifts,
     repeated,
     seconds,
@@ -130,6 +131,26 @@ DRAWING = tuple(
 
 RAYS = "ray-generation shaders"
 
+SCRIPTS = "Amber scripts"
+OF_SCRIPTS = tuple(
+    grouped(
+        SCRIPTS,
+        Option("--jobs", "N", "worker processes (default: one per core)", positive),
+        Option("--junit", "F", "also write JUnit XML", Path),
+        json("write all outcomes as JSON"),
+    )
+)
+"""Options that only runs of Amber scripts have."""
+
+
+def is_script(path: Path) -> bool:
+    """Whether a path on the command line is an Amber script, a glob of scripts, or a folder with scripts."""
+    if path.is_dir():
+        return not (path / "repro.json").exists() and any(path.rglob("*.amber"))
+    return path.suffix == ".amber"
+
+
+
 
 # fmt: on
 def _ray_stages() -> Iterator[Option]:
@@ -169,6 +190,7 @@ _COMPILE = Command(
 _RUN = Command(
     (
         *CONFIGURED,
+        Option("scripts", "SCRIPT", "further Amber scripts", Path, nargs="*"),
         Option("--groups", "X[,Y[,Z]]", "workgroups of a compute shader to run", groups_or_none,
                field="groups"),
         Option("--subgroup-size", "N", "require this subgroup size", int, field="subgroup_sizes"),
@@ -196,17 +218,21 @@ _RUN = Command(
         *grouped(DRAWS, Option("--size", "W,H", "size in pixels; for rays also W,H,D", size)),
         *DRAWING,
         *TRACING,
+        *OF_SCRIPTS,
     ),
     epilog="B is a binding's name (with --dialect gl also an atomic counter's), its number in set 0, or "
     "SET.NUMBER. Example: vkgroup run scan.comp "
     "--groups 4 --in data=x.npy --out sums=uint[4]:sums.npy, or: vkgroup run x.frag --size 64,64 "
     "--out color=picture.npy",
     usage="%(prog)s SHADER --groups X,Y,Z | --size W,H [--in B=F.npy] [--out B=…:F.npy] [OPTION …]\n"
-    "       %(prog)s FOLDER [--device D] [--timeout S] [--allow-outside]   (made by --repro: repeats it)",
+    "       %(prog)s FOLDER [--device D] [--timeout S] [--allow-outside]   (made by --repro: repeats it)\n"
+    "       %(prog)s F.amber|FOLDER|'GLOB.amber' … [--device D] [--jobs N] [--junit F] [--json F]",
     groups={
         **GROUPS,
         DRAWS: "Without vertices, one triangle covers the image. --out NAME=F.npy writes the output NAME, "
         "--out depth=F.npy the depths.",
+        SCRIPTS: "Scripts of https://github.com/google/amber. --timeout is the limit of each. Exit codes: 0"
+        " all pass, 1 a failure, 2 an error, 3 nothing could be run.",
         RAYS: "--size W,H[,D] is the number of invocations. --in SCENE=F.npy creates an acceleration"
         " structure"
         " of triangles (an array of shape (n, 3, 3)) or of boxes (n, 2, 3), with one hit group.",

@@ -135,6 +135,11 @@ class ReferenceBuffer(Buffer):
     def _read(self, out: npt.NDArray[np.uint8], offset: int) -> None:
         out[:] = self._opened().data[offset : offset + out.size]
 
+    def defined(self) -> npt.NDArray[np.bool_]:
+        """Return which bytes are defined, (nbytes,)."""
+        self.begin()
+        return self._opened().defined_elements((self.nbytes,), 1)
+
     def _address(self) -> int:
         if isinstance(self._viewed, ReferenceBuffer):
             return self._viewed._address() + self.offset
@@ -277,6 +282,12 @@ class ReferenceImage(Image):
     def _read(self, level: int) -> npt.NDArray[np.uint8]:
         assert self.memory is not None
         return self.memory.data[self.memory.starts[level] : self.memory.starts[level + 1]].copy()
+
+    def defined(self) -> npt.NDArray[np.bool_]:
+        """Return which bytes of level 0 are defined, (nbytes,)."""
+        self._require_open()
+        assert self.memory is not None
+        return self.memory.defined_elements((self.nbytes,), 1)
 
     @property
     def closed(self) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from vkgroup.base.files import write_output
 from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind
@@ -19,7 +18,7 @@ from vkgroup.outputs.exports.annotations import (
     in_repository,
     quality_entry,
 )
-from vkgroup.outputs.exports.junit import clean
+from vkgroup.outputs.exports.junit import JUnitCase, write_cases
 
 _SUITE = "vkgroup check"
 _LISTED = 5
@@ -54,25 +53,18 @@ class _Annotation:
 
 def write_junit(entries: Sequence[ExportEntry], path: Path) -> None:
     """Write the outcomes as JUnit XML: findings fail, what is not covered is skipped, others are errors."""
-    suites = ElementTree.Element("testsuites", name=_SUITE)
-    suite = ElementTree.SubElement(suites, "testsuite", name=_SUITE)
-    for entry in entries:
-        outcome = entry.outcome
-        case = ElementTree.SubElement(
-            suite, "testcase", classname=clean(entry.shader), name=clean(entry.name),
-            time=f"{outcome.seconds:.6f}",
-        )  # fmt: skip
-        tag = _TAGS.get(outcome.kind, "error")
-        if tag:
-            element = ElementTree.SubElement(case, tag, message=clean(outcome.summary))
-            element.text = clean("\n".join(outcome.text) or outcome.summary)
-    counted = {"tests": "testcase", "failures": "*/failure", "errors": "*/error", "skipped": "*/skipped"}
-    counts = {key: str(len(suite.findall(found))) for key, found in counted.items()}
-    suite.attrib.update(counts)
-    suites.attrib.update(counts)
-    ElementTree.indent(suites)
-    text = ElementTree.tostring(suites, "unicode")
-    write_output(path, f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n')
+    cases = (
+        JUnitCase(
+            entry.shader,
+            entry.name,
+            entry.outcome.seconds,
+            _TAGS.get(entry.outcome.kind, "error"),
+            entry.outcome.summary,
+            "\n".join(entry.outcome.text),
+        )
+        for entry in entries
+    )
+    write_cases(_SUITE, cases, path)
 
 
 _TAGS = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -73,6 +74,39 @@ def _parts(outcomes: RunOutcomes, results: list[Result]) -> Iterator[str]:
         yield _text(_with_error(case, ExpectationOutcome.MISSING.value, text))
         yield "  </testsuite>\n"
     yield "</testsuites>\n"
+
+
+@dataclass(frozen=True)
+class JUnitCase:
+    """One entry of a list in JUnit XML: `tag` is ``failure``, ``error`` or ``skipped``, or empty."""
+
+    classname: str
+    name: str
+    seconds: float
+    tag: str = ""
+    message: str = ""
+    text: str = ""
+
+
+def write_cases(name: str, cases: Iterable[JUnitCase], path: Path) -> None:
+    """Write a list of cases as JUnit XML, in one suite."""
+    suites = ElementTree.Element("testsuites", name=name)
+    suite = ElementTree.SubElement(suites, "testsuite", name=name)
+    for entry in cases:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=clean(entry.classname), name=clean(entry.name),
+            time=f"{entry.seconds:.6f}",
+        )  # fmt: skip
+        if entry.tag:
+            element = ElementTree.SubElement(case, entry.tag, message=clean(entry.message))
+            element.text = clean(entry.text or entry.message)
+    counted = {"tests": "testcase", "failures": "*/failure", "errors": "*/error", "skipped": "*/skipped"}
+    counts = {key: str(len(suite.findall(found))) for key, found in counted.items()}
+    suite.attrib.update(counts)
+    suites.attrib.update(counts)
+    ElementTree.indent(suites)
+    text = ElementTree.tostring(suites, "unicode")
+    write_output(path, f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n')
 
 
 def _category(case: str) -> str:

@@ -112,8 +112,11 @@ class Outputs:
         mask: Masks = np.where(ended, np.uint32(0), fragments.mask)
         uncertain: Causes | None = None
         if self._program.can_discard and machine.control is not None:
-            # The discard may depend on an undefined value.
-            uncertain = np.where(fragments.mask != 0, machine.control, np.uint16(0))
+            # A discard may depend on an undefined value, but not one that came before.
+            open_ = fragments.mask != 0
+            if machine.surely_ended is not None:
+                open_ &= ~machine.surely_ended
+            uncertain = np.where(open_, machine.control, np.uint16(0))
             mask = np.where(uncertain >= HARD, fragments.mask, mask)
         port = self._built_ins.get("SampleMask")
         if port is not None:

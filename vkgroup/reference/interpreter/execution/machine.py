@@ -174,6 +174,7 @@ class Machine(SliceState):
                 if self.discarded is None:
                     self.discarded = np.zeros(self.count, np.bool_)
                 self.discarded[frame.lanes.selector] = True
+                self.end_fragments(frame.lanes)
             self._scheduler.end(frame.lanes)
 
     def _switch(self, number: int, code: Code, frame: Frame) -> None:

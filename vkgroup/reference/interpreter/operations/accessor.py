@@ -182,6 +182,7 @@ class Slice:
     `helpers`: of the fragment stage: which invocations are helpers; else None.
     `control`: causes for which the path of each invocation is undefined; None if all paths are defined.
     `soft_control`: soft causes of the paths (the order of atomics), until the paths meet again.
+    `surely_ended`: fragments that were discarded or demoted on a defined path; None if there is none.
     """
 
     def __init__(
@@ -202,6 +203,7 @@ class Slice:
         self.alive = np.bincount(part.workgroup, minlength=part.workgroups)
         self.has_hung = False
         self.helpers: Flags | None = None
+        self.surely_ended: Flags | None = None
         self.control: Causes | None = None
         self.soft_control: Causes | None = None
         self._all_subgroups: Subgroups | None = None
@@ -236,6 +238,15 @@ class Slice:
         self.helpers = self.helpers.copy()
         self.helpers[lanes.selector] = True
         self._all_subgroups = None
+        self.end_fragments(lanes)
+
+    def end_fragments(self, lanes: LaneSet) -> None:
+        """Record which fragments end here whatever the undefined values are."""
+        if self.surely_ended is None:
+            self.surely_ended = np.zeros(self.count, np.bool_)
+        self.surely_ended[lanes.selector] |= (
+            True if self.control is None else self.control[lanes.selector] == 0
+        )
 
 
 class Accessor:

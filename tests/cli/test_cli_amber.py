@@ -1,0 +1,155 @@
+"""``vkgroup run`` and ``vkgroup check`` of Amber scripts: files, folders, globs, exit codes, JUnit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from amber.scripts import COLORED, START, write
+
+from vkgroup.cli.main import main
+
+RUN = "RUN pipeline 1 1 1\n"
+PASSES = f"{START}{RUN}EXPECT data IDX 0 EQ 2\n"
+FAILS = f"{START}{RUN}EXPECT data IDX 0 EQ 3\n"
+UNSUPPORTED = "#!amber\nSHADER ray_generation r GLSL\nvoid main() {}\nEND\n"
+WRONG = "#!amber\nhello\n"
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    """A folder with one script of each outcome."""
+    (tmp_path / "in").mkdir()
+    for name, text in (("pass", PASSES), ("fail", FAILS), ("unsupported", UNSUPPORTED), ("in/wrong", WRONG)):
+        write(tmp_path, text, f"{name}.amber")
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object, command: str = "run") -> tuple[int, str, str]:
+    code = main([command, *map(str, words)])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "line"),
+    [
+        ("pass", 0, "pass: {}"),
+        ("fail", 1, "fail: {}:14: data: value 0 is 2, expected EQ 3"),
+        ("unsupported", 3, "not supported: {}:2: SHADER ray_generation is not supported"),
+        ("in/wrong", 2, "error: {}:2: unknown statement 'hello'."),
+    ],
+)
+def test_one_script(
+    scripts: Path, capsys: pytest.CaptureFixture[str], name: str, code: int, line: str
+) -> None:
+    path = scripts / f"{name}.amber"
+    found, out, _ = run(capsys, path, "--device", "reference:4")
+    assert found == code
+    assert out.splitlines()[0] == line.format(path)
+    assert out.splitlines()[-1].startswith("1 script on vkgroup reference, subgroups of 4 in ")
+
+
+@pytest.mark.parametrize("way", ["folder", "glob", "list"])
+def test_several_scripts(scripts: Path, capsys: pytest.CaptureFixture[str], way: str) -> None:
+    files = sorted(scripts.rglob("*.amber"))
+    words = {"folder": [scripts], "glob": [f"{scripts}/**/*.amber"], "list": files}[way]
+    junit, data = scripts / "found.xml", scripts / "found.json"
+    code, out, _ = run(capsys, *words, "--device", "swiftshader", "--junit", junit, "--json", data)
+    assert code == 1
+    assert "4 scripts on SwiftShader" in out
+    assert "1 pass, 1 fail, 1 not supported, 1 error" in out
+    entries = {entry["script"]: entry["status"] for entry in json.loads(data.read_text())["scripts"]}
+    assert entries == dict(zip(map(str, files), ["fail", "error", "pass", "not supported"], strict=True))
+    suite = ElementTree.parse(junit).getroot()
+    counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "4", "failures": "1", "errors": "1", "skipped": "1"}
+
+
+def test_what_a_device_lacks_is_no_error_beside_a_pass(
+    scripts: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [scripts / "pass.amber", scripts / "unsupported.amber"]
+    assert run(capsys, *words, "--device", "reference")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["pass.amber", "--groups", "4"], "An Amber script is complete: omit --groups."),
+        (["pass.amber", "--in", "x=y.npy", "--size", "4,4"], "omit --in, --size"),
+        (["none/*.amber"], "matches no script"),
+        (["pass.amber", "x.comp"], "x.comp is no Amber script"),
+        (["x.comp", "pass.amber"], "only one shader, or several Amber scripts"),
+        (["x.comp", "--groups", "1", "--junit", "f.xml"], "--junit: only for Amber scripts."),
+        (["pass.amber", "--json", "none/f.json"], "none/f.json"),
+    ],
+)
+def test_wrong_use(
+    scripts: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(scripts)
+    code, _, error = run(capsys, *words)
+    assert code == 2
+    assert message in error
+
+
+@pytest.mark.parametrize(
+    ("device", "status", "expected"), [("reference", "error", 2), ("swiftshader", "fail", 1)]
+)
+def test_a_script_without_an_end_is_late(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], device: str, status: str, expected: int
+) -> None:
+    endless = START.replace("data[gl_GlobalInvocationID.x] *= 2u;", "while (data[0] < 9u) { data[1]++; }")
+    write(tmp_path, endless + RUN, "a.amber")
+    write(tmp_path, PASSES, "b.amber")
+    code, out, _ = run(capsys, tmp_path, "--device", device, "--jobs", "1", "--timeout", "3")
+    assert code == expected
+    assert "no end within 3 s" in out
+    # The next script has a new process.
+    assert f"1 pass, 1 {status}" in out
+
+
+def test_check_of_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = START.replace(
+        "#version 450\n", "#version 450\n#extension GL_KHR_shader_subgroup_arithmetic : require\n"
+    ).replace("*= 2u", "= subgroupAdd(data[gl_GlobalInvocationID.x])")
+    line = next(number for number, words in enumerate(text.split("\n"), 1) if "subgroupAdd" in words)
+    path = write(tmp_path, f"{text}{RUN}EXPECT data IDX 0 EQ 10\n")
+    code, out, _ = run(capsys, path, "--device", "none", command="check")
+    assert code == 1
+    assert "differs: the output depends on the subgroup size" in out
+    assert f"{path}:{line}" in out
+    # The script's buffer is the input: 1 + 2 + 3 + 4.
+    assert "= 10" in out or "10" in out
+    assert run(capsys, write(tmp_path, PASSES, "b.amber"), "--device", "none", command="check")[0] == 0
+
+
+def test_check_names_accesses_outside_of_the_script_s_buffers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, f"{START}RUN pipeline 2 1 1\nEXPECT data IDX 0 EQ 2\n")
+    code, out, _ = run(capsys, path, "--device", "none", command="check")
+    assert code == 1
+    assert "bounds: " in out
+
+
+def test_check_of_a_fragment_shader(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    undefined = COLORED.replace("color = light;", "vec4 never; color = light + never;")
+    draw = "RUN pipeline DRAW_RECT POS 0 0 SIZE 16 8\n"
+    write(tmp_path, COLORED + draw, "right.amber")
+    write(tmp_path, undefined + draw, "wrong.amber")
+    code, out, _ = run(capsys, tmp_path, "--device", "none", command="check")
+    assert code == 1
+    assert "right.amber: clean" in out
+    assert "wrong.amber: 1 finding" in out
+
+
+def test_check_says_that_a_script_does_not_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, FAILS)
+    code, out, _ = run(capsys, path, "--device", "none", command="check")
+    assert code == 1
+    assert f"fail on the reference device: {path}:14: data: value 0 is 2, expected EQ 3" in out

@@ -1,0 +1,137 @@
+"""Reading of the commands of an Amber script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from vkgroup.amber.script import Command, Script, ScriptPipeline, Words
+
+_COMPARISONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
+
+
+def pipeline_of(script: Script, words: Words) -> ScriptPipeline:
+    """Take the name of a pipeline, and return it."""
+    name = words.word("the name of a pipeline")
+    if name not in script.pipelines:
+        raise words.error(f"there is no pipeline {name!r}.")
+    return script.pipelines[name]
+
+
+def _buffer_of(script: Script, words: Words) -> str:
+    name = words.word("the name of a buffer")
+    if name not in script.buffers:
+        raise words.error(f"there is no buffer {name!r}.")
+    return name
+
+
+def _run(script: Script, words: Words) -> dict[str, Any]:
+    words.take("TIMED_EXECUTION")
+    pipeline = pipeline_of(script, words)
+    given: dict[str, Any] = {"pipeline": pipeline.name}
+    if (pipeline.kind == "compute") != words.following.isdecimal():
+        raise words.error(f"{pipeline.name!r} is a {pipeline.kind} pipeline.")
+    if pipeline.kind == "compute":
+        given["groups"] = tuple(words.integer("a number of workgroups") for _ in range(3))
+    elif words.take("DRAW_RECT") or words.following == "DRAW_GRID":
+        is_grid = words.take("DRAW_GRID")
+        words.expect("POS")
+        position = words.number("x"), words.number("y")
+        words.expect("SIZE")
+        given["rectangle"] = (*position, words.number("a width"), words.number("a height"))
+        if is_grid:
+            words.expect("CELLS")
+            given["cells"] = words.integer("the columns"), words.integer("the rows")
+    else:
+        words.expect("DRAW_ARRAY")
+        words.expect("AS")
+        given["topology"] = words.word("a topology")
+        given["indexed"] = words.take("INDEXED")
+        for option in ("START_IDX", "COUNT", "START_INSTANCE", "INSTANCE_COUNT"):
+            if words.take(option):
+                given[option.lower()] = words.integer(option)
+    return given
+
+
+def _clear(script: Script, words: Words) -> dict[str, Any]:
+    return {"pipeline": pipeline_of(script, words).name}
+
+
+def _clear_color(script: Script, words: Words) -> dict[str, Any]:
+    given = _clear(script, words)
+    return {**given, "value": tuple(float(words.number("a color")) / 255 for _ in range(4))}
+
+
+def _clear_depth(script: Script, words: Words) -> dict[str, Any]:
+    return {**_clear(script, words), "value": float(words.number("a depth"))}
+
+
+def _copy(script: Script, words: Words) -> dict[str, Any]:
+    source = _buffer_of(script, words)
+    words.expect("TO")
+    return {"source": source, "target": _buffer_of(script, words)}
+
+
+def _expect(script: Script, words: Words) -> dict[str, Any]:
+    given: dict[str, Any] = {"buffer": _buffer_of(script, words)}
+    way = words.word("a comparison")
+    if way in ("EQ_BUFFER", "RMSE_BUFFER", "EQ_HISTOGRAM_EMD_BUFFER"):
+        given |= {"way": way, "other": _buffer_of(script, words)}
+        if way != "EQ_BUFFER":
+            words.expect("TOLERANCE")
+            given["tolerance"] = float(words.number("a tolerance"))
+        return given
+    if way != "IDX":
+        raise words.error(f"expected IDX, not {way!r}.")
+    position = [words.integer("an index")]
+    if words.following.isdecimal():
+        position.append(words.integer("y"))
+    if words.take("SIZE"):
+        size = words.integer("a width"), words.integer("a height")
+        way = words.word("EQ_RGB or EQ_RGBA")
+        if way not in ("EQ_RGB", "EQ_RGBA") or len(position) != 2:
+            raise words.error("expected IDX X Y SIZE W H, and EQ_RGB or EQ_RGBA.")
+        color = tuple(words.integer("a color") / 255 for _ in way[3:])
+        given |= {"way": way, "position": tuple(position), "size": size, "values": color}
+        return {**given, "tolerances": _tolerances(words)}
+    given["tolerances"] = _tolerances(words)
+    way = words.word("a comparison")
+    if way not in _COMPARISONS or len(position) != 1:
+        raise words.error(f"expected IDX X, and one of {', '.join(_COMPARISONS)}.")
+    values = [words.as_number(word) for word in words.rest()]
+    if not values:
+        raise words.error("a value is missing.")
+    return {**given, "way": way, "offset": position[0], "values": values}
+
+
+def _tolerances(words: Words) -> tuple[tuple[float, bool], ...]:
+    """Take ``TOLERANCE`` with its numbers; each with whether it is a percentage."""
+    if not words.take("TOLERANCE"):
+        return ()
+    found = []
+    while re.match(r"[\d.]", words.following):
+        word = words.word("")
+        found.append((float(words.as_number(word.rstrip("%"))), word.endswith("%")))
+    if not 1 <= len(found) <= 4:
+        raise words.error("one to four tolerances are expected.")
+    return tuple(found)
+
+
+_COMMANDS: dict[str, Callable[[Script, Words], dict[str, Any]]] = {
+    "RUN": _run,
+    "CLEAR": _clear,
+    "CLEAR_COLOR": _clear_color,
+    "CLEAR_DEPTH": _clear_depth,
+    "EXPECT": _expect,
+    "COPY": _copy,
+}
+
+
+def read_command(script: Script, word: str, words: Words) -> Command | None:
+    """Return the command that begins with a word; None if it is no command."""
+    if word not in _COMMANDS:
+        return None
+    command = Command(words.line, word, _COMMANDS[word](script, words))
+    words.end()
+    return command

@@ -1,0 +1,238 @@
+"""Reading of scripts of VkRunner, the older format with sections in brackets, which Amber runs, too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vkgroup.amber.elements import ElementType, element_type
+from vkgroup.amber.script import (
+    PASSTHROUGH,
+    AttachedShader,
+    Bound,
+    Command,
+    Script,
+    ScriptBuffer,
+    ScriptPipeline,
+    ScriptShader,
+    Words,
+)
+
+_SIZE = (250, 250)
+"""Width and height of the framebuffer."""
+
+_SHADER = re.compile(r"\[([a-z ]+) shader( spirv| spirv hex| passthrough)?\]")
+
+_COMPARISONS = {"==": "EQ", "!=": "NE", "<": "LT", "<=": "LE", ">": "GT", ">=": "GE", "~=": "EQ"}
+
+_ROUGH = 1e-6
+"""Relative error that ``~=`` allows, in percent."""
+
+_SCALARS = {"": "float", "i": "int32", "u": "uint32", "d": "double"}
+
+
+def read_vkrunner(file: Path, text: str) -> Script:
+    """Read a script; errors are those of `read_script`."""
+    reader = _Reader(file)
+    section, first = "", 0
+    body: list[str] = []
+    for number, line in enumerate([*text.split("\n"), "[end]"], 1):
+        if line.startswith("["):
+            if section:
+                reader.section(section, first, body)
+            section, body, first = line.partition("#")[0].strip(), [], number
+        else:
+            body.append(line)
+    return reader.finished()
+
+
+class _Reader:
+    """A script that is being read: one pipeline, which all its commands run."""
+
+    def __init__(self, file: Path) -> None:
+        self.script = Script(file)
+        self._shaders: dict[str, ScriptShader] = {}
+        self._pipeline = ScriptPipeline("pipeline", "graphics", size=_SIZE)
+        self._entry_point = "main"
+        self._sizes: dict[str, int] = {}
+        self._kinds: dict[str, str] = {}
+        self._statements: dict[str, Callable[[Words], None]] = {
+            "ssbo": self._ssbo,
+            "uniform": self._uniform,
+            "compute": self._compute,
+            "clear": self._clear,
+            "draw": self._draw,
+            "probe": self._probe,
+            "relative": self._relative,
+        }
+
+    def section(self, name: str, line: int, body: list[str]) -> None:
+        """Read the lines of a section."""
+        if (match := _SHADER.fullmatch(name)) is not None:
+            stage, form = match[1].replace(" ", "_"), (match[2] or "").strip()
+            dialect = {"spirv": "spirv", "spirv hex": "hex"}.get(form, "vulkan")
+            # Nothing may come before #version in GLSL; elsewhere the lines keep their numbers.
+            source = "\n".join(body) if dialect == "vulkan" else "\n" * line + "\n".join(body)
+            source = PASSTHROUGH if form == "passthrough" else source
+            self._shaders[stage] = ScriptShader(stage, stage, dialect, source, "")
+            return
+        texts = [re.sub("[(),]", " ", text.partition("#")[0]).split() for text in body]
+        lines = [Words(self.script.file, number, text) for number, text in enumerate(texts, line + 1) if text]
+        if name == "[require]":
+            if any(words.following == "VK_KHR_spirv_1_4" for words in lines):
+                self.script.spirv = "spv1.4"
+        elif name == "[vertex data]":
+            self._vertex_data(lines)
+        elif name == "[test]":
+            for words in lines:
+                word = words.word("a statement")
+                if word not in self._statements:
+                    raise words.unsupported(word)
+                self._statements[word](words)
+        else:
+            raise Words(self.script.file, line, []).unsupported(name)
+
+    def finished(self) -> Script:
+        """Return the script, with its pipeline and buffers."""
+        pipeline, script = self._pipeline, self.script
+        for stage, shader in self._shaders.items():
+            pipeline.shaders[stage] = AttachedShader(shader, stage, self._entry_point)
+        script.shaders, script.pipelines = self._shaders, {pipeline.name: pipeline}
+        plain = element_type("uint8")
+        assert plain is not None
+        for name, size in self._sizes.items():
+            script.buffers[name] = ScriptBuffer(name, plain, 0, np.zeros(size, np.uint8))
+            if name == "push":
+                pipeline.push = name
+            else:
+                place = tuple(map(int, name.split(":")))
+                pipeline.bindings[place[0], place[1]] = Bound(self._kinds[name], (name,), (), (0,), (None,))
+        if "compute" in pipeline.shaders:
+            pipeline.kind = "compute"
+        else:
+            color = element_type("B8G8R8A8_UNORM")
+            assert color is not None
+            script.buffers["framebuffer"] = ScriptBuffer("framebuffer", color, 0)
+            pipeline.colors[0] = "framebuffer"
+        return script
+
+    def _add(self, words: Words, word: str, **arguments: Any) -> None:
+        words.end()
+        self.script.commands.append(Command(words.line, word, {"pipeline": "pipeline", **arguments}))
+
+    def _place(self, words: Words) -> str:
+        place = words.word("a binding")
+        return place if ":" in place else f"0:{place}"
+
+    def _write(self, words: Words, name: str) -> None:
+        """Read a type, an offset and numbers, which are written to a buffer."""
+        kind, offset = _type(words), words.integer("an offset")
+        data = kind.pack([words.as_number(word) for word in words.rest()])
+        self._sizes[name] = max(self._sizes.get(name, 0), offset + data.size)
+        self._add(words, "WRITE", buffer=name, offset=offset, data=data)
+
+    def _ssbo(self, words: Words) -> None:
+        name = self._place(words)
+        self._kinds[name] = "storage"
+        if words.take("subdata"):
+            self._write(words, name)
+        else:
+            self._sizes[name] = max(self._sizes.get(name, 0), words.integer("a size"))
+
+    def _uniform(self, words: Words) -> None:
+        if not words.take("ubo"):
+            self._write(words, "push")
+            return
+        name = self._place(words)
+        self._kinds[name] = "uniform"
+        self._write(words, name)
+
+    def _compute(self, words: Words) -> None:
+        if words.take("entrypoint"):
+            self._entry_point = words.word("an entry point")
+        else:
+            self._add(words, "RUN", groups=tuple(words.integer("a number") for _ in range(3)))
+
+    def _clear(self, words: Words) -> None:
+        if words.take("color"):
+            color = tuple(float(words.number("a color")) for _ in range(4))
+            self._add(words, "CLEAR_COLOR", value=color)
+        else:
+            self._add(words, "CLEAR")
+
+    def _draw(self, words: Words) -> None:
+        if words.take("arrays"):
+            topology, first = words.word("a topology"), words.integer("the first vertex")
+            count = words.integer("a count")
+            self._add(words, "RUN", topology=topology, indexed=False, start_idx=first, count=count)
+            return
+        words.expect("rect")
+        x, y, width, height = (float(words.number("a number")) for _ in range(4))
+        # From clip coordinates to pixels, which the rectangles of Amber have.
+        pixels = ((x + 1) / 2 * _SIZE[0], (y + 1) / 2 * _SIZE[1], width / 2 * _SIZE[0], height / 2 * _SIZE[1])
+        self._add(words, "RUN", rectangle=pixels)
+
+    def _probe(self, words: Words) -> None:
+        if words.take("rect"):
+            self._probe_rectangle(words, (1.0, 1.0))
+            return
+        words.expect("ssbo")
+        kind, name = _type(words), self._place(words)
+        offset, sign = words.integer("an offset"), words.word("a comparison")
+        if sign not in _COMPARISONS:
+            raise words.error(f"unknown comparison {sign!r}.")
+        values = [words.as_number(word) for word in words.rest()]
+        tolerances = ((_ROUGH, True),) if sign == "~=" else ()
+        given = {"buffer": name, "type": kind, "way": _COMPARISONS[sign], "offset": offset, "values": values}
+        self._add(words, "EXPECT", **given, tolerances=tolerances)
+
+    def _relative(self, words: Words) -> None:
+        words.expect("probe")
+        words.expect("rect")
+        self._probe_rectangle(words, _SIZE)
+
+    def _probe_rectangle(self, words: Words, scale: tuple[float, float]) -> None:
+        channels = words.word("rgb or rgba")
+        x, y, width, height = (float(words.number("a number")) for _ in range(4))
+        position = int(x * scale[0]), int(y * scale[1])
+        # VkRunner's own scripts count from the position on, but their sizes may go beyond the edge.
+        size = (
+            min(int(width * scale[0]), _SIZE[0] - position[0]),
+            min(int(height * scale[1]), _SIZE[1] - position[1]),
+        )
+        color = tuple(float(words.number("a color")) for _ in channels)
+        given = {"buffer": "framebuffer", "way": "EQ_RGBA", "position": position, "size": size}
+        self._add(words, "EXPECT", **given, values=color, tolerances=())
+
+    def _vertex_data(self, lines: list[Words]) -> None:
+        heading, *rows = lines
+        columns: list[tuple[int, ElementType]] = []
+        for word in heading.rest():
+            location, _, name = word.partition("/")
+            kind = element_type(name)
+            if kind is None or not location.isdecimal():
+                raise heading.unsupported(f"the vertex format {word}")
+            columns.append((int(location), kind))
+        numbers = [[words.as_number(word) for word in words.rest()] for words in rows]
+        start = 0
+        for place, column in columns:
+            held = [number for row in numbers for number in row[start : start + column.count]]
+            label = f"vertices {place}"
+            self.script.buffers[label] = ScriptBuffer(label, column, heading.line, column.pack(held))
+            self._pipeline.vertices[place] = label
+            start += column.count
+
+
+def _type(words: Words) -> ElementType:
+    """Take a type as GLSL names it."""
+    name = words.word("a type")
+    vector = re.fullmatch(r"([iud]?)vec([234])", name)
+    plain = {"int": "int32", "uint": "uint32", "float16_t": "float16"}.get(name, name.removesuffix("_t"))
+    kind = element_type(f"vec{vector[2]}<{_SCALARS[vector[1]]}>" if vector else plain)
+    if kind is None:
+        raise words.unsupported(f"the type {name}")
+    return kind
