@@ -21,7 +21,7 @@ LAYERS = {
     "spec": 1_970,
     "base": 1_350,
     "spirv": 3_970,
-    "reference": 15_450,
+    "reference": 15_460,
     "configuration": 840,
     "compiler": 7_600,
     "drivers": 2_060,
@@ -33,7 +33,7 @@ LAYERS = {
     "workers": 3_130,
     "programs": 3_070,
     "conformance": 21_470,
-    "check": 10_380,
+    "check": 10_390,
     "probe": 2_160,
     "cost": 730,
     "kernels": 6_830,
@@ -42,7 +42,7 @@ LAYERS = {
     "outputs": 8_480,
     "__init__": 180,
     "testing": 510,
-    "cli": 7_190,
+    "cli": 7_240,
     "__main__": 30,
 }
 

@@ -118,13 +118,22 @@ def test_check_of_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         "#version 450\n", "#version 450\n#extension GL_KHR_shader_subgroup_arithmetic : require\n"
     ).replace("*= 2u", "= subgroupAdd(data[gl_GlobalInvocationID.x])")
     line = next(number for number, words in enumerate(text.split("\n"), 1) if "subgroupAdd" in words)
-    path = write(tmp_path, f"{text}{RUN}EXPECT data IDX 0 EQ 10\n")
+    # Without expectations, results must be the same at all sizes.
+    path = write(tmp_path, text + RUN)
     code, out, _ = run(capsys, path, "--device", "none", command="check")
     assert code == 1
     assert "differs: the output depends on the subgroup size" in out
     assert f"{path}:{line}" in out
     # The script's buffer is the input: 1 + 2 + 3 + 4.
-    assert "= 10" in out or "10" in out
+    assert "data[0] is 10 at size 32; 1 at size 1" in out
+    # With them, they are met at all sizes, or the finding is where they are not.
+    path = write(tmp_path, f"{text}{RUN}EXPECT data IDX 0 EQ 10\n")
+    code, out, _ = run(capsys, path, "--device", "none", command="check")
+    assert code == 1
+    assert f"fail at subgroup size 1: {path}:15: data: value 0 is 1, expected EQ 10" in out
+    assert "differs" not in out
+    path = write(tmp_path, f"{text}{RUN}EXPECT data IDX 12 GE 4\n")
+    assert run(capsys, path, "--device", "none", command="check")[0] == 0
     assert run(capsys, write(tmp_path, PASSES, "b.amber"), "--device", "none", command="check")[0] == 0
 
 

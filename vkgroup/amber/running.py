@@ -24,6 +24,7 @@ from vkgroup.base.errors import (
     DeviceLost,
     DispatchTimeout,
     InvalidInput,
+    OutOfMemory,
     Unsupported,
     VkgroupError,
 )
@@ -104,7 +105,7 @@ class ScriptRun(ScriptMemory):
         except CompileError as error:
             text = str(error.diagnostics[0]) if error.diagnostics else str(error)
             return ScriptStatus.ERROR, text
-        except (Unsupported, CompilerUnavailable) as error:
+        except (Unsupported, CompilerUnavailable, OutOfMemory) as error:
             return ScriptStatus.NOT_SUPPORTED, self._at(str(error))
         except (DispatchTimeout, DeviceLost) as error:
             is_own = self.device.info.is_reference

@@ -147,6 +147,9 @@ _SIZE, _LANES, _BOTH, _DEVICE = (
     "the output differs between the reference device and a real one",
 )
 
+OF_SIZES = (_SIZE, _LANES, _BOTH)
+"""Beginnings of the messages of findings that outputs depend on the size of subgroups, or on their lanes."""
+
 
 def _finding(reason: str, group: _Group, places: SourceLocations) -> Finding:
     difference, base, divergence = group.difference, group.base, group.divergences[0]

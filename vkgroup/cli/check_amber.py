@@ -5,19 +5,22 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vkgroup.amber import ScriptOutcome, ScriptStatus, read_script
+from vkgroup.amber import ScriptOutcome, ScriptStatus, read_script, run_script
 from vkgroup.amber.compiling import compile_attached
 from vkgroup.amber.running import ScriptRun
 from vkgroup.amber.script import AttachedShader, Script, ScriptPipeline
+from vkgroup.base.choices import CHECK_SIZES
 from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.phases import DeadlineReached, status
 from vkgroup.check import CheckRequest, Guarantees, Report, perform
+from vkgroup.check.diagnosis import OF_SIZES
 from vkgroup.check.fields import fields_of, take
 from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, of_error, of_late, of_report
 from vkgroup.cli import deadline, output
@@ -32,6 +35,7 @@ from vkgroup.cli.settings import Settings
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.image import Image
+from vkgroup.reference.interpreter.operations.images.memory import decode
 from vkgroup.spirv import Module, StructType
 from vkgroup.workers.opening import open_device, select
 
@@ -112,10 +116,15 @@ class ScriptCheckSession:
         """Yield the outcome of each command that runs shaders, and last of the script itself."""
         read = read_script(script)
         requests, ran = requests_of(read, self.options, self.devices)
+        ran = _at_all_sizes(read, self.options, ran)
+        judges = any(command.word == "EXPECT" for command in read.commands)
         for request in requests:
             start = time.monotonic()
             try:
-                yield of_report(_performed(request), time.monotonic() - start, strict=self.options.strict)
+                report = _performed(request)
+                if judges:
+                    report = _judged(report)
+                yield of_report(report, time.monotonic() - start, strict=self.options.strict)
             except VkgroupError as error:
                 outcome = of_error(error, time.monotonic() - start)
                 yield replace(outcome, text=(f"{request.title}: {outcome.summary}",))
@@ -127,6 +136,31 @@ def _performed(request: CheckRequest) -> Report:
     if report.interrupted is not None:
         raise report.interrupted
     return report
+
+
+def _judged(report: Report) -> Report:
+    """Return a report without what the script's own expectations judge: results that depend on the size."""
+    kept = tuple(finding for finding in report.findings if not finding.message.startswith(OF_SIZES))
+    return replace(report, findings=kept)
+
+
+def _at_all_sizes(script: Script, options: argparse.Namespace, ran: ScriptOutcome) -> ScriptOutcome:
+    """Return the outcome of a script at the first subgroup size at which it does not pass; else `ran`.
+
+    `ran`: the outcome at the default size. The reason names all sizes that do not pass.
+    """
+    if ran.status is not ScriptStatus.PASS:
+        return ran
+    failed: dict[int, ScriptOutcome] = {}
+    for size in options.subgroup_size or CHECK_SIZES:
+        with open_device(f"reference:{size}") as device:
+            other = run_script(device, deepcopy(script), options.timeout)
+        if other.status in (ScriptStatus.FAIL, ScriptStatus.INVALID):
+            failed[size] = other
+    if not failed:
+        return ran
+    first = next(iter(failed.values()))
+    return replace(first, reason=f"at subgroup size {', '.join(map(str, failed))}: {first.reason}")
 
 
 def _of_script(ran: ScriptOutcome) -> ConfigurationOutcome:
@@ -141,7 +175,8 @@ def _of_script(ran: ScriptOutcome) -> ConfigurationOutcome:
     kind = kinds[ran.status]
     if ran.status is ScriptStatus.PASS and ran.reason:
         kind = OutcomeKind.WEAK
-    text = f"{ran.status} on the reference device: {ran.reason}" if ran.reason else "clean"
+    where = "" if ran.reason.startswith("at subgroup size") else "on the reference device: "
+    text = f"{ran.status} {where}{ran.reason}" if ran.reason else "clean"
     return ConfigurationOutcome(kind, text, (text,) if ran.reason else ())
 
 
@@ -213,6 +248,8 @@ class _Recorded(ScriptRun):
         self._seen.add(key)
         attached = pipeline.shaders[stage]
         module, options, control = self.module(attached), self.options(pipeline), self.control(pipeline)
+        # The host of a script sets no other constants.
+        defaults = {each.id: each.default for each in module.reflection.specialization_constants}
         blocks = {each.place: each.type for each in module.reflection.bindings}
         bound = self.bindings(pipeline.bindings, [module])
         inputs = {place: _arrays(value, blocks[place]) for place, value in bound.items()}
@@ -220,7 +257,7 @@ class _Recorded(ScriptRun):
             "shader": module,
             "inputs": {place: value for place, value in inputs.items() if value is not None},
             "push": _push_of(module, options.get("push")),
-            "specialization": options["specialization"],
+            "specialization": {**defaults, **options["specialization"]},
             "entry_point": attached.entry_point,
             "name": f"{self.script.file}:{self.line}: {pipeline.name}",
             "command": f"vkgroup check {self.script.file}",
@@ -239,6 +276,11 @@ def _arrays(bound: Any, kind: Any) -> Any:
     if not isinstance(memory, Buffer | Image):
         return None
     array = memory.read()
+    if isinstance(memory, Image) and memory.format.packed:
+        # Checks take texels of numbers: what a shader reads from the packed ones.
+        return np.ascontiguousarray(np.moveaxis(decode(memory.format, array.reshape(1, -1)), 0, -1)).reshape(
+            *array.shape, -1
+        )
     if not isinstance(kind, StructType):
         return array
     # Bytes without a type, since a script gives none.

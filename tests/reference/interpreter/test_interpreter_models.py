@@ -270,6 +270,16 @@ def test_subgroups_that_wait_for_each_other_need_progress() -> None:
     assert sorted(tuple(event.kind for event in found) for found in events) == [(), ("occupancy",)]
 
 
+@pytest.mark.parametrize("unit", CHOICES["unit"])
+@pytest.mark.parametrize("groups", [1, 3])
+def test_a_workgroup_that_was_stopped_in_a_loop_goes_on(unit: str, groups: int) -> None:
+    source = _shader("if ((gl_SubgroupID & 1u) != 0u) return;\nwhile (b[i]++ <= i);\na[i] = 7u;")
+    for progress in CHOICES["progress"]:
+        a, _, outcome = _run(source, ExecutionModel(progress=progress, unit=unit), groups)
+        assert kinds(outcome) == []
+        assert (a.reshape(-1, 2, 32)[:, 0] == 7).all()
+
+
 def test_thousands_of_subgroups_take_turns() -> None:
     model = ExecutionModel(progress="occupancy", unit="subgroup")
     source = _shader(

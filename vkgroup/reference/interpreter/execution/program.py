@@ -205,7 +205,14 @@ class ExecutableShader(ProgramForm):
         *,
         whole: bool = True,
     ) -> None:
-        super().__init__(module, entry_point, specialization or {}, LANEWISE)
+        try:
+            super().__init__(module, entry_point, specialization or {}, LANEWISE)
+        except InvalidModule:
+            if {"VariablePointers", "VariablePointersStorageBuffer"} & module.reflection.capabilities:
+                raise Unsupported(
+                    "The reference device has no variable pointers.", ["variablePointersStorageBuffer"]
+                ) from None
+            raise
         for name in self.built_ins:
             check_built_in(name, self.stage)
         self._maker = StepMaker(self, instrument)

@@ -124,10 +124,12 @@ class SegmentScheduler:
         if self._turns is None:
             return False
         turns = self._turns
-        waiting = [turns.is_waiting(number, self._rounds.get(number, 0)) for number, _ in self._sleeping]
+        # A loop of a workgroup that was stopped does not go on, and waits for nothing.
+        asleep = [(number, lanes) for number, lanes in self._sleeping if turns.of(lanes)]
+        waiting = [turns.is_waiting(number, self._rounds.get(number, 0)) for number, _ in asleep]
         if not all(waiting) or not turns.advance():
             return False
-        for number, lanes in self._sleeping:
+        for number, lanes in asleep:
             turns.report(self._position(number), lanes)
         self._wake_up()
         return True
