@@ -29,7 +29,7 @@ def line_of(text: str, word: str) -> int:
         ("RUN pipeline DRAW_RECT POS 0 0 SIZE 1 1\n", "'pipeline' is a compute pipeline"),
         ("RUN other 1 1 1\n", "there is no pipeline 'other'"),
         ("EXPECT data IDX 0 EQ\n", "a value is missing"),
-        ("EXPECT data IDX 0 EQ x\n", "'x' is no number"),
+        ("EXPECT data IDX 0 EQ x\n", "'x' is not a number"),
         ("EXPECT data IDX 0 NEAR 1\n", "expected IDX X, and one of EQ, NE, LT, LE, GT, GE"),
         ("EXPECT other IDX 0 EQ 1\n", "there is no buffer 'other'"),
         ("EXPECT data RMSE_BUFFER data\n", "expected TOLERANCE, not the end of the line"),
@@ -153,5 +153,6 @@ def test_virtual_files_and_files(tmp_path: Path) -> None:
         "SHADER compute one GLSL VIRTUAL_FILE a.glsl\n"
         "SHADER compute two GLSL TARGET_ENV spv1.3 FILE b.glsl\n",
     )
-    assert script.shaders["one"].source == "void main() {}\n"
+    # At its lines of the script.
+    assert script.shaders["one"].source == "\n\nvoid main() {}\n"
     assert (script.shaders["two"].source, script.shaders["two"].target) == ("void main() { }\n", "spv1.3")

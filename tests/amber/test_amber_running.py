@@ -9,7 +9,6 @@ from amber.scripts import COLORED, DOUBLES, START, write
 
 import vkgroup
 from vkgroup.amber import ScriptOutcome, ScriptStatus, read_script, run_script
-from vkgroup.base.errors import InvalidInput
 from vkgroup.dispatch import Device
 
 RUN = "RUN pipeline 1 1 1\n"
@@ -67,8 +66,11 @@ def test_expectations(device: Device, tmp_path: Path, expectation: str, differen
     ],
 )
 def test_expectations_that_do_not_fit(device: Device, tmp_path: Path, expectation: str, reason: str) -> None:
-    with pytest.raises(InvalidInput, match=reason):
-        run(device, tmp_path, f"{START}BUFFER short DATA_TYPE uint32 DATA 1 END\n{RUN}{expectation}\n")
+    text = f"{START}BUFFER short DATA_TYPE uint32 DATA 1 END\n{RUN}{expectation}\n"
+    outcome = run(device, tmp_path, text)
+    assert outcome.status is ScriptStatus.ERROR
+    assert outcome.reason.startswith(f"{tmp_path / 'a.amber'}:{text.count(chr(10))}: ")
+    assert reason in outcome.reason
 
 
 def test_repeat_and_copy(device: Device, tmp_path: Path) -> None:

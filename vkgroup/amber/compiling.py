@@ -47,7 +47,7 @@ def compile_attached(script: Script, attached: AttachedShader, *, debug: bool = 
         compile_source,
         _VERSION.sub(";", shader.source) if shader.dialect == "spirv" else shader.source,
         stage=attached.stage,
-        name=str(script.file),
+        name=str(shader.file),
         dialect=shader.dialect,
         entry_point=attached.entry_point if shader.dialect == "hlsl" else "main",
         debug=debug,

@@ -38,7 +38,6 @@ class ElementType:
     dtype : of one number.
     offsets : byte of each number in an element.
     stride : bytes of an element.
-    rows : components of a vector, or of a matrix's column.
     format : the texel format; None for types that no image has.
     swapped : whether blue comes before red, and the texels of `format` have red first.
     """
@@ -47,7 +46,6 @@ class ElementType:
     dtype: np.dtype[Any]
     offsets: tuple[int, ...]
     stride: int
-    rows: int = 1
     format: TexelFormat | None = None
     swapped: bool = False
 
@@ -64,7 +62,12 @@ class ElementType:
         elements = -(-len(numbers) // self.count)
         values = np.zeros(elements * self.count, self.dtype)
         values[: len(numbers)] = self.numbers(numbers)
-        return self.lay_out(values.reshape(elements, self.count))
+        data = np.zeros((elements, self.stride), np.uint8)
+        size = self.dtype.itemsize
+        for column, offset in enumerate(self.offsets):
+            part = np.ascontiguousarray(values[column :: self.count]).view(np.uint8)
+            data[:, offset : offset + size] = part.reshape(-1, size)
+        return data.reshape(-1)
 
     def numbers(self, numbers: Sequence[int | float]) -> Data:
         """Return numbers as an array of the type."""
@@ -74,15 +77,6 @@ class ElementType:
         mask = (1 << (8 * self.dtype.itemsize)) - 1
         words = np.array([int(number) & mask for number in numbers], np.uint64)
         return words.astype(f"u{self.dtype.itemsize}").view(self.dtype)
-
-    def lay_out(self, values: Data) -> npt.NDArray[np.uint8]:
-        """Return the bytes of elements, from an array (elements, numbers)."""
-        data = np.zeros((len(values), self.stride), np.uint8)
-        size = self.dtype.itemsize
-        for column, offset in enumerate(self.offsets):
-            part = np.ascontiguousarray(values[:, column]).view(np.uint8).reshape(-1, size)
-            data[:, offset : offset + size] = part
-        return data.reshape(-1)
 
     def values(self, data: npt.NDArray[np.uint8]) -> Data:
         """Return the numbers in bytes, (elements, numbers); an incomplete element at the end is left out."""
@@ -140,7 +134,7 @@ def element_type(name: str, *, std140: bool = False) -> ElementType | None:
     )
     stride = number * column
     format_ = None if columns else fitting(dtype, length, None)
-    return ElementType(name, dtype, offsets, stride, length, format_)
+    return ElementType(name, dtype, offsets, stride, format_)
 
 
 def _format(name: str) -> ElementType | None:
@@ -152,7 +146,7 @@ def _format(name: str) -> ElementType | None:
     if format_ is None:
         return None
     if plain != name:
-        return ElementType(name, np.dtype(np.uint32), (0,), 4, 1, format_)
+        return ElementType(name, np.dtype(np.uint32), (0,), 4, format_)
     size = format_.dtype.itemsize
     offsets = tuple(size * number for number in range(format_.components))
-    return ElementType(name, format_.dtype, offsets, format_.nbytes, len(offsets), format_, swapped)
+    return ElementType(name, format_.dtype, offsets, format_.nbytes, format_, swapped)

@@ -7,9 +7,9 @@ from enum import StrEnum
 
 
 class ScriptStatus(StrEnum):
-    """What came of a script.
+    """The result of a script.
 
-    ``INVALID``: the reference device saw that the script expects what the specifications do not define.
+    ``INVALID``: an expectation is not met, and the reference device saw an error of a shader.
     """
 
     PASS = "pass"
@@ -18,25 +18,17 @@ class ScriptStatus(StrEnum):
     NOT_SUPPORTED = "not supported"
     ERROR = "error"
 
-
-_CODES = {
-    ScriptStatus.PASS: 0,
-    ScriptStatus.FAIL: 1,
-    ScriptStatus.INVALID: 1,
-    ScriptStatus.ERROR: 2,
-    ScriptStatus.NOT_SUPPORTED: 3,
-}
+    @property
+    def exit_code(self) -> int:
+        """The exit code of ``vkgroup run`` for a script with this result alone."""
+        return {"pass": 0, "fail": 1, "invalid": 1, "error": 2, "not supported": 3}[self]
 
 
 @dataclass(frozen=True)
 class ScriptOutcome:
-    """The outcome of a script: its status, a sentence why, and seconds."""
+    """The outcome of a script."""
 
     status: ScriptStatus
-    reason: str = ""
+    reason: str = ""  # why, in a sentence; of a pass, which compared value is undefined
     seconds: float = 0.0
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of ``vkgroup run`` for this script alone."""
-        return _CODES[self.status]
+    lost: bool = False  # whether the device cannot be used any more

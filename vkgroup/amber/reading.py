@@ -1,20 +1,19 @@
-"""Reading of Amber scripts: lines, shaders and pipelines."""
+"""Reading of Amber scripts: lines, shaders, and pipelines."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
 
-from vkgroup.amber.reading_buffers import read_buffer, read_image, read_sampler, text_of
-from vkgroup.amber.reading_commands import pipeline_of, read_command
-from vkgroup.amber.reading_pipelines import PIPELINE_STATEMENTS
-from vkgroup.amber.script import PASSTHROUGH, Command, Script, ScriptPipeline, ScriptShader, Words
+from vkgroup.amber.reading_buffers import file_of, read_buffer, read_image, read_sampler, text_of
+from vkgroup.amber.reading_commands import COMMANDS
+from vkgroup.amber.reading_pipelines import PipelineReader
+from vkgroup.amber.script import PASSTHROUGH, Script, ScriptCommand, ScriptPipeline, ScriptShader, below
 from vkgroup.amber.vkrunner import read_vkrunner
+from vkgroup.amber.words import Words
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import read_text
-from vkgroup.compiler.request import find_version
 from vkgroup.spec.stages import STAGE_NAMES
 
 _DIALECTS = {"GLSL": "vulkan", "HLSL": "hlsl", "SPIRV-ASM": "spirv", "SPIRV-HEX": "hex"}
@@ -38,23 +37,24 @@ def read_script(file: Path) -> Script:
         raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{file} is not a text file in UTF-8: {error}.") from error
-    if re.match(r"(\s*(#[^\n]*)?\n)*\[", text):
+    stripped = map(str.strip, text.split("\n"))
+    if next((line for line in stripped if line and not line.startswith("#")), "").startswith("["):
         return read_vkrunner(file, text)
     if not text.lstrip().startswith("#"):
         raise InvalidInput(f"{file}:1: an Amber script begins with the line #!amber.")
-    reader = _Reader(file, text)
+    reader = _ScriptReader(file, text)
     while (words := reader.next()) is not None:
         reader.statement(words)
     return reader.script
 
 
-class _Reader:
+class _ScriptReader:
     """A script that is being read."""
 
     def __init__(self, file: Path, text: str) -> None:
         self.script = Script(file)
         self._lines, self._at = text.split("\n"), 0
-        self._virtual: dict[str, str] = {}
+        self._files: dict[str, str] = {}
         self._commands = self.script.commands
         self._statements: dict[str, Callable[[Words], None]] = {
             "SHADER": self._shader,
@@ -64,11 +64,11 @@ class _Reader:
             "SAMPLER": self._sampler,
             "PIPELINE": self._pipeline,
             "DERIVE_PIPELINE": self._derived,
-            "DEVICE_FEATURE": self._ignored,
-            "DEVICE_PROPERTY": self._ignored,
+            "DEVICE_FEATURE": self._left_out,
+            "DEVICE_PROPERTY": self._left_out,
             "DEVICE_EXTENSION": self._extension,
-            "INSTANCE_EXTENSION": self._ignored,
-            "SET": self._ignored,
+            "INSTANCE_EXTENSION": self._left_out,
+            "SET": self._left_out,
             "REPEAT": self._repeat,
         }
 
@@ -90,35 +90,38 @@ class _Reader:
         return line.partition("#")[0].replace("\0", " ").split()
 
     def _block(self, start: Words) -> Iterator[Words]:
-        """Yield the statements up to END."""
+        """Yield the statements up to END, each of which its reader takes whole."""
         while (words := self.next()) is not None:
             if words.take("END"):
                 words.end()
                 return
             yield words
+            words.end()
         raise start.error("END is missing.")
 
     def _text(self, start: Words) -> str:
-        """Return the lines up to END, unchanged."""
+        """Return the lines up to END, unchanged, below as many empty lines as come before in the script."""
         first = self._at
         while self._at < len(self._lines):
             line = self._lines[self._at]
             self._at += 1
             if line.partition("#")[0].strip() == "END":
-                return "\n".join(self._lines[first : self._at - 1]) + "\n"
+                return below(first, "\n".join(self._lines[first : self._at - 1]) + "\n")
         raise start.error("END is missing.")
 
     def statement(self, words: Words) -> None:
         """Read a statement outside of pipelines."""
         word = words.word("a statement")
-        if (command := read_command(self.script, word, words)) is not None:
-            self._commands.append(command)
+        if word in COMMANDS:
+            arguments = COMMANDS[word](self.script, words)
+            self._commands.append(ScriptCommand(words.line, word, arguments))
         elif word in self._statements:
             self._statements[word](words)
         else:
             raise words.unsupported(word) if word.isupper() else words.error(f"unknown statement {word!r}.")
+        words.end()
 
-    def _ignored(self, words: Words) -> None:
+    def _left_out(self, words: Words) -> None:
         """Leave out what the modules say themselves, which is checked for each, and limits of time."""
         words.rest()
 
@@ -127,71 +130,63 @@ class _Reader:
             self.script.spirv = "spv1.4"
 
     def _virtual_file(self, words: Words) -> None:
-        self._virtual[words.word("a path")] = self._text(words)
+        self._files[words.word("a path")] = self._text(words)
 
     def _shader(self, words: Words) -> None:
-        kind, name = words.word("the kind of the shader"), words.word("its name")
-        language = words.word("its language")
+        kind, name = words.word("the kind of the shader"), words.new(self.script.shaders, "shader")
+        language, file = words.word("the language"), self.script.file
         if kind != "multi" and kind not in STAGE_NAMES:
             raise words.unsupported(f"SHADER {kind}")
-        stage = "" if kind == "multi" else kind
+        stage, target = "" if kind == "multi" else kind, ""
         if language == "PASSTHROUGH":
-            self.script.shaders[name] = ScriptShader(name, stage, "vulkan", PASSTHROUGH, "")
-            return
-        if language not in _DIALECTS:
+            language, source = "GLSL", PASSTHROUGH
+        elif language not in _DIALECTS:
             raise words.unsupported(f"SHADER {kind} {language}")
-        target = words.word("the environment") if words.take("TARGET_ENV") else ""
-        if words.take("VIRTUAL_FILE"):
-            path = words.word("a path")
-            if path not in self._virtual:
-                raise words.error(f"there is no VIRTUAL_FILE {path!r}.")
-            source = self._virtual[path]
-        elif words.take("FILE"):
-            source = text_of(words)
         else:
-            source = below(self._at, self._text(words))
-        words.end()
-        self.script.shaders[name] = ScriptShader(name, stage, _DIALECTS[language], source, target)
+            target = words.word("the environment") if words.take("TARGET_ENV") else ""
+            if words.take("VIRTUAL_FILE"):
+                source = self._files[words.known(self._files, "VIRTUAL_FILE")]
+            elif words.take("FILE"):
+                file = file_of(words)
+                source = text_of(file, words)
+            else:
+                source = self._text(words)
+        self.script.shaders[name] = ScriptShader(name, stage, _DIALECTS[language], source, file, target)
 
     def _buffer(self, words: Words) -> None:
-        buffer = read_buffer(words, self.next)
-        if buffer.name in self.script.buffers:
-            raise words.error(f"there are two buffers {buffer.name!r}.")
-        self.script.buffers[buffer.name] = buffer
+        name = words.new(self.script.buffers, "buffer")
+        self.script.buffers[name] = read_buffer(name, words, self.next)
 
     def _image(self, words: Words) -> None:
-        image = read_image(words, self.next)
-        self.script.buffers[image.name] = image
+        name = words.new(self.script.buffers, "buffer")
+        self.script.buffers[name] = read_image(name, words, self.next)
 
     def _sampler(self, words: Words) -> None:
-        name = words.word("a name")
+        name = words.new(self.script.samplers, "sampler")
         self.script.samplers[name] = read_sampler(words)
 
     def _pipeline(self, words: Words) -> None:
-        kind, name = words.word("the kind of the pipeline"), words.word("its name")
+        kind = words.word("the kind of the pipeline")
         if kind not in ("compute", "graphics"):
             raise words.unsupported(f"PIPELINE {kind}")
+        name = words.new(self.script.pipelines, "pipeline")
         self._fill(words, ScriptPipeline(name, kind))
 
     def _derived(self, words: Words) -> None:
-        name = words.word("a name")
+        name = words.new(self.script.pipelines, "pipeline")
         words.expect("FROM")
-        pipeline = deepcopy(pipeline_of(self.script, words))
+        pipeline = deepcopy(self.script.pipelines[words.known(self.script.pipelines, "pipeline")])
         pipeline.name = name
         self._fill(words, pipeline)
 
     def _fill(self, words: Words, pipeline: ScriptPipeline) -> None:
         """Read the statements of a pipeline."""
         words.end()
-        if pipeline.name in self.script.pipelines:
-            raise words.error(f"there are two pipelines {pipeline.name!r}.")
         self.script.pipelines[pipeline.name] = pipeline
+        reader = PipelineReader(self.script, pipeline, self._block)
         for statement in self._block(words):
-            word = statement.word("a statement")
-            if word not in PIPELINE_STATEMENTS:
-                raise statement.unsupported(word)
-            block = self._block(statement) if word in ("DEPTH", "SUBGROUP") else iter(())
-            PIPELINE_STATEMENTS[word](self.script, pipeline, statement, block)
+            reader.statement(statement)
+        reader.end()
 
     def _repeat(self, words: Words) -> None:
         count = words.integer("a number")
@@ -202,11 +197,4 @@ class _Reader:
         for statement in self._block(words):
             self.statement(statement)
         inner, self._commands = self._commands, outer
-        self._commands.append(Command(words.line, "REPEAT", {"count": count, "commands": inner}))
-
-
-def below(lines: int, source: str) -> str:
-    """Return a source below empty lines; in GLSL they follow ``#version``, which must come first."""
-    version = find_version(source)
-    end = version.end() if version else 0
-    return source[:end] + "\n" * lines + source[end:]
+        self._commands.append(ScriptCommand(words.line, "REPEAT", {"count": count, "commands": inner}))

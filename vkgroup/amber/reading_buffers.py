@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from vkgroup.amber.elements import ElementType, element_type
-from vkgroup.amber.script import ScriptBuffer, Words
+from vkgroup.amber.script import ScriptBuffer
+from vkgroup.amber.words import Words
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.base.files import read_text
 from vkgroup.base.sampler import Sampler
@@ -24,21 +25,20 @@ _CONTENTS = ("DATA", "FILL", "SERIES_FROM", "FILE")
 _SAMPLER = {"MAG_FILTER": "filter", "MIN_FILTER": "min_filter", "BORDER_COLOR": "border_color"}
 
 
-def read_buffer(words: Words, following: Following) -> ScriptBuffer:
-    """Read a buffer."""
-    name = words.word("a name")
+def read_buffer(name: str, words: Words, following: Following) -> ScriptBuffer:
+    """Read a buffer, after its name."""
     if words.take("FORMAT"):
-        buffer = ScriptBuffer(name, _type(words, words.word("a format")), words.line)
+        buffer = ScriptBuffer(name, _type(words, words.word("a format")))
         while words.following:
             _image_option(words, buffer)
         return buffer
     words.expect("DATA_TYPE")
     kind = words.word("a type")
     layout = words.word("a layout") if words.following in ("STD140", "STD430") else ""
-    buffer = ScriptBuffer(name, _type(words, kind, std140=layout == "STD140"), words.line)
+    buffer = ScriptBuffer(name, _type(words, kind, std140=layout == "STD140"))
     width, height, count = 0, 1, None
     while words.following in ("WIDTH", "HEIGHT", "SIZE"):
-        which, number = words.word(""), words.integer("a size")
+        which, number = words.word("a word"), words.integer("a size")
         width, height = (number, height) if which == "WIDTH" else (width, number)
         count = number if which == "SIZE" else width * height
     if width:
@@ -47,19 +47,18 @@ def read_buffer(words: Words, following: Following) -> ScriptBuffer:
     return buffer
 
 
-def read_image(words: Words, following: Following) -> ScriptBuffer:
-    """Read an image."""
-    name = words.word("a name")
+def read_image(name: str, words: Words, following: Following) -> ScriptBuffer:
+    """Read an image, after its name."""
     if not (words.take("FORMAT") or words.take("DATA_TYPE")):
         raise words.error("an IMAGE has a FORMAT or a DATA_TYPE.")
-    buffer = ScriptBuffer(name, _type(words, words.word("a format")), words.line, dimension="2D")
+    buffer = ScriptBuffer(name, _type(words, words.word("a format")), dimension="2D")
     sizes = {"WIDTH": 0, "HEIGHT": 1, "DEPTH": 1}
     while words.following and words.following not in _CONTENTS:
         if words.following in sizes:
-            which = words.word("")
+            which = words.word("a word")
             sizes[which] = words.integer(which)
         elif words.following.startswith("DIM_"):
-            buffer.dimension = words.word("")[4:]
+            buffer.dimension = words.word("a dimension")[4:]
         else:
             _image_option(words, buffer)
     if buffer.dimension not in ("1D", "2D", "3D") or min(sizes.values()) < 1:
@@ -93,7 +92,7 @@ def _contents(words: Words, buffer: ScriptBuffer, count: int | None, following: 
     """Set the contents that the rest of a statement gives; of a count of None, as many as there are."""
     total = (count or 0) * buffer.type.count
     numbers: list[int | float] = []
-    way = words.word("") if words.following else ""
+    way = words.word("a word") if words.following else ""
     if way == "DATA":
         numbers = list(_data(words, following))
     elif way in _CONTENTS and count is None:
@@ -107,13 +106,15 @@ def _contents(words: Words, buffer: ScriptBuffer, count: int | None, following: 
         for _ in range(total - 1):
             numbers.append(numbers[-1] + step)
     elif way == "FILE" and words.take("TEXT"):
-        lines = text_of(words).splitlines()
+        lines = text_of(file_of(words), words).splitlines()
         numbers = [words.as_number(word) for line in lines for word in line.partition("#")[0].split()]
     elif way == "FILE" and words.take("BINARY"):
-        buffer.data = np.frombuffer(_bytes_of(words), np.uint8)
+        try:
+            buffer.data = np.frombuffer(file_of(words).read_bytes(), np.uint8)
+        except OSError as error:
+            raise words.error(f"the file cannot be read: {error}.") from error
     elif way:
         raise words.unsupported(way)
-    words.end()
     if buffer.type.dtype.kind != "f" and any(number % 1 for number in numbers):
         raise words.error(f"{buffer.type.name} has integers.")
     if buffer.data is None:
@@ -134,25 +135,17 @@ def _data(start: Words, following: Following) -> Iterator[int | float]:
     raise start.error("END is missing.")
 
 
-def _path_of(words: Words) -> Path:
+def file_of(words: Words) -> Path:
+    """Take the path of a file beside the script."""
     return words.file.parent / words.word("a path")
 
 
-def text_of(words: Words) -> str:
-    """Take the path of a file beside the script; return its text."""
-    path = _path_of(words)
+def text_of(file: Path, words: Words) -> str:
+    """Return the text of a file that a statement names."""
     try:
-        return read_text(path)
+        return read_text(file)
     except (OSError, UnicodeDecodeError) as error:
-        raise words.error(f"{path} cannot be read: {error}.") from error
-
-
-def _bytes_of(words: Words) -> bytes:
-    path = _path_of(words)
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise words.error(f"{path} cannot be read: {error}.") from error
+        raise words.error(f"{file} cannot be read: {error}.") from error
 
 
 def read_sampler(words: Words) -> Sampler:
@@ -160,7 +153,7 @@ def read_sampler(words: Words) -> Sampler:
     state: dict[str, Any] = {"max_lod": 1.0}
     address, compares, has_compare = ["repeat"] * 3, "never", False
     while words.following:
-        option = words.word("")
+        option = words.word("an option")
         if option.startswith("ADDRESS_MODE_") and option[-1] in "UVW":
             mode = words.word("an address mode").replace("mirrored_clamp", "mirror_clamp")
             address["UVW".index(option[-1])] = mode

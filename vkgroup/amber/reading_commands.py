@@ -6,29 +6,19 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from vkgroup.amber.script import Command, Script, ScriptPipeline, Words
+from vkgroup.amber.script import TOPOLOGIES, Script, ScriptPipeline
+from vkgroup.amber.words import Words
 
 _COMPARISONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 
-def pipeline_of(script: Script, words: Words) -> ScriptPipeline:
-    """Take the name of a pipeline, and return it."""
-    name = words.word("the name of a pipeline")
-    if name not in script.pipelines:
-        raise words.error(f"there is no pipeline {name!r}.")
-    return script.pipelines[name]
-
-
-def _buffer_of(script: Script, words: Words) -> str:
-    name = words.word("the name of a buffer")
-    if name not in script.buffers:
-        raise words.error(f"there is no buffer {name!r}.")
-    return name
+def _pipeline_of(script: Script, words: Words) -> ScriptPipeline:
+    return script.pipelines[words.known(script.pipelines, "pipeline")]
 
 
 def _run(script: Script, words: Words) -> dict[str, Any]:
     words.take("TIMED_EXECUTION")
-    pipeline = pipeline_of(script, words)
+    pipeline = _pipeline_of(script, words)
     given: dict[str, Any] = {"pipeline": pipeline.name}
     if (pipeline.kind == "compute") != words.following.isdecimal():
         raise words.error(f"{pipeline.name!r} is a {pipeline.kind} pipeline.")
@@ -46,7 +36,7 @@ def _run(script: Script, words: Words) -> dict[str, Any]:
     else:
         words.expect("DRAW_ARRAY")
         words.expect("AS")
-        given["topology"] = words.word("a topology")
+        given["topology"] = TOPOLOGIES[words.one_of("a topology", tuple(TOPOLOGIES))]
         given["indexed"] = words.take("INDEXED")
         for option in ("START_IDX", "COUNT", "START_INSTANCE", "INSTANCE_COUNT"):
             if words.take(option):
@@ -55,7 +45,7 @@ def _run(script: Script, words: Words) -> dict[str, Any]:
 
 
 def _clear(script: Script, words: Words) -> dict[str, Any]:
-    return {"pipeline": pipeline_of(script, words).name}
+    return {"pipeline": _pipeline_of(script, words).name}
 
 
 def _clear_color(script: Script, words: Words) -> dict[str, Any]:
@@ -68,16 +58,16 @@ def _clear_depth(script: Script, words: Words) -> dict[str, Any]:
 
 
 def _copy(script: Script, words: Words) -> dict[str, Any]:
-    source = _buffer_of(script, words)
+    source = words.known(script.buffers, "buffer")
     words.expect("TO")
-    return {"source": source, "target": _buffer_of(script, words)}
+    return {"source": source, "target": words.known(script.buffers, "buffer")}
 
 
 def _expect(script: Script, words: Words) -> dict[str, Any]:
-    given: dict[str, Any] = {"buffer": _buffer_of(script, words)}
+    given: dict[str, Any] = {"buffer": words.known(script.buffers, "buffer")}
     way = words.word("a comparison")
     if way in ("EQ_BUFFER", "RMSE_BUFFER", "EQ_HISTOGRAM_EMD_BUFFER"):
-        given |= {"way": way, "other": _buffer_of(script, words)}
+        given |= {"way": way, "other": words.known(script.buffers, "buffer")}
         if way != "EQ_BUFFER":
             words.expect("TOLERANCE")
             given["tolerance"] = float(words.number("a tolerance"))
@@ -111,14 +101,14 @@ def _tolerances(words: Words) -> tuple[tuple[float, bool], ...]:
         return ()
     found = []
     while re.match(r"[\d.]", words.following):
-        word = words.word("")
+        word = words.word("a tolerance")
         found.append((float(words.as_number(word.rstrip("%"))), word.endswith("%")))
     if not 1 <= len(found) <= 4:
         raise words.error("one to four tolerances are expected.")
     return tuple(found)
 
 
-_COMMANDS: dict[str, Callable[[Script, Words], dict[str, Any]]] = {
+COMMANDS: dict[str, Callable[[Script, Words], dict[str, Any]]] = {
     "RUN": _run,
     "CLEAR": _clear,
     "CLEAR_COLOR": _clear_color,
@@ -126,12 +116,4 @@ _COMMANDS: dict[str, Callable[[Script, Words], dict[str, Any]]] = {
     "EXPECT": _expect,
     "COPY": _copy,
 }
-
-
-def read_command(script: Script, word: str, words: Words) -> Command | None:
-    """Return the command that begins with a word; None if it is no command."""
-    if word not in _COMMANDS:
-        return None
-    command = Command(words.line, word, _COMMANDS[word](script, words))
-    words.end()
-    return command
+"""The readers of the commands; each returns the arguments of the command."""

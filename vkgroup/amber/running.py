@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from vkgroup.amber.compiling import compile_attached
 from vkgroup.amber.drawing import grid, rectangle, vertex_arrays
-from vkgroup.amber.expectations import check_buffers, check_pixels, check_values
+from vkgroup.amber.expectations import difference, undefined
 from vkgroup.amber.outcome import ScriptOutcome, ScriptStatus
 from vkgroup.amber.resources import ScriptMemory
-from vkgroup.amber.script import (
-    AttachedShader,
-    Command,
-    Script,
-    ScriptPipeline,
-    SubgroupControl,
-)
+from vkgroup.amber.script import AttachedShader, Script, ScriptCommand, ScriptPipeline, SubgroupControl
 from vkgroup.base.errors import (
     CompileError,
     CompilerUnavailable,
@@ -35,27 +28,13 @@ from vkgroup.dispatch.draw_state import DrawState
 from vkgroup.reference.events import Event
 from vkgroup.spirv import Module
 
-_TOPOLOGIES = {
-    "POINT_LIST": "points",
-    "LINE_LIST": "lines",
-    "LINE_STRIP": "line_strip",
-    "TRIANGLE_LIST": "triangles",
-    "TRIANGLE_STRIP": "triangle_strip",
-    "TRIANGLE_FAN": "triangle_fan",
-    "LINE_LIST_WITH_ADJACENCY": "lines_adjacency",
-    "LINE_STRIP_WITH_ADJACENCY": "line_strip_adjacency",
-    "TRIANGLE_LIST_WITH_ADJACENCY": "triangles_adjacency",
-    "TRIANGLE_STRIP_WITH_ADJACENCY": "triangle_strip_adjacency",
-    "PATCH_LIST": "patches",
-}
-
 
 def run_script(device: Device, script: Script, timeout: float | None = 10.0) -> ScriptOutcome:
     """Run all commands of a script on a device.
 
     Parameters
     ----------
-    device : an open device. After a timeout, or if it was lost, it must be opened again.
+    device : an open device; if the outcome says that it is lost, it must be opened again.
     timeout : seconds for each dispatch or draw.
 
     Returns
@@ -63,134 +42,150 @@ def run_script(device: Device, script: Script, timeout: float | None = 10.0) -> 
     The outcome. The first expectation that is not met ends the script. On the reference device it is
     `ScriptStatus.INVALID` if a shader used an undefined value, had a race or an access out of bounds. The
     reason of a pass is the first expectation that compared an undefined value; empty if none did.
-
-    Raises
-    ------
-    InvalidInput
-        A command does not fit the script's buffers; the message begins with file and line.
     """
-    start = time.monotonic()
-    run = ScriptRun(device, script, timeout)
-    try:
-        status, reason = run.all()
-    finally:
-        run.close()
-    return ScriptOutcome(status, reason, time.monotonic() - start)
+    return ScriptRun(device, script, timeout).run()
 
 
 class _Failed(Exception):
     """An expectation was not met."""
 
 
-class ScriptRun(ScriptMemory):
-    """A script on a device: the memory of its buffers and images, and the events so far."""
+Observer = Callable[["ScriptRun", ScriptPipeline, dict[str, Any]], None]
+"""Called before a pipeline runs, with the arguments of the command."""
 
-    def __init__(self, device: Device, script: Script, timeout: float | None) -> None:
-        super().__init__(device, script)
-        self.timeout = timeout
+
+class ScriptRun:
+    """A script on a device.
+
+    `observer`: called before each dispatch and draw.
+    `debug`: whether modules have line numbers and the source.
+
+    Attributes: `memory`: the buffers and images.
+    `line`: that of the command.
+    `events`: the errors of shaders so far, on the reference device.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        script: Script,
+        timeout: float | None,
+        observer: Observer | None = None,
+        *,
+        debug: bool = False,
+    ) -> None:
+        self.device, self.script, self.timeout = device, script, timeout
+        self.memory = ScriptMemory(device, script)
         self.events: list[Event] = []
-        self._modules: dict[AttachedShader, Module] = {}
-        self.undefined = ""  # the first comparison of an undefined value, in a sentence
         self.line = 0
+        self._observer, self._debug = observer, debug
+        self._modules: dict[AttachedShader, Module] = {}
+        self._undefined = ""  # the first comparison of an undefined value, in a sentence
+        self._colors: dict[str, tuple[float, ...]] = {}  # the clear color of a pipeline
+        self._depths: dict[str, float] = {}  # its clear depth
 
-    def all(self) -> tuple[ScriptStatus, str]:
-        """Run all commands; return the status and the reason."""
+    def run(self) -> ScriptOutcome:
+        """Run all commands, and free the memory."""
+        status = ScriptStatus.PASS
         try:
             for command in _unrolled(self.script.commands):
                 self.line = command.line
                 self._perform(command)
+            return ScriptOutcome(status, self._undefined)
         except _Failed as error:
-            status = ScriptStatus.INVALID if self.events else ScriptStatus.FAIL
-            return status, self._at(f"{error}{self._first_event()}")
+            status, reason = ScriptStatus.INVALID if self.events else ScriptStatus.FAIL, str(error)
         except CompileError as error:
-            text = str(error.diagnostics[0]) if error.diagnostics else str(error)
-            return ScriptStatus.ERROR, text
+            return ScriptOutcome(ScriptStatus.ERROR, str([*error.diagnostics, error][0]))
         except (Unsupported, CompilerUnavailable, OutOfMemory) as error:
-            return ScriptStatus.NOT_SUPPORTED, self._at(str(error))
-        except (DispatchTimeout, DeviceLost) as error:
-            is_own = self.device.info.is_reference
-            return ScriptStatus.ERROR if is_own else ScriptStatus.FAIL, self._at(str(error))
-        except InvalidInput as error:
-            raise InvalidInput(f"{self.script.file}:{self.line}: {error}") from error
+            status, reason = ScriptStatus.NOT_SUPPORTED, str(error)
         except VkgroupError as error:
-            return ScriptStatus.ERROR, self._at(str(error))
-        return ScriptStatus.PASS, self.undefined
+            is_of_device = isinstance(error, DispatchTimeout | DeviceLost)
+            is_failure = is_of_device and not self.device.info.is_reference
+            status, reason = ScriptStatus.FAIL if is_failure else ScriptStatus.ERROR, str(error)
+        finally:
+            self.memory.close()
+        return ScriptOutcome(status, self._at(reason), lost=self.device.lost)
 
     def _at(self, text: str) -> str:
-        return f"{self.script.file}:{self.line}: {text}" if self.line else f"{self.script.file}: {text}"
+        """Return a sentence with file and line, and the first error of a shader that was seen."""
+        seen = f" (the shader has an error: {self.events[0].message})" if self.events else ""
+        return f"{self.script.file}:{self.line}: {text}{seen}"
 
-    def _first_event(self) -> str:
-        """Return the first error of a shader that was seen, for the end of a sentence."""
-        return f" (the shader has an error: {self.events[0].message})" if self.events else ""
-
-    def _perform(self, command: Command) -> None:
-        given = command.arguments
-        if command.word == "RUN":
-            pipeline = self.script.pipelines[given["pipeline"]]
-            (self.dispatch if pipeline.kind == "compute" else self.draw)(pipeline, given)
-        elif command.word == "EXPECT":
+    def _perform(self, command: ScriptCommand) -> None:
+        given, memory = command.arguments, self.memory
+        if command.word == "EXPECT":
             self._expect(given)
         elif command.word == "COPY":
-            self.copy(given["source"], given["target"])
+            memory.copy(given["source"], given["target"])
         elif command.word == "WRITE":
-            memory = self.memory(given["buffer"])
-            assert isinstance(memory, Buffer)
-            memory.write(given["data"], given["offset"])
-        elif command.word == "CLEAR":
-            self._clear(self.script.pipelines[given["pipeline"]])
-        elif command.word == "CLEAR_COLOR":
-            self.script.pipelines[given["pipeline"]].clear = given["value"]
+            buffer = memory.of(given["buffer"])
+            assert isinstance(buffer, Buffer)
+            buffer.write(given["data"], given["offset"])
         else:
-            self.script.pipelines[given["pipeline"]].clear_depth = given["value"]
+            self._with_pipeline(command.word, self.script.pipelines[given["pipeline"]], given)
+
+    def _with_pipeline(self, word: str, pipeline: ScriptPipeline, given: dict[str, Any]) -> None:
+        if word == "CLEAR_COLOR":
+            self._colors[pipeline.name] = given["value"]
+        elif word == "CLEAR_DEPTH":
+            self._depths[pipeline.name] = given["value"]
+        elif word == "CLEAR":
+            for name in pipeline.colors.values():
+                if self.script.buffers[name].samples == 1:
+                    self.memory.fill(name, self._colors.get(pipeline.name, (0.0,) * 4))
+            if pipeline.depth is not None:
+                self.memory.fill(pipeline.depth, (self._depths.get(pipeline.name, 1.0),) * 4)
+        else:
+            if self._observer is not None:
+                self._observer(self, pipeline, given)
+            if pipeline.kind == "compute":
+                self._dispatch(pipeline, given)
+            else:
+                self._draw(pipeline, given)
 
     def _expect(self, given: dict[str, Any]) -> None:
-        contents = self.contents(given["buffer"])
+        contents = self.memory.contents(given["buffer"])
         contents.type = given.get("type", contents.type)
-        if "other" in given:
-            comparison = check_buffers(contents, self.contents(given["other"]), given)
-        elif "position" in given:
-            comparison = check_pixels(contents, given)
-        else:
-            comparison = check_values(contents, given)
-        if comparison.difference:
-            raise _Failed(f"{given['buffer']}: {comparison.difference}")
-        if comparison.undefined and not self.undefined:
-            self.undefined = self._at(f"{given['buffer']}: {comparison.undefined}{self._first_event()}")
+        other = self.memory.contents(given["other"]) if "other" in given else None
+        if text := difference(contents, other, given):
+            raise _Failed(f"{given['buffer']}: {text}")
+        if not self._undefined and (text := undefined(contents, other, given)):
+            self._undefined = self._at(f"{given['buffer']}: {text}")
 
     def module(self, attached: AttachedShader) -> Module:
         """Return the module of a shader."""
         if attached not in self._modules:
-            self._modules[attached] = compile_attached(self.script, attached)
+            self._modules[attached] = compile_attached(self.script, attached, debug=self._debug)
         return self._modules[attached]
 
     def options(self, pipeline: ScriptPipeline) -> dict[str, Any]:
-        """Return push constants, specialization constants, and the time limit."""
-        constants = {
-            number: value for each in pipeline.shaders.values() for number, value in each.specialization
-        }
-        options: dict[str, Any] = {"specialization": constants, "timeout": self.timeout}
-        if pipeline.push is not None:
-            options["push"] = self.contents(pipeline.push).data.tobytes()
-        return options
-
-    def control(self, pipeline: ScriptPipeline) -> dict[str, Any]:
-        """Return how the subgroups of the only controlled shader are required."""
+        """Return the constants, the requirements on subgroups, and the time limit of a pipeline."""
+        constants: dict[int | str, int | float] = {}
+        for each in pipeline.shaders.values():
+            for number, value in each.specialization:
+                if constants.setdefault(number, value) != value:
+                    text = "one specialization constant with two values in a pipeline"
+                    raise Unsupported(f"{text} is not supported", [text])
         names = [each.shader.name for each in pipeline.shaders.values()]
         controls = [control for name, control in pipeline.subgroups.items() if name in names]
         control = controls[0] if controls else SubgroupControl()
-        if len(controls) > 1 and any(each != control for each in controls):
-            raise Unsupported("SUBGROUP of several shaders is not supported", ["SUBGROUP"])
-        size = control.size
+        if any(each != control for each in controls):
+            raise Unsupported("SUBGROUP that differs between shaders is not supported", ["SUBGROUP"])
+        size, limits = control.size, self.device.capabilities.size_control
         if isinstance(size, str):
-            limits = self.device.capabilities.size_control
             size = limits.max_size if size == "MAX" else limits.min_size
-        return {
+        options = {
+            "specialization": constants,
             "full_subgroups": control.full,
             "varying_subgroup_size": control.varying,
             "subgroup_size": size,
+            "timeout": self.timeout,
         }
+        if pipeline.push is not None:
+            options["push"] = self.memory.contents(pipeline.push).data.tobytes()
+        return options
 
-    def dispatch(self, pipeline: ScriptPipeline, given: dict[str, Any]) -> None:
+    def _dispatch(self, pipeline: ScriptPipeline, given: dict[str, Any]) -> None:
         """Run a compute pipeline."""
         if "compute" not in pipeline.shaders:
             raise InvalidInput(f"{pipeline.name} has no compute shader.")
@@ -199,27 +194,27 @@ class ScriptRun(ScriptMemory):
         result = self.device.run(
             module,
             given["groups"],
-            self.bindings(pipeline.bindings, [module]),
+            self.memory.bindings(pipeline.bindings, [module]),
             entry_point=attached.entry_point,
             **self.options(pipeline),
-            **self.control(pipeline),
         )
         self.events += result.events
 
-    def draw(self, pipeline: ScriptPipeline, given: dict[str, Any]) -> None:
+    def _draw(self, pipeline: ScriptPipeline, given: dict[str, Any]) -> None:
         """Draw with a graphics pipeline."""
         modules = {stage: self.module(each) for stage, each in pipeline.shaders.items()}
         if not {"vertex", "fragment"} <= modules.keys():
-            raise Unsupported("a pipeline without a vertex or a fragment shader", ["a pipeline without it"])
-        tessellation = [
-            modules[name] for name in ("tessellation_control", "tessellation_evaluation") if name in modules
-        ]
-        vertices = self._vertices(pipeline, modules["vertex"], given)
-        depth, colors = pipeline.depth_state, self._colors(pipeline, modules["fragment"])
+            text = "a graphics pipeline without a vertex or a fragment shader"
+            raise Unsupported(f"{text} is not supported", [text])
+        if any(len(module.reflection.entry_points) > 1 for module in modules.values()):
+            text = "a module with several entry points in a graphics pipeline"
+            raise Unsupported(f"{text} is not supported", [text])
+        control, evaluation = (modules.get(f"tessellation_{name}") for name in ("control", "evaluation"))
+        depth = pipeline.depth_state
+        topology, vertices = self._vertices(pipeline, modules["vertex"], given)
         samples = {self.script.buffers[name].samples for name in pipeline.colors.values()} or {1}
-        topology = _TOPOLOGIES.get(given.get("topology", ""), vertices.pop("topology", None))
         state = DrawState(
-            topology=topology,
+            topology="patches" if control else topology,
             patch_vertices=pipeline.patch_vertices,
             depth_compare=depth.get("COMPARE_OP", "less"),
             depth_write=depth.get("WRITE", False),
@@ -228,74 +223,66 @@ class ScriptRun(ScriptMemory):
         result = self.device.draw(
             modules["fragment"],
             pipeline.size,
-            self.bindings(pipeline.bindings, list(modules.values())),
+            self.memory.bindings(pipeline.bindings, list(modules.values())),
             state=state,
             vertex=modules["vertex"],
-            tessellation=tuple(tessellation) or None,  # type: ignore[arg-type]
+            tessellation=(control, evaluation) if control and evaluation else None,
             geometry=modules.get("geometry"),
-            colors=colors,
-            depth=self.memory(pipeline.depth) if pipeline.depth and depth.get("TEST") else None,
+            colors=self._attachments(pipeline, modules["fragment"]),
+            depth=self.memory.of(pipeline.depth) if pipeline.depth and depth.get("TEST") else None,
             **vertices,
             **self.options(pipeline),
-            **self.control(pipeline),
         )
         self.events += result.events
 
-    def _vertices(self, pipeline: ScriptPipeline, vertex: Module, given: dict[str, Any]) -> dict[str, Any]:
-        """Return the vertices, the count, the indices and the instances of a draw."""
-        inputs = vertex.reflection.entry_point(None).variables.inputs
+    def _vertices(
+        self, pipeline: ScriptPipeline, vertex: Module, given: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]]:
+        """Return the topology, and the vertices, the count, the indices and the instances of a draw."""
+        variables = vertex.reflection.entry_point(None).variables
         if "rectangle" in given:
-            make = grid if "cells" in given else rectangle
-            array = make(given, pipeline.size)
-            wanted = [item.location for item in inputs]
-            topology = "triangles" if "cells" in given else "triangle_strip"
-            if "tessellation_control" in pipeline.shaders:
-                topology = "patches"
-            return {"vertices": {0: array} if 0 in wanted else {}, "count": len(array), "topology": topology}
-        first = given.get("start_idx", 0)
-        if first and "VertexIndex" in vertex.reflection.entry_point(None).variables.input_built_ins:
+            is_grid = "cells" in given
+            array = (grid if is_grid else rectangle)(given, pipeline.size)
+            has_position = any(item.location == 0 for item in variables.inputs)
+            vertices = {"vertices": {0: array} if has_position else {}, "count": len(array)}
+            return "triangles" if is_grid else "triangle_strip", vertices
+        first, indices = given.get("start_idx", 0), None
+        if first and "VertexIndex" in variables.input_built_ins:
             raise Unsupported("START_IDX with gl_VertexIndex is not supported", ["START_IDX"])
         if given.get("start_instance"):
             raise Unsupported("START_INSTANCE is not supported", ["START_INSTANCE"])
-        contents = {location: self.contents(name) for location, name in pipeline.vertices.items()}
-        arrays, indices = vertex_arrays(contents, inputs), None
+        contents = {location: self.memory.contents(name) for location, name in pipeline.vertices.items()}
+        arrays = vertex_arrays(contents, variables.inputs)
         if given["indexed"]:
             if pipeline.indices is None:
                 raise InvalidInput(f"{pipeline.name} has no INDEX_DATA.")
-            held = self.contents(pipeline.indices)
+            held = self.memory.contents(pipeline.indices)
             indices = held.type.values(held.data).reshape(-1)[first:]
         else:
             arrays = {location: array[first:] for location, array in arrays.items()}
-        return {
-            "vertices": arrays,
-            "indices": indices,
-            "count": given.get("count"),
-            "instances": given.get("instance_count", 1),
-        }
+        count, instances = given.get("count"), given.get("instance_count", 1)
+        return given["topology"], {
+            "vertices": arrays, "indices": indices, "count": count, "instances": instances
+        }  # fmt: skip
 
-    def _colors(self, pipeline: ScriptPipeline, fragment: Module) -> dict[int, Any]:
+    def _attachments(self, pipeline: ScriptPipeline, fragment: Module) -> dict[int, Any]:
         """Return the image of each output that has one; of several samples, the image it is resolved to."""
+        outputs = {item.location for item in color_outputs(fragment.reflection.entry_point(None))}
         colors: dict[int, Any] = {}
         resolves = iter(pipeline.resolves)
         for location, name in sorted(pipeline.colors.items()):
             buffer = self.script.buffers[name]
             target = next(resolves, None) if buffer.samples > 1 else name
-            if buffer.samples > 1 and any(pipeline.clear):
+            if buffer.samples > 1 and any(self._colors.get(pipeline.name, ())):
                 raise Unsupported("CLEAR_COLOR of several samples is not supported", ["CLEAR_COLOR"])
             format_ = buffer.type.format
-            colors[location] = format_.name if target is None and format_ else self.memory(target or name)
-        outputs = {item.location for item in color_outputs(fragment.reflection.entry_point(None))}
-        return {location: color for location, color in colors.items() if location in outputs}
-
-    def _clear(self, pipeline: ScriptPipeline) -> None:
-        for name in pipeline.colors.values():
-            if self.script.buffers[name].samples == 1:
-                self.fill(name, pipeline.clear)
-        if pipeline.depth is not None:
-            self.fill(pipeline.depth, (pipeline.clear_depth,) * 4)
+            if location in outputs:
+                new = target is None and format_ is not None
+                colors[location] = format_.name if new and format_ else self.memory.of(target or name)
+        return colors
 
 
-def _unrolled(commands: Sequence[Command]) -> Iterator[Command]:
+def _unrolled(commands: Sequence[ScriptCommand]) -> Iterator[ScriptCommand]:
     """Yield the commands in the order in which they run."""
     for command in commands:
         if command.word != "REPEAT":

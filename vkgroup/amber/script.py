@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,32 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.amber.elements import ElementType
-from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.sampler import Sampler
+from vkgroup.compiler.request import find_version
 
 Place = tuple[int, int]
 """Set and binding."""
 
+BUFFERS = ("uniform", "storage", "uniform_dynamic", "storage_dynamic")
+IMAGES = ("storage_image", "sampled_image", "combined_image_sampler")
+TEXELS = ("uniform_texel_buffer", "storage_texel_buffer")
+ATTACHMENTS = ("color", "depth_stencil", "resolve")
+"""Kinds of bindings: of buffers, of images, of texel buffers, and of what a draw writes to."""
+
+TOPOLOGIES = {
+    "POINT_LIST": "points",
+    "LINE_LIST": "lines",
+    "LINE_STRIP": "line_strip",
+    "TRIANGLE_LIST": "triangles",
+    "TRIANGLE_STRIP": "triangle_strip",
+    "TRIANGLE_FAN": "triangle_fan",
+    "LINE_LIST_WITH_ADJACENCY": "lines_adjacency",
+    "LINE_STRIP_WITH_ADJACENCY": "line_strip_adjacency",
+    "TRIANGLE_LIST_WITH_ADJACENCY": "triangles_adjacency",
+    "TRIANGLE_STRIP_WITH_ADJACENCY": "triangle_strip_adjacency",
+    "PATCH_LIST": "patches",
+}
+"""vkgroup's names of topologies."""
 
 PASSTHROUGH = """\
 #version 430
@@ -32,9 +51,10 @@ class ScriptShader:
 
     name: str
     stage: str  # by vkgroup's name; empty for several in one module
-    dialect: str  # ``"vulkan"``, ``"hlsl"`` or ``"spirv"``
+    dialect: str  # ``"vulkan"``, ``"hlsl"``, ``"spirv"``, or ``"hex"`` for words of SPIR-V
     source: str
-    target: str  # as ``spv1.3`` or ``vulkan1.1``; empty for the default
+    file: Path  # the script, or the file that the script names
+    target: str = ""  # as ``spv1.3`` or ``vulkan1.1``; empty for the default
 
 
 @dataclass
@@ -43,19 +63,12 @@ class ScriptBuffer:
 
     name: str
     type: ElementType
-    line: int
-    data: npt.NDArray[np.uint8] | None = (
-        None  # the bytes of all elements; None: zeros of the framebuffer's size
-    )
+    # the bytes of all elements; None: zeros, as many as the framebuffer has pixels
+    data: npt.NDArray[np.uint8] | None = None
     dimension: str = ""  # ``"1D"``, ``"2D"`` or ``"3D"`` of an image
     extent: tuple[int, int, int] = (0, 1, 1)  # width, height and depth of an image; a width of 0: not known
     levels: int = 1
     samples: int = 1
-
-    @property
-    def is_image(self) -> bool:
-        """Whether it was declared as an image."""
-        return bool(self.dimension)
 
 
 @dataclass(frozen=True)
@@ -77,7 +90,6 @@ class Bound:
     samplers: tuple[str, ...] = ()
     offsets: tuple[int, ...] = ()  # first byte of each buffer
     ranges: tuple[int | None, ...] = ()  # bytes of each buffer; None for the rest
-    level: int = 0
 
 
 @dataclass
@@ -107,13 +119,21 @@ class ScriptPipeline:
     indices: str | None = None
     patch_vertices: int = 3
     subgroups: dict[str, SubgroupControl] = field(default_factory=dict)  # by shader
-    clear: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
-    clear_depth: float = 1.0
 
 
 @dataclass(frozen=True)
-class Command:
-    """A command: its line, its word, and its arguments by name."""
+class ScriptCommand:
+    """A command: its line, its word, and its arguments by name.
+
+    - ``RUN``: ``pipeline``, and ``groups``; or ``rectangle`` with perhaps ``cells``; or ``topology``,
+      ``indexed``, and perhaps ``start_idx``, ``count``, ``start_instance``, ``instance_count``.
+    - ``EXPECT``: ``buffer``, ``way`` (the comparison), and ``other`` with perhaps ``tolerance``; or
+      ``position``, ``size``, ``values``, ``tolerances``; or ``offset``, ``values``, ``tolerances``, and
+      perhaps ``type``, which replaces that of the buffer.
+    - ``CLEAR``, ``CLEAR_COLOR``, ``CLEAR_DEPTH``: ``pipeline``, and ``value``.
+    - ``COPY``: ``source``, ``target``. ``WRITE``: ``buffer``, ``offset``, ``data``.
+    - ``REPEAT``: ``count``, ``commands``.
+    """
 
     line: int
     word: str
@@ -130,80 +150,11 @@ class Script:
     samplers: dict[str, Sampler] = field(default_factory=dict)
     pipelines: dict[str, ScriptPipeline] = field(default_factory=dict)
     spirv: str = "spv1.0"  # the default environment of shaders
-    commands: list[Command] = field(default_factory=list)
+    commands: list[ScriptCommand] = field(default_factory=list)
 
 
-class Words:
-    """The words of a statement, which its reader takes one after the other."""
-
-    def __init__(self, file: Path, line: int, words: Sequence[str]) -> None:
-        self.file, self.line, self._words = file, line, list(words)
-
-    def error(self, text: str) -> InvalidInput:
-        """Return an error at the statement."""
-        return InvalidInput(f"{self.file}:{self.line}: {text}")
-
-    def unsupported(self, what: str) -> Unsupported:
-        """Return the error of something that is not supported."""
-        return Unsupported(f"{self.file}:{self.line}: {what} is not supported", [what])
-
-    @property
-    def following(self) -> str:
-        """The next word; empty at the end."""
-        return self._words[0] if self._words else ""
-
-    def word(self, what: str) -> str:
-        """Take the next word; raise InvalidInput at the end of the statement."""
-        if not self._words:
-            raise self.error(f"{what} is missing.")
-        return self._words.pop(0)
-
-    def take(self, *words: str) -> bool:
-        """Take words if they are the next ones."""
-        if self._words[: len(words)] != list(words):
-            return False
-        del self._words[: len(words)]
-        return True
-
-    def expect(self, word: str) -> None:
-        """Take a word that must follow."""
-        if not self.take(word):
-            raise self.error(f"expected {word}, not {self.following or 'the end of the line'}.")
-
-    def number(self, what: str) -> int | float:
-        """Take a number."""
-        return self.as_number(self.word(what))
-
-    def integer(self, what: str) -> int:
-        """Take an integer."""
-        number = self.number(what)
-        if not isinstance(number, int):
-            raise self.error(f"{what} is an integer, not {number}.")
-        return number
-
-    def as_number(self, word: str) -> int | float:
-        """Return a word as a number: an integer, one in base 16, or a float."""
-        try:
-            return int(word, 16) if word[:2] == "0x" else int(word)
-        except ValueError:
-            pass
-        try:
-            return float(word)
-        except ValueError:
-            raise self.error(f"{word!r} is no number.") from None
-
-    def switch(self, what: str) -> bool:
-        """Take ``on`` or ``off``."""
-        if self.following not in ("on", "off"):
-            raise self.error(f"{what} is on or off, not {self.following!r}.")
-        return self.word(what) == "on"
-
-    def rest(self) -> list[str]:
-        """Take all other words."""
-        words, self._words = self._words, []
-        return words
-
-    def end(self) -> None:
-        """Raise InvalidInput if there are more words."""
-        if self._words:
-            raise self.error(f"{self.following!r} is one word too many.")
+def below(lines: int, source: str) -> str:
+    """Return a source below empty lines; in GLSL they follow ``#version``, which must come first."""
+    version = find_version(source)
+    end = version.end() if version else 0
+    return source[:end] + "\n" * lines + source[end:]

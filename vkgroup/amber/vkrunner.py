@@ -12,15 +12,18 @@ import numpy as np
 from vkgroup.amber.elements import ElementType, element_type
 from vkgroup.amber.script import (
     PASSTHROUGH,
+    TOPOLOGIES,
     AttachedShader,
     Bound,
-    Command,
+    Place,
     Script,
     ScriptBuffer,
+    ScriptCommand,
     ScriptPipeline,
     ScriptShader,
-    Words,
+    below,
 )
+from vkgroup.amber.words import Words
 
 _SIZE = (250, 250)
 """Width and height of the framebuffer."""
@@ -28,16 +31,14 @@ _SIZE = (250, 250)
 _SHADER = re.compile(r"\[([a-z ]+) shader( spirv| spirv hex| passthrough)?\]")
 
 _COMPARISONS = {"==": "EQ", "!=": "NE", "<": "LT", "<=": "LE", ">": "GT", ">=": "GE", "~=": "EQ"}
-
-_ROUGH = 1e-6
-"""Relative error that ``~=`` allows, in percent."""
+"""Comparisons; the one of floats allows a small error in both forms of equality."""
 
 _SCALARS = {"": "float", "i": "int32", "u": "uint32", "d": "double"}
 
 
 def read_vkrunner(file: Path, text: str) -> Script:
     """Read a script; errors are those of `read_script`."""
-    reader = _Reader(file)
+    reader = _SectionReader(file)
     section, first = "", 0
     body: list[str] = []
     for number, line in enumerate([*text.split("\n"), "[end]"], 1):
@@ -50,7 +51,7 @@ def read_vkrunner(file: Path, text: str) -> Script:
     return reader.finished()
 
 
-class _Reader:
+class _SectionReader:
     """A script that is being read: one pipeline, which all its commands run."""
 
     def __init__(self, file: Path) -> None:
@@ -58,8 +59,8 @@ class _Reader:
         self._shaders: dict[str, ScriptShader] = {}
         self._pipeline = ScriptPipeline("pipeline", "graphics", size=_SIZE)
         self._entry_point = "main"
-        self._sizes: dict[str, int] = {}
-        self._kinds: dict[str, str] = {}
+        self._sizes: dict[Place | None, int] = {}  # of buffers; those of the push constants have no place
+        self._kinds: dict[Place, str] = {}
         self._statements: dict[str, Callable[[Words], None]] = {
             "ssbo": self._ssbo,
             "uniform": self._uniform,
@@ -75,10 +76,8 @@ class _Reader:
         if (match := _SHADER.fullmatch(name)) is not None:
             stage, form = match[1].replace(" ", "_"), (match[2] or "").strip()
             dialect = {"spirv": "spirv", "spirv hex": "hex"}.get(form, "vulkan")
-            # Nothing may come before #version in GLSL; elsewhere the lines keep their numbers.
-            source = "\n".join(body) if dialect == "vulkan" else "\n" * line + "\n".join(body)
-            source = PASSTHROUGH if form == "passthrough" else source
-            self._shaders[stage] = ScriptShader(stage, stage, dialect, source, "")
+            source = PASSTHROUGH if form == "passthrough" else below(line, "\n".join(body) + "\n")
+            self._shaders[stage] = ScriptShader(stage, stage, dialect, source, self.script.file)
             return
         texts = [re.sub("[(),]", " ", text.partition("#")[0]).split() for text in body]
         lines = [Words(self.script.file, number, text) for number, text in enumerate(texts, line + 1) if text]
@@ -104,52 +103,60 @@ class _Reader:
         script.shaders, script.pipelines = self._shaders, {pipeline.name: pipeline}
         plain = element_type("uint8")
         assert plain is not None
-        for name, size in self._sizes.items():
-            script.buffers[name] = ScriptBuffer(name, plain, 0, np.zeros(size, np.uint8))
-            if name == "push":
+        for place, size in self._sizes.items():
+            name = _name(place)
+            script.buffers[name] = ScriptBuffer(name, plain, np.zeros(size, np.uint8))
+            if place is None:
                 pipeline.push = name
             else:
-                place = tuple(map(int, name.split(":")))
-                pipeline.bindings[place[0], place[1]] = Bound(self._kinds[name], (name,), (), (0,), (None,))
+                pipeline.bindings[place] = Bound(self._kinds[place], (name,), (), (0,), (None,))
         if "compute" in pipeline.shaders:
             pipeline.kind = "compute"
         else:
             color = element_type("B8G8R8A8_UNORM")
             assert color is not None
-            script.buffers["framebuffer"] = ScriptBuffer("framebuffer", color, 0)
+            script.buffers["framebuffer"] = ScriptBuffer("framebuffer", color)
             pipeline.colors[0] = "framebuffer"
+        for command in script.commands:
+            words = Words(script.file, command.line, [])
+            is_dispatch = "groups" in command.arguments
+            if command.word == "RUN" and is_dispatch != (pipeline.kind == "compute"):
+                raise words.error(f"the script has no {'compute' if is_dispatch else 'vertex'} shader.")
+            name = command.arguments.get("buffer")
+            if name is not None and name not in script.buffers:
+                raise words.error(f"there is no buffer {name!r}.")
         return script
 
     def _add(self, words: Words, word: str, **arguments: Any) -> None:
         words.end()
-        self.script.commands.append(Command(words.line, word, {"pipeline": "pipeline", **arguments}))
+        self.script.commands.append(ScriptCommand(words.line, word, {"pipeline": "pipeline", **arguments}))
 
-    def _place(self, words: Words) -> str:
-        place = words.word("a binding")
-        return place if ":" in place else f"0:{place}"
+    def _place(self, words: Words) -> Place:
+        match = re.fullmatch(r"(?:(\d+):)?(\d+)", words.word("a binding"))
+        if match is None:
+            raise words.error("a binding is a number, or SET:NUMBER.")
+        return int(match[1] or 0), int(match[2])
 
-    def _write(self, words: Words, name: str) -> None:
+    def _write(self, words: Words, place: Place | None) -> None:
         """Read a type, an offset and numbers, which are written to a buffer."""
         kind, offset = _type(words), words.integer("an offset")
         data = kind.pack([words.as_number(word) for word in words.rest()])
-        self._sizes[name] = max(self._sizes.get(name, 0), offset + data.size)
-        self._add(words, "WRITE", buffer=name, offset=offset, data=data)
+        self._sizes[place] = max(self._sizes.get(place, 0), offset + data.size)
+        self._add(words, "WRITE", buffer=_name(place), offset=offset, data=data)
 
     def _ssbo(self, words: Words) -> None:
-        name = self._place(words)
-        self._kinds[name] = "storage"
+        place = self._place(words)
+        self._kinds[place] = "storage"
         if words.take("subdata"):
-            self._write(words, name)
+            self._write(words, place)
         else:
-            self._sizes[name] = max(self._sizes.get(name, 0), words.integer("a size"))
+            self._sizes[place] = max(self._sizes.get(place, 0), words.integer("a size"))
 
     def _uniform(self, words: Words) -> None:
-        if not words.take("ubo"):
-            self._write(words, "push")
-            return
-        name = self._place(words)
-        self._kinds[name] = "uniform"
-        self._write(words, name)
+        place = self._place(words) if words.take("ubo") else None
+        if place is not None:
+            self._kinds[place] = "uniform"
+        self._write(words, place)
 
     def _compute(self, words: Words) -> None:
         if words.take("entrypoint"):
@@ -166,8 +173,8 @@ class _Reader:
 
     def _draw(self, words: Words) -> None:
         if words.take("arrays"):
-            topology, first = words.word("a topology"), words.integer("the first vertex")
-            count = words.integer("a count")
+            topology = TOPOLOGIES[words.one_of("a topology", tuple(TOPOLOGIES))]
+            first, count = words.integer("the first vertex"), words.integer("a count")
             self._add(words, "RUN", topology=topology, indexed=False, start_idx=first, count=count)
             return
         words.expect("rect")
@@ -181,14 +188,11 @@ class _Reader:
             self._probe_rectangle(words, (1.0, 1.0))
             return
         words.expect("ssbo")
-        kind, name = _type(words), self._place(words)
-        offset, sign = words.integer("an offset"), words.word("a comparison")
-        if sign not in _COMPARISONS:
-            raise words.error(f"unknown comparison {sign!r}.")
+        kind, name = _type(words), _name(self._place(words))
+        offset, sign = words.integer("an offset"), words.one_of("a comparison", tuple(_COMPARISONS))
         values = [words.as_number(word) for word in words.rest()]
-        tolerances = ((_ROUGH, True),) if sign == "~=" else ()
         given = {"buffer": name, "type": kind, "way": _COMPARISONS[sign], "offset": offset, "values": values}
-        self._add(words, "EXPECT", **given, tolerances=tolerances)
+        self._add(words, "EXPECT", **given, tolerances=())
 
     def _relative(self, words: Words) -> None:
         words.expect("probe")
@@ -209,6 +213,8 @@ class _Reader:
         self._add(words, "EXPECT", **given, values=color, tolerances=())
 
     def _vertex_data(self, lines: list[Words]) -> None:
+        if not lines:
+            return
         heading, *rows = lines
         columns: list[tuple[int, ElementType]] = []
         for word in heading.rest():
@@ -222,9 +228,13 @@ class _Reader:
         for place, column in columns:
             held = [number for row in numbers for number in row[start : start + column.count]]
             label = f"vertices {place}"
-            self.script.buffers[label] = ScriptBuffer(label, column, heading.line, column.pack(held))
+            self.script.buffers[label] = ScriptBuffer(label, column, column.pack(held))
             self._pipeline.vertices[place] = label
             start += column.count
+
+
+def _name(place: Place | None) -> str:
+    return "push constants" if place is None else f"{place[0]}:{place[1]}"
 
 
 def _type(words: Words) -> ElementType:

@@ -115,6 +115,27 @@ def of_late(sentence: str, seconds: float) -> ConfigurationOutcome:
     return ConfigurationOutcome(OutcomeKind.NO_VERDICT, f"no verdict: {_short(sentence)}", seconds=seconds)
 
 
+_SEVERITY = (
+    *(OutcomeKind.FINDINGS, OutcomeKind.ERROR, OutcomeKind.NO_COMPILE, OutcomeKind.NO_VERDICT),
+    *(OutcomeKind.QUESTIONS, OutcomeKind.WEAK, OutcomeKind.NOT_COVERED, OutcomeKind.IN_PART),
+    OutcomeKind.CLEAN,
+)
+"""Kinds of outcomes, the worst first."""
+
+
+def merged(outcomes: Sequence[ConfigurationOutcome]) -> ConfigurationOutcome:
+    """Return the outcome of several checks as one: the worst, with the texts and findings of all."""
+    first = min(outcomes, key=lambda outcome: _SEVERITY.index(outcome.kind))
+    reports = [outcome.report for outcome in outcomes if outcome.report is not None]
+    findings = [finding for report in reports for finding in report["findings"]]
+    report = {**(first.report or reports[0]), "findings": findings} if reports else None
+    text = tuple(line for outcome in outcomes for line in outcome.text)
+    summary = first.summary
+    if others := sum(outcome.kind is OutcomeKind.FINDINGS for outcome in outcomes if outcome is not first):
+        summary += f"; and {others} more with findings"
+    return replace(first, summary=summary, text=text, report=report)
+
+
 def _short(text: str) -> str:
     """Return the first line of a text, shortened."""
     line = text.strip().partition("\n")[0]

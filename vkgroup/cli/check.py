@@ -22,7 +22,7 @@ from vkgroup.cli.check_request import ChosenDevices, command_of, devices_of, rec
 from vkgroup.cli.check_saved import assumed
 from vkgroup.cli.console import Console
 from vkgroup.cli.options.check import OF_FOLDERS
-from vkgroup.cli.options.shaders import is_script
+from vkgroup.cli.options.shaders import has_scripts
 from vkgroup.cli.options.table import changed
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cli.supervisor import late
@@ -32,7 +32,7 @@ from vkgroup.configuration import Arrays, Configuration, write
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     output.require_writable(arguments.json)
-    if arguments.shader is not None and (arguments.scripts or is_script(arguments.shader)):
+    if has_scripts(arguments):
         # Imported here, because only scripts need worker processes.
         from vkgroup.cli import check_amber
 

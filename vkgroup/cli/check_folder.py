@@ -171,15 +171,15 @@ class Library:
         devices = devices_of(arguments.devices, several=True) if arguments.devices else ChosenDevices([])
         if devices.note:
             self.console.write_line(devices.note)
-        setup, jobs = self._work(devices)
+        setup, jobs = self.work(devices)
         limits = [settings.options.timeout for settings in self.settings]
         outcomes = check_all(setup, jobs, self.jobs, limits, GRACE_SECONDS)
         with closing(outcomes):
             for index, outcome in outcomes:
                 self.outcomes[index] = outcome
-                self._print(self.settings[index], outcome)
+                self.print(self.settings[index], outcome)
 
-    def _work(self, devices: ChosenDevices) -> tuple[WorkerSetup, list[Any]]:
+    def work(self, devices: ChosenDevices) -> tuple[WorkerSetup, list[Any]]:
         """Return the first message to the workers, and the jobs."""
         arguments, compilations = self.arguments, self._compilations()
         jobs = [
@@ -197,7 +197,7 @@ class Library:
         self.console.write_line(f"compiling for {choice}", style="dim")
         return compile_all(self.settings, choice)
 
-    def _print(self, settings: Settings, outcome: ConfigurationOutcome) -> None:
+    def print(self, settings: Settings, outcome: ConfigurationOutcome) -> None:
         """Print the line of a configuration."""
         time_taken = "unchanged" if outcome.unchanged else f"{outcome.seconds:.1f} s"
         summary = outcome.summary.replace(f"{self.arguments.shader}{os.sep}", "")

@@ -19,7 +19,7 @@ from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import write_array
 from vkgroup.base.phases import CodeOwner, phase, update
 from vkgroup.cli import deadline, output, pairs, shaders
-from vkgroup.cli.options.shaders import DRAWING, OF_SCRIPTS, TRACING, is_script
+from vkgroup.cli.options.shaders import DRAWING, OF_SCRIPTS, TRACING, has_scripts
 from vkgroup.cli.options.table import changed
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.dispatch import Device, DrawState, HitGroup
@@ -38,11 +38,11 @@ _GLSL_DTYPES = {"float": "float32", "double": "float64", "int": "int32", "uint":
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
-    if arguments.shader is not None and (arguments.scripts or is_script(arguments.shader)):
+    if has_scripts(arguments):
         # Imported here, because only scripts need worker processes.
         from vkgroup.cli import amber
 
-        return amber.execute(arguments, amber.scripts_of(arguments))
+        return amber.execute(arguments)
     if arguments.shader is not None and arguments.shader.is_dir():
         from vkgroup.cli import repeat
 

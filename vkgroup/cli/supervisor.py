@@ -18,7 +18,7 @@ from vkgroup.base import phases
 from vkgroup.base.phases import CodeOwner, CommandStatus
 from vkgroup.base.processes import EXTERNAL_SIGNALS
 from vkgroup.cli import deadline, memory
-from vkgroup.cli.options.shaders import is_script
+from vkgroup.cli.options.shaders import has_scripts
 from vkgroup.cli.signals import ENDING
 
 SUPERVISED = ("bench", "check", "compile", "conform", "cost", "probe", "run")
@@ -92,10 +92,9 @@ def time_limit_of(chosen: argparse.Namespace) -> float:
     """
     if chosen.command not in ("check", "run"):
         return math.inf
-    path = chosen.shader
-    several = bool(chosen.scripts) or (path is not None and is_script(path))
+    several = has_scripts(chosen)
     if chosen.command == "check":
-        several |= chosen.with_file is not None or (path is not None and path.is_dir())
+        several |= chosen.with_file is not None or (chosen.shader is not None and chosen.shader.is_dir())
         several |= chosen.compile_on is not None
     return math.inf if several else float(chosen.timeout)
 

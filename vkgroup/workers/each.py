@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from queue import Empty, Queue
 from typing import Any
@@ -30,7 +30,12 @@ _Answers = Queue[tuple[int, Any, float]]
 
 
 def perform_all(
-    setup: WorkerSetup, jobs: Sequence[Any], workers: int, seconds: Sequence[float], grace: float
+    setup: WorkerSetup,
+    jobs: Sequence[Any],
+    workers: int,
+    seconds: Sequence[float],
+    grace: float,
+    is_last: Callable[[Any], bool] = lambda answer: False,
 ) -> Generator[tuple[int, Any, float], None, None]:
     """Yield each job's index, its answer and its time, in the order in which they end.
 
@@ -39,7 +44,8 @@ def perform_all(
 
     `setup`: the first message to each worker; its session answers a job.
     `seconds`: the time limit of each job, after which the session ends it.
-    `grace`: seconds after which a worker is ended that does not do that.
+    `grace`: seconds after the time limit until the worker process is killed.
+    `is_last`: whether a worker process cannot go on after an answer, so that another one replaces it.
     """
     waiting: Queue[tuple[int, Any, float]] = Queue()
     for number, job in enumerate(jobs):
@@ -47,7 +53,8 @@ def perform_all(
     answers: _Answers = Queue()
     known: set[WorkerProcess] = set()
     for _ in range(min(workers, len(jobs))):
-        threading.Thread(target=_work, args=(setup, waiting, answers, known, grace), daemon=True).start()
+        work = (setup, waiting, answers, known, grace, is_last)
+        threading.Thread(target=_work, args=work, daemon=True).start()
     try:
         for _ in jobs:
             yield _next(answers)
@@ -73,6 +80,7 @@ def _work(
     answers: _Answers,
     known: set[WorkerProcess],
     grace: float,
+    is_last: Callable[[Any], bool],
 ) -> None:
     """Give the waiting jobs to a worker; start another one after a failure."""
     worker: WorkerProcess | None = None
@@ -95,7 +103,7 @@ def _work(
                 name = "device lost" if is_lost else "error"
                 why = f"no end within {seconds:g} s" if is_late else f"{name}: {_line(answer.message)}"
                 answer = NoAnswer(why, is_late=is_late, is_crash=is_lost)
-        if isinstance(answer, NoAnswer) and worker is not None:
+        if worker is not None and (isinstance(answer, NoAnswer) or is_last(answer)):
             worker.kill()
             known.discard(worker)
             worker = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -143,11 +144,24 @@ OF_SCRIPTS = tuple(
 """Options that only runs of Amber scripts have."""
 
 
-def is_script(path: Path) -> bool:
-    """Whether a path on the command line is an Amber script, a glob of scripts, or a folder with scripts."""
-    if path.is_dir():
-        return not (path / "repro.json").exists() and any(path.rglob("*.amber"))
-    return path.suffix == ".amber"
+SCRIPT = ".amber"
+
+
+def has_scripts(chosen: argparse.Namespace) -> bool:
+    """Whether the command line names Amber scripts, globs of scripts, or a folder of scripts.
+
+    That is a folder with scripts and without shaders, or without the record of a reproduction.
+    """
+    path = chosen.shader
+    if path is None or not path.is_dir():
+        return bool(chosen.scripts) or (path is not None and path.suffix == SCRIPT)
+    files = [file for file in path.rglob("*") if not file.name.startswith(".")]
+    suffixes = {suffix for file in files for suffix in file.suffixes}
+    return SCRIPT in suffixes and not suffixes & _SHADERS and not (path / "repro.json").exists()
+
+
+_SHADERS = {".comp", ".hlsl", ".slang", ".wgsl"}
+"""Suffixes of the shaders that a check of a folder looks for."""
 
 
 
