@@ -9,7 +9,11 @@ from xml.etree import ElementTree
 import pytest
 from amber.scripts import COLORED, START, write
 
+from vkgroup.amber import ScriptStatus
+from vkgroup.base.phases import DeadlineReached
+from vkgroup.cli.amber import ScriptSession
 from vkgroup.cli.main import main
+from vkgroup.workers.opening import select
 
 RUN = "RUN pipeline 1 1 1\n"
 PASSES = f"{START}{RUN}EXPECT data IDX 0 EQ 2\n"
@@ -162,3 +166,97 @@ def test_check_says_that_a_script_does_not_pass(tmp_path: Path, capsys: pytest.C
     code, out, _ = run(capsys, path, "--device", "none", command="check")
     assert code == 1
     assert f"fail on the reference device: {path}:14: data: value 0 is 2, expected EQ 3" in out
+
+
+def test_a_folder_with_shaders_is_one_of_shaders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, PASSES, "a.amber")
+    (tmp_path / "b.comp").write_text("#version 450\nvoid main() { }\n")
+    _, out, error = run(capsys, tmp_path, "--device", "none", command="check")
+    assert "b.comp" in out + error
+    assert "a.amber" not in out
+
+
+TWO_WRONG = """\
+#!amber
+SHADER compute first GLSL
+#version 450
+layout(local_size_x = 4) in;
+layout(set = 0, binding = 0) buffer Data { uint data[]; };
+void main() { data[gl_LocalInvocationIndex] = 1u << (data[0] + 40u); }
+END
+SHADER compute second GLSL
+#version 450
+layout(local_size_x = 4) in;
+layout(set = 0, binding = 0) buffer Data { uint data[]; };
+void main() { data[gl_LocalInvocationIndex] /= data[0] - 1u; }
+END
+BUFFER one DATA_TYPE uint32 DATA 1 2 3 4 END
+BUFFER two DATA_TYPE uint32 DATA 1 2 3 4 END
+PIPELINE compute a
+  ATTACH first
+  BIND BUFFER one AS storage DESCRIPTOR_SET 0 BINDING 0
+END
+PIPELINE compute b
+  ATTACH second
+  BIND BUFFER two AS storage DESCRIPTOR_SET 0 BINDING 0
+END
+RUN a 1 1 1
+RUN b 1 1 1
+"""
+
+
+def test_findings_of_all_pipelines_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, found = write(tmp_path, TWO_WRONG), tmp_path / "found.json"
+    words = [path, "--device", "none", "--json", found, "--annotations", "github"]
+    code, out, _ = run(capsys, *words, command="check")
+    assert code == 1
+    lines = TWO_WRONG.split("\n")
+    expected = {number for number, line in enumerate(lines, 1) if "<<" in line or "/=" in line}
+    assert len(expected) == 2
+    assert all(f"file={path},line={line}" in out for line in expected)
+    [entry] = json.loads(found.read_text())["configurations"]
+    assert {finding["place"]["line"] for finding in entry["report"]["findings"]} == expected
+
+
+def test_folders_whose_names_end_like_scripts_are_not_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.amber").mkdir()
+    write(tmp_path, PASSES, "y.amber")
+    for word in (tmp_path, f"{tmp_path}/*.amber"):
+        code, out, _ = run(capsys, word, "--device", "reference")
+        assert (code, out.count("pass: ")) == (0, 1)
+    code, _, error = run(capsys, tmp_path / "x.amber", "--device", "reference")
+    assert code == 2
+    assert "run also takes folders of Amber scripts" in error
+
+
+def test_a_slow_reader_is_not_a_fault_of_the_driver(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_slowly(script: Path) -> None:
+        raise DeadlineReached
+
+    monkeypatch.setattr("vkgroup.cli.amber.read_script", read_slowly)
+    session = ScriptSession(select("swiftshader"), 5).open()
+    outcome = session.perform(tmp_path / "a.amber")
+    session.close()
+    assert (outcome.status, outcome.lost) == (ScriptStatus.ERROR, False)
+
+
+def test_a_color_set_after_a_clear_is_not_that_of_the_clear(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(
+        tmp_path,
+        COLORED + "CLEAR pipeline\nEXPECT frame IDX 0 0 SIZE 16 8 EQ_RGBA 0 0 0 0\n"
+        "CLEAR_COLOR pipeline 255 0 0 255\nCLEAR pipeline\n"
+        "EXPECT frame IDX 0 0 SIZE 16 8 EQ_RGBA 255 0 0 255\n",
+    )
+    for command in ("run", "check"):
+        assert (
+            run(capsys, path, "--device", {"run": "swiftshader", "check": "none"}[command], command=command)[
+                0
+            ]
+            == 0
+        )

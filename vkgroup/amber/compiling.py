@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -41,6 +43,21 @@ def compile_attached(script: Script, attached: AttachedShader, *, debug: bool = 
     shader = attached.shader
     if shader.dialect == "hex":
         return Module.from_bytes(_words(shader.source))
+    if "#include" in shader.source and script.files:
+        with TemporaryDirectory() as folder:
+            for name, text in script.files.items():
+                path = Path(folder, name)
+                if not path.resolve().is_relative_to(Path(folder).resolve()):
+                    raise InvalidInput(f"{shader.file}: a VIRTUAL_FILE cannot be outside: {name}.")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            return _compiled(script, attached, debug, folder)
+    return _compiled(script, attached, debug)
+
+
+def _compiled(script: Script, attached: AttachedShader, debug: bool, *include_paths: str) -> Module:
+    """Compile a source, for the first target for which it compiles."""
+    shader = attached.shader
     name = shader.target or script.spirv
     first = _TARGETS.get(name) or TargetEnvironment.of(name)
     compile_for = partial(
@@ -51,6 +68,7 @@ def compile_attached(script: Script, attached: AttachedShader, *, debug: bool = 
         dialect=shader.dialect,
         entry_point=attached.entry_point if shader.dialect == "hlsl" else "main",
         debug=debug,
+        include_paths=include_paths,
     )
     if shader.target:
         return compile_for(target=first)

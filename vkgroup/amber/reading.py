@@ -32,7 +32,7 @@ def read_script(file: Path) -> Script:
         It has a statement that is not supported, by its words in `missing`.
     """
     try:
-        text = read_text(file)
+        text = read_text(file, "utf-8-sig")
     except OSError as error:
         raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
@@ -54,7 +54,6 @@ class _ScriptReader:
     def __init__(self, file: Path, text: str) -> None:
         self.script = Script(file)
         self._lines, self._at = text.split("\n"), 0
-        self._files: dict[str, str] = {}
         self._commands = self.script.commands
         self._statements: dict[str, Callable[[Words], None]] = {
             "SHADER": self._shader,
@@ -130,7 +129,10 @@ class _ScriptReader:
             self.script.spirv = "spv1.4"
 
     def _virtual_file(self, words: Words) -> None:
-        self._files[words.word("a path")] = self._text(words)
+        name = words.path()
+        if name in self.script.files:
+            raise words.error(f"there are two VIRTUAL_FILEs {name!r}.")
+        self.script.files[name] = self._text(words)
 
     def _shader(self, words: Words) -> None:
         kind, name = words.word("the kind of the shader"), words.new(self.script.shaders, "shader")
@@ -145,7 +147,9 @@ class _ScriptReader:
         else:
             target = words.word("the environment") if words.take("TARGET_ENV") else ""
             if words.take("VIRTUAL_FILE"):
-                source = self._files[words.known(self._files, "VIRTUAL_FILE")]
+                if (path := words.path()) not in self.script.files:
+                    raise words.error(f"there is no VIRTUAL_FILE {path!r}.")
+                source = self.script.files[path]
             elif words.take("FILE"):
                 file = file_of(words)
                 source = text_of(file, words)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,9 @@ from vkgroup.base.sampler import Sampler
 
 Following = Callable[[], Words | None]
 """Returns the words of the next line; None at the end."""
+
+MOST_BYTES = 1 << 28
+"""The greatest buffer of a script."""
 
 _CONTENTS = ("DATA", "FILL", "SERIES_FROM", "FILE")
 
@@ -38,7 +43,7 @@ def read_buffer(name: str, words: Words, following: Following) -> ScriptBuffer:
     buffer = ScriptBuffer(name, _type(words, kind, std140=layout == "STD140"))
     width, height, count = 0, 1, None
     while words.following in ("WIDTH", "HEIGHT", "SIZE"):
-        which, number = words.word("a word"), words.integer("a size")
+        which, number = words.word("a word"), words.natural("a size", 1)
         width, height = (number, height) if which == "WIDTH" else (width, number)
         count = number if which == "SIZE" else width * height
     if width:
@@ -56,7 +61,7 @@ def read_image(name: str, words: Words, following: Following) -> ScriptBuffer:
     while words.following and words.following not in _CONTENTS:
         if words.following in sizes:
             which = words.word("a word")
-            sizes[which] = words.integer(which)
+            sizes[which] = words.natural(which, 1)
         elif words.following.startswith("DIM_"):
             buffer.dimension = words.word("a dimension")[4:]
         else:
@@ -79,9 +84,9 @@ def _type(words: Words, name: str, *, std140: bool = False) -> ElementType:
 
 def _image_option(words: Words, buffer: ScriptBuffer) -> None:
     if words.take("MIP_LEVELS"):
-        buffer.levels = words.integer("MIP_LEVELS")
+        buffer.levels = words.natural("MIP_LEVELS", 1)
     elif words.take("SAMPLES"):
-        buffer.samples = words.integer("SAMPLES")
+        buffer.samples = words.natural("SAMPLES", 1)
     elif words.following == "FILE":
         raise words.unsupported("FILE PNG")
     else:
@@ -90,8 +95,11 @@ def _image_option(words: Words, buffer: ScriptBuffer) -> None:
 
 def _contents(words: Words, buffer: ScriptBuffer, count: int | None, following: Following) -> None:
     """Set the contents that the rest of a statement gives; of a count of None, as many as there are."""
-    total = (count or 0) * buffer.type.count
-    numbers: list[int | float] = []
+    kind = buffer.type
+    if (count or 0) * kind.stride > MOST_BYTES:
+        raise words.unsupported(f"more than {MOST_BYTES} bytes in a buffer")
+    total = (count or 0) * kind.count
+    numbers: Sequence[int | float] = ()
     way = words.word("a word") if words.following else ""
     if way == "DATA":
         numbers = list(_data(words, following))
@@ -100,27 +108,43 @@ def _contents(words: Words, buffer: ScriptBuffer, count: int | None, following: 
     elif way == "FILL":
         numbers = [words.number("a value")] * total
     elif way == "SERIES_FROM":
-        numbers = [words.number("the first value")]
+        if kind.count > 1:
+            raise words.error(f"SERIES_FROM is for scalars, not for {kind.name}.")
+        first = words.number("the first value")
         words.expect("INC_BY")
-        step = words.number("the step")
-        for _ in range(total - 1):
-            numbers.append(numbers[-1] + step)
+        numbers = list(islice(itertools.count(first, words.number("the step")), total))
     elif way == "FILE" and words.take("TEXT"):
         lines = text_of(file_of(words), words).splitlines()
         numbers = [words.as_number(word) for line in lines for word in line.partition("#")[0].split()]
     elif way == "FILE" and words.take("BINARY"):
-        try:
-            buffer.data = np.frombuffer(file_of(words).read_bytes(), np.uint8)
-        except OSError as error:
-            raise words.error(f"the file cannot be read: {error}.") from error
+        _binary(words, buffer)
     elif way:
         raise words.unsupported(way)
-    if buffer.type.dtype.kind != "f" and any(number % 1 for number in numbers):
-        raise words.error(f"{buffer.type.name} has integers.")
+    if kind.dtype.kind != "f" and not all(is_integer(number) for number in numbers):
+        raise words.error(f"{kind.name} has integers.")
+    if buffer.extent[0] and way in ("DATA", "FILE") and len(numbers) != total and buffer.data is None:
+        raise words.error(f"{total} numbers are expected, not {len(numbers)}.")
     if buffer.data is None:
-        buffer.data = buffer.type.pack([*numbers, *[0] * (total - len(numbers))])
+        buffer.data = kind.pack([*numbers, *[0] * (total - len(numbers))])
     if not buffer.data.size:
         raise words.error("the buffer is empty.")
+
+
+def _binary(words: Words, buffer: ScriptBuffer) -> None:
+    """Set the contents to those of a file, which also gives the size, as in Amber."""
+    file = file_of(words)
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise words.error(f"the file cannot be read: {error}.") from error
+    if len(data) % buffer.type.stride:
+        raise words.error(f"{file} has {len(data)} bytes, and an element has {buffer.type.stride}.")
+    buffer.data = np.frombuffer(data, np.uint8)
+
+
+def is_integer(number: int | float) -> bool:
+    """Return whether a number is one that an integer type may have."""
+    return isinstance(number, int) or number.is_integer()
 
 
 def _data(start: Words, following: Following) -> Iterator[int | float]:
@@ -137,7 +161,7 @@ def _data(start: Words, following: Following) -> Iterator[int | float]:
 
 def file_of(words: Words) -> Path:
     """Take the path of a file beside the script."""
-    return words.file.parent / words.word("a path")
+    return words.file.parent / words.path()
 
 
 def text_of(file: Path, words: Words) -> str:

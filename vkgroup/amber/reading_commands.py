@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from vkgroup.amber.reading_buffers import is_integer
 from vkgroup.amber.script import TOPOLOGIES, Script, ScriptPipeline
 from vkgroup.amber.words import Words
 
@@ -23,16 +24,16 @@ def _run(script: Script, words: Words) -> dict[str, Any]:
     if (pipeline.kind == "compute") != words.following.isdecimal():
         raise words.error(f"{pipeline.name!r} is a {pipeline.kind} pipeline.")
     if pipeline.kind == "compute":
-        given["groups"] = tuple(words.integer("a number of workgroups") for _ in range(3))
+        given["groups"] = tuple(words.natural("a number of workgroups") for _ in range(3))
     elif words.take("DRAW_RECT") or words.following == "DRAW_GRID":
         is_grid = words.take("DRAW_GRID")
         words.expect("POS")
-        position = words.number("x"), words.number("y")
+        position = words.finite("x"), words.finite("y")
         words.expect("SIZE")
-        given["rectangle"] = (*position, words.number("a width"), words.number("a height"))
+        given["rectangle"] = (*position, words.finite("a width"), words.finite("a height"))
         if is_grid:
             words.expect("CELLS")
-            given["cells"] = words.integer("the columns"), words.integer("the rows")
+            given["cells"] = words.natural("the columns", 1), words.natural("the rows", 1)
     else:
         words.expect("DRAW_ARRAY")
         words.expect("AS")
@@ -40,7 +41,7 @@ def _run(script: Script, words: Words) -> dict[str, Any]:
         given["indexed"] = words.take("INDEXED")
         for option in ("START_IDX", "COUNT", "START_INSTANCE", "INSTANCE_COUNT"):
             if words.take(option):
-                given[option.lower()] = words.integer(option)
+                given[option.lower()] = words.natural(option)
     return given
 
 
@@ -50,11 +51,11 @@ def _clear(script: Script, words: Words) -> dict[str, Any]:
 
 def _clear_color(script: Script, words: Words) -> dict[str, Any]:
     given = _clear(script, words)
-    return {**given, "value": tuple(float(words.number("a color")) / 255 for _ in range(4))}
+    return {**given, "value": tuple(words.finite("a color") / 255 for _ in range(4))}
 
 
 def _clear_depth(script: Script, words: Words) -> dict[str, Any]:
-    return {**_clear(script, words), "value": float(words.number("a depth"))}
+    return {**_clear(script, words), "value": words.finite("a depth")}
 
 
 def _copy(script: Script, words: Words) -> dict[str, Any]:
@@ -70,28 +71,38 @@ def _expect(script: Script, words: Words) -> dict[str, Any]:
         given |= {"way": way, "other": words.known(script.buffers, "buffer")}
         if way != "EQ_BUFFER":
             words.expect("TOLERANCE")
-            given["tolerance"] = float(words.number("a tolerance"))
+            given["tolerance"] = words.finite("a tolerance")
         return given
     if way != "IDX":
         raise words.error(f"expected IDX, not {way!r}.")
-    position = [words.integer("an index")]
-    if words.following.isdecimal():
-        position.append(words.integer("y"))
+    position = [words.natural("an index")]
+    if re.match(r"-?\d", words.following):
+        position.append(words.natural("y"))
     if words.take("SIZE"):
-        size = words.integer("a width"), words.integer("a height")
+        size = words.natural("a width", 1), words.natural("a height", 1)
         way = words.word("EQ_RGB or EQ_RGBA")
         if way not in ("EQ_RGB", "EQ_RGBA") or len(position) != 2:
             raise words.error("expected IDX X Y SIZE W H, and EQ_RGB or EQ_RGBA.")
-        color = tuple(words.integer("a color") / 255 for _ in way[3:])
-        given |= {"way": way, "position": tuple(position), "size": size, "values": color}
-        return {**given, "tolerances": _tolerances(words)}
+        color = [words.natural("a color") for _ in way[3:]]
+        if max(color) > 255:
+            raise words.error(f"a color is from 0 to 255, not {max(color)}.")
+        given |= {"way": way, "position": tuple(position), "size": size}
+        given["tolerances"] = _tolerances(words)
+        if len(given["tolerances"]) not in (0, 1, len(color)):
+            raise words.error(f"one tolerance is expected, or {len(color)}.")
+        return {**given, "values": tuple(value / 255 for value in color)}
     given["tolerances"] = _tolerances(words)
     way = words.word("a comparison")
     if way not in _COMPARISONS or len(position) != 1:
         raise words.error(f"expected IDX X, and one of {', '.join(_COMPARISONS)}.")
+    if way != "EQ" and given["tolerances"]:
+        raise words.error("TOLERANCE is for EQ.")
     values = [words.as_number(word) for word in words.rest()]
     if not values:
         raise words.error("a value is missing.")
+    kind = script.buffers[given["buffer"]].type
+    if kind.dtype.kind != "f" and not all(map(is_integer, values)):
+        raise words.error(f"{kind.name} has integers.")
     return {**given, "way": way, "offset": position[0], "values": values}
 
 
@@ -102,7 +113,8 @@ def _tolerances(words: Words) -> tuple[tuple[float, bool], ...]:
     found = []
     while re.match(r"[\d.]", words.following):
         word = words.word("a tolerance")
-        found.append((float(words.as_number(word.rstrip("%"))), word.endswith("%")))
+        is_percent = word.endswith("%") or words.take("%")
+        found.append((float(words.as_number(word.rstrip("%"))), is_percent))
     if not 1 <= len(found) <= 4:
         raise words.error("one to four tolerances are expected.")
     return tuple(found)

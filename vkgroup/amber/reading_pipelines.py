@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from vkgroup.amber.elements import element_type
+from vkgroup.amber.reading_buffers import is_integer
 from vkgroup.amber.script import (
     BUFFERS,
     IMAGES,
@@ -45,7 +47,7 @@ class PipelineReader:
         """Read a statement."""
         word = words.word("a statement")
         if word not in self._statements:
-            raise words.unsupported(word)
+            raise words.unsupported(word) if word.isupper() else words.error(f"unknown statement {word!r}.")
         self._statements[word](words)
 
     def end(self) -> None:
@@ -64,10 +66,9 @@ class PipelineReader:
                 entry_point = words.word("an entry point")
             else:
                 words.expect("SPECIALIZE")
-                number = words.integer("the id of a constant")
+                number = words.natural("the id of a constant")
                 words.expect("AS")
-                words.word("a type")
-                constants.append((number, words.number("a value")))
+                constants.append((number, self._constant(words)))
         if stage not in STAGE_NAMES:
             raise words.error(f"TYPE with a stage is missing for {shader.name!r}.")
         if (stage == "compute") != (self._pipeline.kind == "compute"):
@@ -76,6 +77,16 @@ class PipelineReader:
         if stage in shaders and shaders[stage].shader is not shader:
             raise words.error(f"the pipeline has two {stage} shaders.")
         shaders[stage] = AttachedShader(shader, stage, entry_point, tuple(constants))
+
+    def _constant(self, words: Words) -> bytes:
+        """Take a type and a value, and return its bytes."""
+        name = words.word("a type")
+        if (kind := element_type(name)) is None or kind.count > 1:
+            raise words.error(f"unknown type {name!r} of a constant.")
+        value = words.number("a value")
+        if kind.dtype.kind != "f" and not is_integer(value):
+            raise words.error(f"{kind.name} has integers.")
+        return kind.pack([value]).tobytes()
 
     def _bind(self, words: Words) -> None:
         script, pipeline = self._script, self._pipeline
@@ -93,7 +104,7 @@ class PipelineReader:
         kind = words.word("the kind of a buffer")
         if kind == "color":
             words.expect("LOCATION")
-            pipeline.colors[words.integer("a location")] = buffers[0]
+            pipeline.colors[words.natural("a location")] = buffers[0]
             _level(words)
         elif kind == "depth_stencil":
             pipeline.depth = buffers[0]
@@ -117,7 +128,7 @@ class PipelineReader:
         ranges: list[int | None] = [None] * len(buffers)
         for option in ("OFFSET", "DESCRIPTOR_OFFSET", "DESCRIPTOR_RANGE"):
             for number in range(len(buffers) if words.take(option) else 0):
-                value = words.integer(option)
+                value = words.natural(option, -1 if option == "DESCRIPTOR_RANGE" else 0)
                 if option == "DESCRIPTOR_RANGE":
                     ranges[number] = value if value >= 0 else None
                 else:
@@ -129,9 +140,12 @@ class PipelineReader:
     def _vertex_data(self, words: Words) -> None:
         name = words.known(self._script.buffers, "buffer")
         words.expect("LOCATION")
-        self._pipeline.vertices[words.integer("a location")] = name
+        self._pipeline.vertices[words.natural("a location")] = name
         while words.following:
-            option, value = words.word("an option"), words.word("a value")
+            option, value = (
+                words.one_of("an option", ("RATE", "OFFSET", "STRIDE", "FORMAT")),
+                words.word("a value"),
+            )
             if (option, value) not in (("RATE", "vertex"), ("OFFSET", "0")):
                 raise words.unsupported(f"VERTEX_DATA {option} {value}")
 
@@ -139,9 +153,7 @@ class PipelineReader:
         self._pipeline.indices = words.known(self._script.buffers, "buffer")
 
     def _framebuffer_size(self, words: Words) -> None:
-        self._pipeline.size = words.integer("a width"), words.integer("a height")
-        if min(self._pipeline.size) < 1:
-            raise words.error("width and height are positive.")
+        self._pipeline.size = words.natural("a width", 1), words.natural("a height", 1)
 
     def _read_viewport(self, words: Words) -> None:
         given = [words.number("x"), words.number("y")]
@@ -157,7 +169,7 @@ class PipelineReader:
             raise words.unsupported(f"POLYGON_MODE {mode}")
 
     def _patch_control_points(self, words: Words) -> None:
-        self._pipeline.patch_vertices = words.integer("a number")
+        self._pipeline.patch_vertices = words.natural("a number", 1)
 
     def _depth(self, words: Words) -> None:
         state = self._pipeline.depth_state
@@ -190,16 +202,16 @@ class PipelineReader:
             elif each.following in ("MIN", "MAX"):
                 control.size = each.word("a size")
             else:
-                control.size = each.integer("a size")
+                control.size = each.natural("a size", 1)
 
 
 def _place(words: Words) -> tuple[int, int]:
     if words.following == "KERNEL":
         raise words.unsupported("BIND … KERNEL (OpenCL)")
     words.expect("DESCRIPTOR_SET")
-    number = words.integer("a set")
+    number = words.natural("a set")
     words.expect("BINDING")
-    return number, words.integer("a binding")
+    return number, words.natural("a binding")
 
 
 def _level(words: Words) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.amber.expectations import Contents
-from vkgroup.amber.script import ATTACHMENTS, IMAGES, TEXELS, Bound, Place, Script, ScriptBuffer
+from vkgroup.amber.script import ATTACHMENTS, BUFFERS, IMAGES, TEXELS, Bound, Place, Script, ScriptBuffer
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.device import Device
@@ -37,8 +38,11 @@ class ScriptMemory:
             bound = [(name, each.kind) for each in pipeline.bindings.values() for name in each.buffers]
             for name, kind in (*bound, *drawn.items()):
                 self._uses[name].add(kind)
-                if name in drawn or not script.buffers[name].extent[0]:
-                    self._sizes[name] = pipeline.size
+            self._sizes.update(dict.fromkeys(drawn, pipeline.size))
+        for pipeline in script.pipelines.values():
+            for name in (name for each in pipeline.bindings.values() for name in each.buffers):
+                if not script.buffers[name].extent[0]:
+                    self._sizes.setdefault(name, pipeline.size)
 
     def close(self) -> None:
         """Free the memory."""
@@ -75,6 +79,8 @@ class ScriptMemory:
         if name not in self._memory:
             buffer = self._script.buffers[name]
             is_image = buffer.dimension or self._uses[name] & {*IMAGES, *ATTACHMENTS}
+            if is_image and self._uses[name] & {*BUFFERS, *TEXELS}:
+                raise Unsupported(f"{name} is an image and a buffer, which is not supported", [name])
             self._memory[name] = self._image(buffer) if is_image else self._buffer(buffer)
         return self._memory[name]
 
@@ -95,6 +101,9 @@ class ScriptMemory:
             raise Unsupported(f"{buffer.name} has several samples and is read", ["SAMPLES"])
         if buffer.levels > 1 and uses & set(ATTACHMENTS):
             raise Unsupported(f"{buffer.name} is drawn to, and has levels", ["MIP_LEVELS"])
+        data = self._initial(buffer)
+        if data.size != math.prod(self._extent(buffer)) * kind.stride:
+            raise InvalidInput(f"{buffer.name} is an image, and needs a WIDTH and a HEIGHT.")
         dimension = buffer.dimension or "2D"
         shape = self._extent(buffer)[: int(dimension[0])][::-1]
         components = (kind.format.components,) * (kind.format.components > 1)
@@ -103,7 +112,7 @@ class ScriptMemory:
             for level in range(1, buffer.levels)
         ]
         return self._device.image(
-            kind.texels(self._initial(buffer)).reshape(*shape, *components),
+            kind.texels(data).reshape(*shape, *components),
             format=kind.format.name,
             dimension=dimension,
             levels=levels,
@@ -113,18 +122,28 @@ class ScriptMemory:
     def bindings(self, bindings: Mapping[Place, Bound], modules: Sequence[Module]) -> dict[Any, Any]:
         """Return what is bound where modules have bindings.
 
-        A buffer that is smaller than a block in a module grows; its further bytes are undefined.
+        A buffer that is smaller than a block in a module grows; its further bytes are undefined. A buffer
+        that a module declares and does not use may be missing in the script; it gets zeros.
         """
         blocks: dict[Place, int] = defaultdict(int)
+        unused: dict[Place, Buffer | Image] = {}
         for module in modules:
             for each in module.reflection.bindings:
                 size = each.type.fixed_size if isinstance(each.type, StructType) else 0
                 blocks[each.place] = max(size, blocks[each.place])
+                if isinstance(each.type, StructType) and not each.read and not each.written:
+                    unused[each.place] = self._unused(max(size, 16))
         used = {place: bound for place, bound in bindings.items() if place in blocks}
         for place, bound in used.items():
             for name, first, nbytes in zip(bound.buffers, bound.offsets, bound.ranges, strict=True):
                 self._grow(name, first + blocks[place] if nbytes is None else 0)
-        return {place: self._bound(bound) for place, bound in used.items()}
+        return {**unused, **{place: self._bound(bound) for place, bound in used.items()}}
+
+    def _unused(self, nbytes: int) -> Buffer | Image:
+        """Return a buffer of zeros, which belongs to no name of the script."""
+        if (name := f" {nbytes}") not in self._memory:
+            self._memory[name] = self._device.buffer(np.zeros(nbytes, np.uint8))
+        return self._memory[name]
 
     def _grow(self, name: str, nbytes: int) -> None:
         memory = self.of(name)
@@ -158,6 +177,8 @@ class ScriptMemory:
     def copy(self, source: str, target: str) -> None:
         """Copy all of a buffer or image to another one."""
         contents, buffer = self.contents(source), self._script.buffers[target]
+        if buffer.data is None and not buffer.extent[0]:
+            self._sizes.setdefault(target, (contents.width, contents.height))
         if contents.data.size != self._initial(buffer).size:
             raise InvalidInput(f"{source} and {target} have different sizes.")
         memory = self.of(target)

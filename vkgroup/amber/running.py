@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from vkgroup.amber.compiling import compile_attached
 from vkgroup.amber.drawing import grid, rectangle, vertex_arrays
 from vkgroup.amber.expectations import difference, undefined
@@ -21,6 +23,7 @@ from vkgroup.base.errors import (
     Unsupported,
     VkgroupError,
 )
+from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.dispatch.attachments import color_outputs
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.device import Device
@@ -83,14 +86,16 @@ class ScriptRun:
         self._undefined = ""  # the first comparison of an undefined value, in a sentence
         self._colors: dict[str, tuple[float, ...]] = {}  # the clear color of a pipeline
         self._depths: dict[str, float] = {}  # its clear depth
+        self._drawn: set[str] = set()  # the buffers of several samples that were drawn to
 
     def run(self) -> ScriptOutcome:
         """Run all commands, and free the memory."""
         status = ScriptStatus.PASS
         try:
-            for command in _unrolled(self.script.commands):
-                self.line = command.line
-                self._perform(command)
+            with phase("running the script", CodeOwner.EXECUTION):
+                for command in _unrolled(self.script.commands):
+                    self.line = command.line
+                    self._perform(command)
             return ScriptOutcome(status, self._undefined)
         except _Failed as error:
             status, reason = ScriptStatus.INVALID if self.events else ScriptStatus.FAIL, str(error)
@@ -131,6 +136,7 @@ class ScriptRun:
             self._depths[pipeline.name] = given["value"]
         elif word == "CLEAR":
             for name in pipeline.colors.values():
+                self._drawn.discard(name)
                 if self.script.buffers[name].samples == 1:
                     self.memory.fill(name, self._colors.get(pipeline.name, (0.0,) * 4))
             if pipeline.depth is not None:
@@ -160,12 +166,6 @@ class ScriptRun:
 
     def options(self, pipeline: ScriptPipeline) -> dict[str, Any]:
         """Return the constants, the requirements on subgroups, and the time limit of a pipeline."""
-        constants: dict[int | str, int | float] = {}
-        for each in pipeline.shaders.values():
-            for number, value in each.specialization:
-                if constants.setdefault(number, value) != value:
-                    text = "one specialization constant with two values in a pipeline"
-                    raise Unsupported(f"{text} is not supported", [text])
         names = [each.shader.name for each in pipeline.shaders.values()]
         controls = [control for name, control in pipeline.subgroups.items() if name in names]
         control = controls[0] if controls else SubgroupControl()
@@ -175,15 +175,37 @@ class ScriptRun:
         if isinstance(size, str):
             size = limits.max_size if size == "MAX" else limits.min_size
         options = {
-            "specialization": constants,
+            "specialization": self._constants(pipeline),
             "full_subgroups": control.full,
             "varying_subgroup_size": control.varying,
             "subgroup_size": size,
             "timeout": self.timeout,
         }
         if pipeline.push is not None:
-            options["push"] = self.memory.contents(pipeline.push).data.tobytes()
+            blocks = [self.module(each).reflection.push_constants for each in pipeline.shaders.values()]
+            # A range may be greater than the block in it.
+            size = max(block.size if block else 0 for block in blocks)
+            options["push"] = self.memory.contents(pipeline.push).data[:size].tobytes()
         return options
+
+    def _constants(self, pipeline: ScriptPipeline) -> dict[int | str, Any]:
+        """Return the values of the specialization constants that the modules have, by id."""
+        values: dict[int | str, Any] = {}
+        for attached in pipeline.shaders.values():
+            given = dict(attached.specialization)
+            for constant in self.module(attached).reflection.specialization_constants:
+                if (data := given.get(constant.id)) is None:
+                    continue
+                dtype = np.dtype(np.uint32) if constant.type.kind == "bool" else constant.type.dtype
+                if len(data) != dtype.itemsize:
+                    text = f"SPECIALIZE {constant.id} with a type of another size than the constant's"
+                    raise Unsupported(f"{text} is not supported", [text])
+                value = np.frombuffer(data, dtype)[0].item()
+                value = bool(value) if constant.type.kind == "bool" else value
+                if values.setdefault(constant.id, value) != value:
+                    text = "one specialization constant with two values in a pipeline"
+                    raise Unsupported(f"{text} is not supported", [text])
+        return values
 
     def _dispatch(self, pipeline: ScriptPipeline, given: dict[str, Any]) -> None:
         """Run a compute pipeline."""
@@ -257,7 +279,7 @@ class ScriptRun:
             if pipeline.indices is None:
                 raise InvalidInput(f"{pipeline.name} has no INDEX_DATA.")
             held = self.memory.contents(pipeline.indices)
-            indices = held.type.values(held.data).reshape(-1)[first:]
+            indices = held.type.values(held.data).reshape(-1)[first:][: given.get("count")]
         else:
             arrays = {location: array[first:] for location, array in arrays.items()}
         count, instances = given.get("count"), given.get("instance_count", 1)
@@ -275,6 +297,10 @@ class ScriptRun:
             target = next(resolves, None) if buffer.samples > 1 else name
             if buffer.samples > 1 and any(self._colors.get(pipeline.name, ())):
                 raise Unsupported("CLEAR_COLOR of several samples is not supported", ["CLEAR_COLOR"])
+            if name in self._drawn:
+                raise Unsupported("two draws to several samples are not supported", ["SAMPLES"])
+            if buffer.samples > 1:
+                self._drawn.add(name)
             format_ = buffer.type.format
             if location in outputs:
                 new = target is None and format_ is not None

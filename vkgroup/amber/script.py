@@ -78,7 +78,7 @@ class AttachedShader:
     shader: ScriptShader
     stage: str
     entry_point: str = "main"
-    specialization: tuple[tuple[int, int | float], ...] = ()
+    specialization: tuple[tuple[int, bytes], ...] = ()  # ids, and the bytes of the values
 
 
 @dataclass(frozen=True)
@@ -149,6 +149,7 @@ class Script:
     buffers: dict[str, ScriptBuffer] = field(default_factory=dict)
     samplers: dict[str, Sampler] = field(default_factory=dict)
     pipelines: dict[str, ScriptPipeline] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)  # texts of VIRTUAL_FILE
     spirv: str = "spv1.0"  # the default environment of shaders
     commands: list[ScriptCommand] = field(default_factory=list)
 

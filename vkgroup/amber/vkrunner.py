@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vkgroup.amber.elements import ElementType, element_type
+from vkgroup.amber.reading_buffers import MOST_BYTES
 from vkgroup.amber.script import (
     PASSTHROUGH,
     TOPOLOGIES,
@@ -61,6 +62,7 @@ class _SectionReader:
         self._entry_point = "main"
         self._sizes: dict[Place | None, int] = {}  # of buffers; those of the push constants have no place
         self._kinds: dict[Place, str] = {}
+        self._tolerances: tuple[tuple[float, bool], ...] = ()
         self._statements: dict[str, Callable[[Words], None]] = {
             "ssbo": self._ssbo,
             "uniform": self._uniform,
@@ -69,6 +71,7 @@ class _SectionReader:
             "draw": self._draw,
             "probe": self._probe,
             "relative": self._relative,
+            "tolerance": self._tolerance,
         }
 
     def section(self, name: str, line: int, body: list[str]) -> None:
@@ -79,13 +82,16 @@ class _SectionReader:
             source = PASSTHROUGH if form == "passthrough" else below(line, "\n".join(body) + "\n")
             self._shaders[stage] = ScriptShader(stage, stage, dialect, source, self.script.file)
             return
-        texts = [re.sub("[(),]", " ", text.partition("#")[0]).split() for text in body]
-        lines = [Words(self.script.file, number, text) for number, text in enumerate(texts, line + 1) if text]
+        lines = list(self._lines(line, body))
         if name == "[require]":
             if any(words.following == "VK_KHR_spirv_1_4" for words in lines):
                 self.script.spirv = "spv1.4"
         elif name == "[vertex data]":
             self._vertex_data(lines)
+        elif name == "[indices]":
+            self._indices(lines)
+        elif name == "[comment]":
+            return
         elif name == "[test]":
             for words in lines:
                 word = words.word("a statement")
@@ -94,6 +100,18 @@ class _SectionReader:
                 self._statements[word](words)
         else:
             raise Words(self.script.file, line, []).unsupported(name)
+
+    def _lines(self, line: int, body: list[str]) -> Iterator[Words]:
+        """Yield the words of each line, with those of the lines that continue it."""
+        first, held = 0, list[str]()
+        for number, text in enumerate(body, line + 1):
+            first = first if held else number
+            held += re.sub("[(),]", " ", text.partition("#")[0]).split()
+            if held[-1:] == ["\\"]:
+                held.pop()
+            elif held:
+                yield Words(self.script.file, first, held)
+                held = []
 
     def finished(self) -> Script:
         """Return the script, with its pipeline and buffers."""
@@ -122,9 +140,9 @@ class _SectionReader:
             is_dispatch = "groups" in command.arguments
             if command.word == "RUN" and is_dispatch != (pipeline.kind == "compute"):
                 raise words.error(f"the script has no {'compute' if is_dispatch else 'vertex'} shader.")
-            name = command.arguments.get("buffer")
-            if name is not None and name not in script.buffers:
-                raise words.error(f"there is no buffer {name!r}.")
+            named = command.arguments.get("buffer")
+            if named is not None and named not in script.buffers:
+                raise words.error(f"there is no buffer {named!r}.")
         return script
 
     def _add(self, words: Words, word: str, **arguments: Any) -> None:
@@ -139,9 +157,9 @@ class _SectionReader:
 
     def _write(self, words: Words, place: Place | None) -> None:
         """Read a type, an offset and numbers, which are written to a buffer."""
-        kind, offset = _type(words), words.integer("an offset")
+        kind, offset = _type(words), words.natural("an offset")
         data = kind.pack([words.as_number(word) for word in words.rest()])
-        self._sizes[place] = max(self._sizes.get(place, 0), offset + data.size)
+        self._need(words, place, offset + data.size)
         self._add(words, "WRITE", buffer=_name(place), offset=offset, data=data)
 
     def _ssbo(self, words: Words) -> None:
@@ -150,7 +168,13 @@ class _SectionReader:
         if words.take("subdata"):
             self._write(words, place)
         else:
-            self._sizes[place] = max(self._sizes.get(place, 0), words.integer("a size"))
+            self._need(words, place, words.natural("a size", 1))
+
+    def _need(self, words: Words, place: Place | None, size: int) -> None:
+        """Make a buffer at least as large as a size in bytes."""
+        if size > MOST_BYTES:
+            raise words.unsupported(f"more than {MOST_BYTES} bytes in a buffer")
+        self._sizes[place] = max(self._sizes.get(place, 0), size)
 
     def _uniform(self, words: Words) -> None:
         place = self._place(words) if words.take("ubo") else None
@@ -162,55 +186,74 @@ class _SectionReader:
         if words.take("entrypoint"):
             self._entry_point = words.word("an entry point")
         else:
-            self._add(words, "RUN", groups=tuple(words.integer("a number") for _ in range(3)))
+            self._add(words, "RUN", groups=tuple(words.natural("a number") for _ in range(3)))
 
     def _clear(self, words: Words) -> None:
         if words.take("color"):
-            color = tuple(float(words.number("a color")) for _ in range(4))
+            color = tuple(words.finite("a color") for _ in range(4))
             self._add(words, "CLEAR_COLOR", value=color)
+        elif words.following:
+            raise words.unsupported(f"clear {words.following}")
         else:
             self._add(words, "CLEAR")
 
     def _draw(self, words: Words) -> None:
         if words.take("arrays"):
+            is_indexed = words.take("indexed")
+            if words.following == "instanced":
+                raise words.unsupported("draw arrays instanced")
             topology = TOPOLOGIES[words.one_of("a topology", tuple(TOPOLOGIES))]
-            first, count = words.integer("the first vertex"), words.integer("a count")
-            self._add(words, "RUN", topology=topology, indexed=False, start_idx=first, count=count)
+            first, count = words.natural("the first vertex"), words.natural("a count")
+            if is_indexed and first:
+                raise words.unsupported("draw arrays indexed with a first vertex")
+            self._add(words, "RUN", topology=topology, indexed=is_indexed, start_idx=first, count=count)
             return
         words.expect("rect")
-        x, y, width, height = (float(words.number("a number")) for _ in range(4))
+        if words.following in ("ortho", "patch"):
+            raise words.unsupported(f"draw rect {words.following}")
+        x, y, width, height = (words.finite("a number") for _ in range(4))
         # From clip coordinates to pixels, which the rectangles of Amber have.
         pixels = ((x + 1) / 2 * _SIZE[0], (y + 1) / 2 * _SIZE[1], width / 2 * _SIZE[0], height / 2 * _SIZE[1])
         self._add(words, "RUN", rectangle=pixels)
 
     def _probe(self, words: Words) -> None:
-        if words.take("rect"):
+        if not words.take("ssbo"):
             self._probe_rectangle(words, (1.0, 1.0))
             return
-        words.expect("ssbo")
         kind, name = _type(words), _name(self._place(words))
-        offset, sign = words.integer("an offset"), words.one_of("a comparison", tuple(_COMPARISONS))
+        offset, sign = words.natural("an offset"), words.one_of("a comparison", tuple(_COMPARISONS))
         values = [words.as_number(word) for word in words.rest()]
         given = {"buffer": name, "type": kind, "way": _COMPARISONS[sign], "offset": offset, "values": values}
-        self._add(words, "EXPECT", **given, tolerances=())
+        is_near = sign == "~="
+        self._add(words, "EXPECT", **given, tolerances=self._tolerances[:1] if is_near else ())
+
+    def _tolerance(self, words: Words) -> None:
+        """Read the tolerances of what follows: one, or one for each channel."""
+        found = [(float(words.as_number(word.rstrip("%"))), word.endswith("%")) for word in words.rest()]
+        if len(found) not in (1, 4):
+            raise words.error("one tolerance is expected, or four.")
+        self._tolerances = tuple(found)
 
     def _relative(self, words: Words) -> None:
         words.expect("probe")
-        words.expect("rect")
         self._probe_rectangle(words, _SIZE)
 
     def _probe_rectangle(self, words: Words, scale: tuple[float, float]) -> None:
-        channels = words.word("rgb or rgba")
-        x, y, width, height = (float(words.number("a number")) for _ in range(4))
+        is_rectangle = words.take("rect")
+        channels = words.one_of("a probe", ("rgb", "rgba"))
+        x, y = words.finite("x"), words.finite("y")
+        width, height = (words.finite("a size") if is_rectangle else 1 / each for each in scale)
         position = int(x * scale[0]), int(y * scale[1])
         # VkRunner's own scripts count from the position on, but their sizes may go beyond the edge.
         size = (
             min(int(width * scale[0]), _SIZE[0] - position[0]),
             min(int(height * scale[1]), _SIZE[1] - position[1]),
         )
-        color = tuple(float(words.number("a color")) for _ in channels)
+        if min(*position, *(each - 1 for each in size)) < 0:
+            raise words.error(f"the probe is not in the framebuffer of {_SIZE[0]} x {_SIZE[1]} pixels.")
+        color = tuple(words.finite("a color") for _ in channels)
         given = {"buffer": "framebuffer", "way": "EQ_RGBA", "position": position, "size": size}
-        self._add(words, "EXPECT", **given, values=color, tolerances=())
+        self._add(words, "EXPECT", **given, values=color, tolerances=self._tolerances)
 
     def _vertex_data(self, lines: list[Words]) -> None:
         if not lines:
@@ -224,6 +267,8 @@ class _SectionReader:
                 raise heading.unsupported(f"the vertex format {word}")
             columns.append((int(location), kind))
         numbers = [[words.as_number(word) for word in words.rest()] for words in rows]
+        if not rows or any(len(row) != sum(kind.count for _, kind in columns) for row in numbers):
+            raise heading.error("each line of [vertex data] has a number for each component.")
         start = 0
         for place, column in columns:
             held = [number for row in numbers for number in row[start : start + column.count]]
@@ -231,6 +276,13 @@ class _SectionReader:
             self.script.buffers[label] = ScriptBuffer(label, column, column.pack(held))
             self._pipeline.vertices[place] = label
             start += column.count
+
+    def _indices(self, lines: list[Words]) -> None:
+        kind = element_type("uint32")
+        assert kind is not None
+        data = kind.pack([int(words.as_number(word)) for words in lines for word in words.rest()])
+        self.script.buffers["indices"] = ScriptBuffer("indices", kind, data)
+        self._pipeline.indices = "indices"
 
 
 def _name(place: Place | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -80,6 +81,22 @@ class Words:
         if not isinstance(number, int):
             raise self.error(f"{what} is an integer, not {number}.")
         return number
+
+    def natural(self, what: str, least: int = 0) -> int:
+        """Take an integer that is not below the least one."""
+        if (number := self.integer(what)) < least:
+            raise self.error(f"{what} is at least {least}, not {number}.")
+        return number
+
+    def finite(self, what: str) -> float:
+        """Take a number that is neither infinite nor NaN."""
+        if not math.isfinite(number := float(self.number(what))):
+            raise self.error(f"{what} is finite, not {number}.")
+        return number
+
+    def path(self) -> str:
+        """Take a path, with or without quotation marks."""
+        return self.word("a path").strip('"')
 
     def as_number(self, word: str) -> int | float:
         """Return a word as a number: an integer, also in base 16, or a float."""

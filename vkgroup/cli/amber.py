@@ -55,7 +55,7 @@ def scripts_of(arguments: argparse.Namespace) -> list[Path]:
         elif path.suffix != SCRIPT:
             raise InvalidInput(f"{path} is no Amber script ({SCRIPT}): only scripts can be several.")
         elif not path.exists() and any(sign in str(path) for sign in "*?["):
-            matching = sorted(map(Path, glob(str(path), recursive=True)))
+            matching = sorted(file for file in map(Path, glob(str(path), recursive=True)) if file.is_file())
             if not matching:
                 raise InvalidInput(f"{path} matches no script.")
             found += matching
@@ -163,14 +163,17 @@ class ScriptSession:
     def perform(self, script: Path) -> ScriptOutcome:
         """Run a script."""
         assert self._opened is not None
+        is_read = False
         try:
             with deadline.within(self.timeout, since_start=False):
-                return run_script(self._opened, read_script(script), self.timeout)
+                content = read_script(script)
+                is_read = True
+                return run_script(self._opened, content, self.timeout)
         except Unsupported as error:
             return ScriptOutcome(ScriptStatus.NOT_SUPPORTED, str(error))
         except DeadlineReached:
             # The work of a real device goes on in this process.
-            is_own = self.device.is_reference
+            is_own = self.device.is_reference or not is_read
             status = ScriptStatus.ERROR if is_own else ScriptStatus.FAIL
             return ScriptOutcome(status, f"{script}: no end within {self.timeout:g} s", lost=not is_own)
         except VkgroupError as error:

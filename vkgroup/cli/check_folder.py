@@ -115,7 +115,7 @@ def _shaders_in(folder: Path) -> list[Path]:
     """
     found = sorted(_compute_shaders(folder))
     if not found:
-        kinds = "*.comp; *.hlsl and *.slang with numthreads; *.wgsl with @compute"
+        kinds = "*.comp; *.hlsl and *.slang with numthreads; *.wgsl with @compute; or only *.amber"
         raise InvalidInput(f"{folder} has no compute shader ({kinds}).")
     return found
 

@@ -77,7 +77,10 @@ def _lines(case: RecordedCase, is_float: bool) -> Iterator[str]:
     words = load(case.folder, output["file"]).reshape(-1).view(np.uint32)[: case.lanes["record_words"]]
     yield from _expectations(np.arange(len(words)), words, "EQ", is_float)
     yield "# The results."
-    yield from _results(case, is_float)
+    results = list(_results(case, is_float))
+    if not results:
+        raise NoProgram("no result is defined")
+    yield from results
 
 
 def _buffer(name: str, array: Array, is_float: bool) -> Iterator[str]:
@@ -111,11 +114,11 @@ def _expectations(at: Array, words: Array, way: str, is_float: bool) -> Iterator
     """Yield the expectations of words at places, each of as many words as follow each other."""
     order = np.argsort(at, kind="stable")
     at, words = at[order], words[order]
-    starts = np.flatnonzero(np.diff(at, prepend=-2) != 1)
-    for start, end in zip(starts, [*starts[1:], len(at)], strict=True):
-        for first in range(start, end, _PER_LINE):
-            part = " ".join(_text(word, is_float) for word in words[first : min(first + _PER_LINE, end)])
-            yield f"EXPECT outputs IDX {4 * at[first]} {way} {part}"
+    cuts = np.flatnonzero(np.diff(at) != 1) + 1
+    for places, values in zip(np.split(at, cuts), np.split(words, cuts), strict=True):
+        for first in range(0, len(places), _PER_LINE):
+            part = " ".join(_text(word, is_float) for word in values[first : first + _PER_LINE])
+            yield f"EXPECT outputs IDX {4 * places[first]} {way} {part}"
 
 
 def _text(word: np.uint32, is_float: bool) -> str:

@@ -95,7 +95,8 @@ def read(folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise InvalidInput(
             f"{folder} is not a reproduction folder: {path.name} cannot be read ({error.strerror}). Such "
-            "folders are made by vkgroup conform --repro CASE DIR, and by check and run with --repro DIR."
+            "folders are made by vkgroup conform --repro CASE DIR, and by check and run with --repro DIR; "
+            "run also takes folders of Amber scripts (*.amber)."
         ) from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is not JSON: {error}") from error
