@@ -260,3 +260,44 @@ def test_a_color_set_after_a_clear_is_not_that_of_the_clear(
             ]
             == 0
         )
+
+
+PACKED = """\
+#!amber
+SHADER compute shader GLSL
+#version 450
+#extension GL_EXT_samplerless_texture_functions : require
+layout(set = 0, binding = 0) buffer Found { float found; };
+layout({format}set = 0, binding = 1) uniform {type} packed;
+void main() { found = {read}.r; }
+END
+BUFFER found DATA_TYPE float DATA 0 END
+# One in the red of a word: an exponent of 15, and no mantissa.
+IMAGE packed FORMAT B10G11R11_UFLOAT_PACK32 DIM_2D WIDTH 1 HEIGHT 1 DATA 0x3c0 END
+PIPELINE compute pipeline
+  ATTACH shader
+  BIND BUFFER found AS storage DESCRIPTOR_SET 0 BINDING 0
+  BIND BUFFER packed AS {kind} DESCRIPTOR_SET 0 BINDING 1
+END
+RUN pipeline 1 1 1
+EXPECT found IDX 0 EQ 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("format_", "type_", "read", "kind"),
+    [
+        ("r11f_g11f_b10f, ", "image2D", "imageLoad(packed, ivec2(0))", "storage_image"),
+        ("", "texture2D", "texelFetch(packed, ivec2(0), 0)", "sampled_image"),
+    ],
+)
+def test_check_of_packed_images(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], format_: str, type_: str, read: str, kind: str
+) -> None:
+    text = PACKED
+    for name, value in {"format": format_, "type": type_, "read": read, "kind": kind}.items():
+        text = text.replace(f"{{{name}}}", value)
+    path = write(tmp_path, text)
+    assert run(capsys, path, "--device", "reference")[1].startswith("pass: ")
+    code, out, _ = run(capsys, path, "--device", "none", command="check")
+    assert (code, out.count(": clean")) == (0, 1)

@@ -235,8 +235,8 @@ def _arrays(bound: Any, kind: Any) -> Any:
     if not isinstance(memory, Buffer | Image):
         return None
     array = memory.read()
-    if isinstance(memory, Image) and memory.format.packed:
-        # Checks take texels of numbers: what a shader reads from the packed ones.
+    if isinstance(memory, Image) and memory.format.packed and getattr(kind, "format", "") == "Unknown":
+        # For an image without a format, checks take what a shader reads from packed texels.
         colors = decode(memory.format, array.reshape(1, -1))
         return np.ascontiguousarray(colors.T).reshape(*array.shape, -1)
     if not isinstance(kind, StructType):
