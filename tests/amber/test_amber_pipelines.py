@@ -137,6 +137,12 @@ def test_a_second_draw_to_several_samples_is_not_supported(device: Device, tmp_p
     assert "two draws to several samples" in outcome.reason
 
 
+def test_a_framebuffer_that_is_too_large_is_not_supported(device: Device, tmp_path: Path) -> None:
+    outcome = run(device, tmp_path, COLORED.replace("16 8", "4194304 4194304") + "CLEAR pipeline\n")
+    assert outcome.status is ScriptStatus.NOT_SUPPORTED
+    assert "frame has more than" in outcome.reason
+
+
 def test_one_constant_with_two_values_is_not_supported(device: Device, tmp_path: Path) -> None:
     text = COLORED.replace("SHADER vertex vertices PASSTHROUGH\n", (
         "SHADER vertex vertices GLSL\n#version 450\nlayout(constant_id = 1) const float k = 1.0;\n"

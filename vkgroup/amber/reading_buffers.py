@@ -120,8 +120,7 @@ def _contents(words: Words, buffer: ScriptBuffer, count: int | None, following: 
         _binary(words, buffer)
     elif way:
         raise words.unsupported(way)
-    if kind.dtype.kind != "f" and not all(is_integer(number) for number in numbers):
-        raise words.error(f"{kind.name} has integers.")
+    words.require_fitting(numbers, kind)
     if buffer.extent[0] and way in ("DATA", "FILE") and len(numbers) != total and buffer.data is None:
         raise words.error(f"{total} numbers are expected, not {len(numbers)}.")
     if buffer.data is None:
@@ -140,11 +139,6 @@ def _binary(words: Words, buffer: ScriptBuffer) -> None:
     if len(data) % buffer.type.stride:
         raise words.error(f"{file} has {len(data)} bytes, and an element has {buffer.type.stride}.")
     buffer.data = np.frombuffer(data, np.uint8)
-
-
-def is_integer(number: int | float) -> bool:
-    """Return whether a number is one that an integer type may have."""
-    return isinstance(number, int) or number.is_integer()
 
 
 def _data(start: Words, following: Following) -> Iterator[int | float]:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from vkgroup.amber.reading_buffers import is_integer
 from vkgroup.amber.script import TOPOLOGIES, Script, ScriptPipeline
 from vkgroup.amber.words import Words
 
@@ -97,12 +96,9 @@ def _expect(script: Script, words: Words) -> dict[str, Any]:
         raise words.error(f"expected IDX X, and one of {', '.join(_COMPARISONS)}.")
     if way != "EQ" and given["tolerances"]:
         raise words.error("TOLERANCE is for EQ.")
-    values = [words.as_number(word) for word in words.rest()]
+    values = words.values(script.buffers[given["buffer"]].type)
     if not values:
         raise words.error("a value is missing.")
-    kind = script.buffers[given["buffer"]].type
-    if kind.dtype.kind != "f" and not all(map(is_integer, values)):
-        raise words.error(f"{kind.name} has integers.")
     return {**given, "way": way, "offset": position[0], "values": values}
 
 

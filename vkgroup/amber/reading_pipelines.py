@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from vkgroup.amber.elements import element_type
-from vkgroup.amber.reading_buffers import is_integer
 from vkgroup.amber.script import (
     BUFFERS,
     IMAGES,
@@ -84,8 +83,7 @@ class PipelineReader:
         if (kind := element_type(name)) is None or kind.count > 1:
             raise words.error(f"unknown type {name!r} of a constant.")
         value = words.number("a value")
-        if kind.dtype.kind != "f" and not is_integer(value):
-            raise words.error(f"{kind.name} has integers.")
+        words.require_fitting([value], kind)
         return kind.pack([value]).tobytes()
 
     def _bind(self, words: Words) -> None:

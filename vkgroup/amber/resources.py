@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.amber.expectations import Contents
+from vkgroup.amber.reading_buffers import MOST_BYTES
 from vkgroup.amber.script import ATTACHMENTS, BUFFERS, IMAGES, TEXELS, Bound, Place, Script, ScriptBuffer
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.dispatch.buffer import Buffer
@@ -72,6 +73,8 @@ class ScriptMemory:
         is_drawn = self._uses[buffer.name] & set(ATTACHMENTS)
         if buffer.data is not None and (not is_drawn or nbytes == buffer.data.size):
             return buffer.data
+        if nbytes > MOST_BYTES:
+            raise Unsupported(f"{buffer.name} has more than {MOST_BYTES} bytes", [buffer.name])
         return np.zeros(nbytes, np.uint8)
 
     def of(self, name: str) -> Buffer | Image:

@@ -158,7 +158,7 @@ class _SectionReader:
     def _write(self, words: Words, place: Place | None) -> None:
         """Read a type, an offset and numbers, which are written to a buffer."""
         kind, offset = _type(words), words.natural("an offset")
-        data = kind.pack([words.as_number(word) for word in words.rest()])
+        data = kind.pack(words.values(kind))
         self._need(words, place, offset + data.size)
         self._add(words, "WRITE", buffer=_name(place), offset=offset, data=data)
 
@@ -222,7 +222,7 @@ class _SectionReader:
             return
         kind, name = _type(words), _name(self._place(words))
         offset, sign = words.natural("an offset"), words.one_of("a comparison", tuple(_COMPARISONS))
-        values = [words.as_number(word) for word in words.rest()]
+        values = words.values(kind)
         given = {"buffer": name, "type": kind, "way": _COMPARISONS[sign], "offset": offset, "values": values}
         is_near = sign == "~="
         self._add(words, "EXPECT", **given, tolerances=self._tolerances[:1] if is_near else ())
@@ -272,6 +272,7 @@ class _SectionReader:
         start = 0
         for place, column in columns:
             held = [number for row in numbers for number in row[start : start + column.count]]
+            heading.require_fitting(held, column)
             label = f"vertices {place}"
             self.script.buffers[label] = ScriptBuffer(label, column, column.pack(held))
             self._pipeline.vertices[place] = label
@@ -280,7 +281,7 @@ class _SectionReader:
     def _indices(self, lines: list[Words]) -> None:
         kind = element_type("uint32")
         assert kind is not None
-        data = kind.pack([int(words.as_number(word)) for words in lines for word in words.rest()])
+        data = kind.pack([number for words in lines for number in words.values(kind)])
         self.script.buffers["indices"] = ScriptBuffer("indices", kind, data)
         self._pipeline.indices = "indices"
 

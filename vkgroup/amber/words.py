@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from vkgroup.amber.elements import ElementType
 from vkgroup.base.errors import InvalidInput, Unsupported
 
 
@@ -108,6 +109,17 @@ class Words:
             return float(word)
         except ValueError:
             raise self.error(f"{word!r} is not a number.") from None
+
+    def values(self, kind: ElementType) -> list[int | float]:
+        """Take all other words as numbers of a type."""
+        found = [self.as_number(word) for word in self.rest()]
+        self.require_fitting(found, kind)
+        return found
+
+    def require_fitting(self, numbers: Iterable[int | float], kind: ElementType) -> None:
+        """Raise InvalidInput if a type of integers is given other numbers."""
+        if kind.dtype.kind != "f" and not all(isinstance(one, int) or one.is_integer() for one in numbers):
+            raise self.error(f"{kind.name} has integers.")
 
     def switch(self, what: str) -> bool:
         """Take ``on`` or ``off``."""

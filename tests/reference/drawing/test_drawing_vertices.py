@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from drawn import in_pixels, reference, triangles
@@ -204,3 +206,26 @@ def test_an_undefined_position_leaves_everything_undefined() -> None:
     assert not result.defined["color"].any()
     assert not result.defined["depth"].any()
     assert result.events[0].message == "the position of a primitive depends on an undefined value"
+
+
+@pytest.mark.parametrize("qualifier", ["", "noperspective "])
+@pytest.mark.parametrize(
+    ("given", "expected"), [((np.inf,) * 3, np.inf), ((np.inf, -np.inf, 0), np.nan), ((np.nan, 0, 0), np.nan)]
+)
+def test_values_between_vertices_may_be_infinite(
+    qualifier: str, given: tuple[float, ...], expected: float
+) -> None:
+    vertex = f"""#version 450
+    layout(location = 0) in vec2 place;
+    layout(location = 1) in float given;
+    layout(location = 0) {qualifier}out float value;
+    void main() {{ gl_Position = vec4(place, 0, 1); value = given; }}"""
+    fragment = f"""#version 450
+    layout(location = 0) {qualifier}in float value;
+    layout(location = 0) out float color;
+    void main() {{ color = value; }}"""
+    values = {0: FULL, 1: np.array(given, np.float32)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = reference(4).draw(fragment, (4, 4), vertex=vertex, vertices=values, colors={0: "r32f"})
+    assert np.array_equal(result["color"], np.full((4, 4), expected), equal_nan=True)

@@ -92,8 +92,10 @@ class Interpolation(NamedTuple):
             return data[first], None if cause is None else cause[first]
         at = self.centroid if "Centroid" in decorations else self.center
         values = data[self.vertices].astype(np.float64)
-        result = at.linear(values) if "NoPerspective" in decorations else at.smooth(values)
-        return result.astype(data.dtype), None if cause is None else cause[self.vertices].max(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):  # values may be infinite, or NaN
+            result = at.linear(values) if "NoPerspective" in decorations else at.smooth(values)
+            numbers = result.astype(data.dtype)
+        return numbers, None if cause is None else cause[self.vertices].max(axis=0)
 
 
 def input_values(
