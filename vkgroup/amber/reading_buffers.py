@@ -16,7 +16,7 @@ from vkgroup.amber.elements import ElementType, element_type
 from vkgroup.amber.script import ScriptBuffer
 from vkgroup.amber.words import Words
 from vkgroup.base.errors import InvalidDispatch
-from vkgroup.base.files import read_text
+from vkgroup.base.files import read_bytes, read_text
 from vkgroup.base.sampler import Sampler
 
 Following = Callable[[], Words | None]
@@ -133,7 +133,7 @@ def _binary(words: Words, buffer: ScriptBuffer) -> None:
     """Set the contents to those of a file, which also gives the size, as in Amber."""
     file = file_of(words)
     try:
-        data = file.read_bytes()
+        data = read_bytes(file)
     except OSError as error:
         raise words.error(f"the file cannot be read: {error}.") from error
     if len(data) % buffer.type.stride:

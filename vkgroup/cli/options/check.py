@@ -46,7 +46,7 @@ _OF_EQUAL = (
 _CHECK = Command(
     (
         *CONFIGURED,
-        Option("scripts", "SCRIPT", "further Amber scripts", Path, nargs="*"),
+        Option("scripts", "SCRIPT", "further Amber scripts", Path, list, nargs="*"),
         Option("--save-with", "F",
                "write the configuration that was assumed, inputs included, as JSON for --with", Path),
         Option("--target",

@@ -204,7 +204,7 @@ _COMPILE = Command(
 _RUN = Command(
     (
         *CONFIGURED,
-        Option("scripts", "SCRIPT", "further Amber scripts", Path, nargs="*"),
+        Option("scripts", "SCRIPT", "further Amber scripts", Path, list, nargs="*"),
         Option("--groups", "X[,Y[,Z]]", "workgroups of a compute shader to run", groups_or_none,
                field="groups"),
         Option("--subgroup-size", "N", "require this subgroup size", int, field="subgroup_sizes"),
