@@ -77,6 +77,10 @@ def test_options_of_actions_have_defaults() -> None:
     assert parse(["drivers", "list"]).json is None
     assert parse(["drivers", "fetch", "lavapipe"]).offline is None
     assert parse(["history"]).action is None
+    assert parse(["compilers", "fetch"]).names == []
+    assert parse(["compilers", "fetch", "tint"]).names == ["tint"]
+    with pytest.raises(SystemExit):
+        parse(["compilers", "fetch", "dxc"])
 
 
 @pytest.mark.parametrize("command", ["run", "check", "cost"])

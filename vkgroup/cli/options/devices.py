@@ -34,6 +34,13 @@ class _Compare(argparse.Action):
         namespace.command = "bench_compare"
 
 
+def _fetched(text: str) -> str:
+    # Python 3.11 compares the default of an argument that may be missing with `choices`, too.
+    if text not in choices.FETCHED_COMPILERS:
+        raise argparse.ArgumentTypeError(f"choose from {', '.join(choices.FETCHED_COMPILERS)}, not {text!r}")
+    return text
+
+
 def _sizes(text: str) -> tuple[int, ...]:
     from vkgroup.bench.catalogue import parse_size  # help and completion do without
 
@@ -76,8 +83,8 @@ _COMPILERS = Command(
         "list": Command((json("write the list as JSON"),), purpose="list the compilers and their versions"),
         "fetch": Command(
             (
-                Option("names", "NAME", "glslang (the default), for GLSL; tint, for WGSL", default=list,
-                       nargs="*", choices=choices.FETCHED_COMPILERS),
+                Option("names", "NAME", "glslang (the default), for GLSL; tint, for WGSL", _fetched, list,
+                       nargs="*"),
             ),
             "Download the newest glslang or tint into the cache, without root.",
             purpose="download the newest glslang or tint into the cache, without root",
