@@ -28,7 +28,7 @@ LAYERS = {
     "bootstrap": 590,
     "device": 5_660,
     "dispatch": 10_790,
-    "amber": 2_380,
+    "amber": 2_370,
     "record": 1_610,
     "workers": 3_140,
     "programs": 3_070,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from vkgroup.amber import ScriptOutcome, read_script, run_script
+from vkgroup.dispatch import Device
+
 DOUBLES = """\
 SHADER compute doubles GLSL
 #version 450
@@ -52,3 +55,8 @@ def write(folder: Path, text: str, name: str = "a.amber") -> Path:
     path = folder / name
     path.write_text(text)
     return path
+
+
+def run(device: Device, folder: Path, text: str) -> ScriptOutcome:
+    """Write a script, and run it on a device."""
+    return run_script(device, read_script(write(folder, text)))

@@ -5,14 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from amber.scripts import COLORED, write
+from amber.scripts import COLORED, run
 
-from vkgroup.amber import ScriptOutcome, ScriptStatus, read_script, run_script
+from vkgroup.amber import ScriptStatus
 from vkgroup.dispatch import Device
-
-
-def run(device: Device, folder: Path, text: str) -> ScriptOutcome:
-    return run_script(device, read_script(write(folder, text)))
 
 
 def passes(device: Device, folder: Path, text: str) -> None:

@@ -5,17 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from amber.scripts import COLORED, DOUBLES, START, write
+from amber.scripts import COLORED, DOUBLES, START, run
 
 import vkgroup
-from vkgroup.amber import ScriptOutcome, ScriptStatus, read_script, run_script
+from vkgroup.amber import ScriptStatus
 from vkgroup.dispatch import Device
 
 RUN = "RUN pipeline 1 1 1\n"
-
-
-def run(device: Device, folder: Path, text: str) -> ScriptOutcome:
-    return run_script(device, read_script(write(folder, text)))
 
 
 @pytest.mark.parametrize(

@@ -198,13 +198,13 @@ class ScriptRun:
                     continue
                 dtype = np.dtype(np.uint32) if constant.type.kind == "bool" else constant.type.dtype
                 if len(data) != dtype.itemsize:
-                    text = f"SPECIALIZE {constant.id} with a type of another size than the constant's"
-                    raise Unsupported(f"{text} is not supported", [text])
+                    raise _unsupported(
+                        f"SPECIALIZE {constant.id} with a type of another size than the constant's"
+                    )
                 value = np.frombuffer(data, dtype)[0].item()
                 value = bool(value) if constant.type.kind == "bool" else value
                 if values.setdefault(constant.id, value) != value:
-                    text = "one specialization constant with two values in a pipeline"
-                    raise Unsupported(f"{text} is not supported", [text])
+                    raise _unsupported("one specialization constant with two values in a pipeline")
         return values
 
     def _dispatch(self, pipeline: ScriptPipeline, given: dict[str, Any]) -> None:
@@ -226,11 +226,9 @@ class ScriptRun:
         """Draw with a graphics pipeline."""
         modules = {stage: self.module(each) for stage, each in pipeline.shaders.items()}
         if not {"vertex", "fragment"} <= modules.keys():
-            text = "a graphics pipeline without a vertex or a fragment shader"
-            raise Unsupported(f"{text} is not supported", [text])
+            raise _unsupported("a graphics pipeline without a vertex or a fragment shader")
         if any(len(module.reflection.entry_points) > 1 for module in modules.values()):
-            text = "a module with several entry points in a graphics pipeline"
-            raise Unsupported(f"{text} is not supported", [text])
+            raise _unsupported("a module with several entry points in a graphics pipeline")
         control, evaluation = (modules.get(f"tessellation_{name}") for name in ("control", "evaluation"))
         depth = pipeline.depth_state
         topology, vertices = self._vertices(pipeline, modules["vertex"], given)
@@ -306,6 +304,10 @@ class ScriptRun:
                 new = target is None and format_ is not None
                 colors[location] = format_.name if new and format_ else self.memory.of(target or name)
         return colors
+
+
+def _unsupported(what: str) -> Unsupported:
+    return Unsupported(f"{what} is not supported", [what])
 
 
 def _unrolled(commands: Sequence[ScriptCommand]) -> Iterator[ScriptCommand]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from vkgroup.amber.elements import ElementType
 from vkgroup.base.sampler import Sampler
 from vkgroup.compiler.request import find_version
+from vkgroup.dispatch import draw_state
 
 Place = tuple[int, int]
 """Set and binding."""
@@ -23,19 +24,9 @@ ATTACHMENTS = ("color", "depth_stencil", "resolve")
 """Kinds of bindings: of buffers, of images, of texel buffers, and of what a draw writes to."""
 
 TOPOLOGIES = {
-    "POINT_LIST": "points",
-    "LINE_LIST": "lines",
-    "LINE_STRIP": "line_strip",
-    "TRIANGLE_LIST": "triangles",
-    "TRIANGLE_STRIP": "triangle_strip",
-    "TRIANGLE_FAN": "triangle_fan",
-    "LINE_LIST_WITH_ADJACENCY": "lines_adjacency",
-    "LINE_STRIP_WITH_ADJACENCY": "line_strip_adjacency",
-    "TRIANGLE_LIST_WITH_ADJACENCY": "triangles_adjacency",
-    "TRIANGLE_STRIP_WITH_ADJACENCY": "triangle_strip_adjacency",
-    "PATCH_LIST": "patches",
+    vulkan.removeprefix("VK_PRIMITIVE_TOPOLOGY_"): name for name, vulkan in draw_state.TOPOLOGIES.items()
 }
-"""vkgroup's names of topologies."""
+"""vkgroup's names of topologies, by those of scripts."""
 
 PASSTHROUGH = """\
 #version 430

@@ -66,11 +66,16 @@ def scripts_of(arguments: argparse.Namespace) -> list[Path]:
     return found
 
 
+def refuse_others(command: str, own: Sequence[str], arguments: argparse.Namespace) -> None:
+    """Raise InvalidInput if a command on scripts has other options than its own."""
+    given = changed(OPTIONS[command].options, arguments)
+    if foreign := [option.name for option in given if option.key not in own]:
+        raise InvalidInput(f"An Amber script is complete: omit {', '.join(foreign)}.")
+
+
 def execute(arguments: argparse.Namespace) -> int:
     """Run the scripts that the command line names; return the exit code."""
-    given = changed(OPTIONS["run"].options, arguments)
-    if foreign := [option.name for option in given if option.key not in _OWN]:
-        raise InvalidInput(f"An Amber script is complete: omit {', '.join(foreign)}.")
+    refuse_others("run", _OWN, arguments)
     scripts = scripts_of(arguments)
     output.require_writable(arguments.json)
     output.require_writable(arguments.junit)

@@ -15,7 +15,7 @@ from vkgroup.amber import Script, ScriptOutcome, ScriptStatus, read_script, run_
 from vkgroup.amber.running import ScriptRun
 from vkgroup.amber.script import ScriptPipeline
 from vkgroup.base.choices import CHECK_SIZES
-from vkgroup.base.errors import InvalidInput, VkgroupError
+from vkgroup.base.errors import VkgroupError
 from vkgroup.base.phases import DeadlineReached, status
 from vkgroup.check import CheckRequest, Guarantees, Report, perform
 from vkgroup.check.diagnosis import OF_SIZES
@@ -29,17 +29,16 @@ from vkgroup.check.outcome import (
     of_report,
 )
 from vkgroup.cli import deadline, output
-from vkgroup.cli.amber import scripts_of
+from vkgroup.cli.amber import refuse_others, scripts_of
 from vkgroup.cli.check_folder import Library, execute_library
 from vkgroup.cli.check_request import ChosenDevices
 from vkgroup.cli.console import Console
 from vkgroup.cli.deadline import RUN_PART
-from vkgroup.cli.options import OPTIONS
-from vkgroup.cli.options.table import changed
 from vkgroup.cli.settings import Settings
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.reference.capabilities import DEFAULT_SIZE
 from vkgroup.reference.interpreter.operations.images.memory import decode
 from vkgroup.spirv import Module, StructType
 from vkgroup.workers.opening import open_device, select
@@ -61,9 +60,7 @@ _KINDS = {
 
 def execute(arguments: argparse.Namespace) -> int:
     """Check the scripts that the command line names; return the exit code."""
-    given = changed(OPTIONS["check"].options, arguments)
-    if foreign := [option.name for option in given if option.key not in _OWN]:
-        raise InvalidInput(f"An Amber script is complete: omit {', '.join(foreign)}.")
+    refuse_others("check", _OWN, arguments)
     settings = [
         Settings(argparse.Namespace(**{**vars(arguments), "shader": script}), name=str(script))
         for script in scripts_of(arguments)
@@ -146,6 +143,8 @@ def _of_script(script: Script, ran: ScriptOutcome, options: argparse.Namespace) 
     where, failed = "on the reference device", {}
     if ran.status is ScriptStatus.PASS:
         for size in options.subgroup_size or CHECK_SIZES:
+            if size == DEFAULT_SIZE:  # it has just been run
+                continue
             with open_device(f"reference:{size}") as device:
                 other = run_script(device, script, options.timeout)
             if other.status in (ScriptStatus.FAIL, ScriptStatus.INVALID):

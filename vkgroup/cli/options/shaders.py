@@ -150,14 +150,16 @@ SCRIPT = ".amber"
 def has_scripts(chosen: argparse.Namespace) -> bool:
     """Whether the command line names Amber scripts, globs of scripts, or a folder of scripts.
 
-    That is a folder with scripts and without shaders, or without the record of a reproduction.
+    That is a folder with scripts, without shaders, and without the record of a reproduction.
     """
     path = chosen.shader
     if path is None or not path.is_dir():
         return bool(chosen.scripts) or (path is not None and path.suffix == SCRIPT)
+    if (path / "repro.json").exists():
+        return False
     files = [file for file in path.rglob("*") if not file.name.startswith(".")]
     suffixes = {suffix for file in files for suffix in file.suffixes}
-    return SCRIPT in suffixes and not suffixes & _SHADERS and not (path / "repro.json").exists()
+    return SCRIPT in suffixes and not suffixes & _SHADERS
 
 
 _SHADERS = {".comp", ".hlsl", ".slang", ".wgsl"}
