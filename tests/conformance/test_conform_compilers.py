@@ -99,6 +99,12 @@ def test_the_sources_of_slang_show_its_errors() -> None:
     compile_file(_SOURCES / "slang_all_equal_vector.hlsl", stage="compute", compiler="dxc")
     with pytest.raises(CompileError, match="exits the selection"):
         compile_file(_SOURCES / "slang_return_in_loop.hlsl", stage="compute", compiler="slang")
+    with pytest.raises(CompileError, match="GroupNonUniformVote"):
+        compile_file(_SOURCES / "slang_mask_vote.slang")
+    module = compile_file(_SOURCES / "slang_mask_prefix_xor.slang")
+    names = {entry.name for entry in module.instructions}
+    assert "OpGroupNonUniformBitwiseOr" in names
+    assert "OpGroupNonUniformBitwiseXor" not in names
     for compiler in ("dxc", "glslang"):
         compile_file(_SOURCES / "slang_return_in_loop.hlsl", stage="compute", compiler=compiler)
 

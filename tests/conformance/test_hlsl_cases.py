@@ -14,8 +14,10 @@ from vkgroup.cli.main import main
 from vkgroup.conformance import Status, select
 from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.hlsl_intrinsics import GLSL_OF, INTRINSICS, LATER_INTRINSICS
+from vkgroup.conformance.rules import rule_of_case
+from vkgroup.conformance.slang_functions import SLANG_FUNCTIONS
 from vkgroup.conformance.spellings import hlsl_reconvergence
-from vkgroup.conformance.spellings.hlsl import HLSL, bucket, core_case
+from vkgroup.conformance.spellings.hlsl import HLSL, SLANG, bucket, core_case
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.drivers import CachedDriver
 from vkgroup.programs.nodes import RandomProgram
@@ -168,20 +170,91 @@ def test_slang_gives_what_later_models_define(name: str, tmp_path: Path) -> None
     assert totals["Pass"] == sum(totals.values()) > 0
 
 
+def _records(folder: Path) -> dict[str, str]:
+    """Return the status of each case of a run."""
+    lines = map(json.loads, (folder / "results.jsonl").read_text().splitlines())
+    return {line["case"]: line["status"] for line in lines if "case" in line}
+
+
+@pytest.mark.parametrize("type_", ["uint", "int3", "float2", "bool"])
+def test_slangs_own_functions(type_: str, tmp_path: Path) -> None:
+    """All are right but those of slang-mask-prefix-xor.toml and slang-mask-vote.toml."""
+    words = ["conform", "--device", "reference:8", "--jobs", "1", "--no-repro", "--out", str(tmp_path)]
+    main([*words, "--filter", f"slang.*.{type_}.nested.exact*"])
+    statuses = _records(tmp_path)
+    wrong = {name for name in statuses if "PrefixBitXor" in name and "Mask" in name and type_[-1] in "23"}
+    missing = {name for name in statuses if "MaskAllTrue" in name or "MaskAnyTrue" in name}
+    assert len(statuses) > 20
+    assert {name for name, status in statuses.items() if status == "Fail"} == wrong
+    assert {name for name, status in statuses.items() if status == "NotSupported"} == missing
+
+
+def test_every_function_of_slang_has_a_sentence_and_a_rule() -> None:
+    cases = {case.operation: case for case in SLANG.cases()}
+    assert set(cases) == {row.name for row in SLANG_FUNCTIONS}
+    for name, case in cases.items():
+        assert case.sentence.startswith(f"{name} of ")
+        assert rule_of_case(case.name)["quote"]
+
+
 def test_later_models_are_selected_by_name_only() -> None:
-    assert not any(case.name.startswith("hlsl_later") for case in select(("*",)))
+    later = ("hlsl_later", "slang", "hlsl_reconvergence", "slang_reconvergence")
+    assert not any(case.name.startswith(later) for case in select(("*",)))
     assert len(select(("hlsl_later.*",))) > 2000
 
 
-@pytest.mark.parametrize("compiler", ["dxc", "slang"])
-def test_programs_of_maximal_reconvergence(compiler: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("compiler", "language"), [("dxc", "hlsl"), ("slang", "hlsl"), ("slang", "slang")])
+def test_programs_of_maximal_reconvergence(compiler: str, language: str, tmp_path: Path) -> None:
     words = ["conform", "--device", "reference:32", "--compiler", compiler, "--jobs", "1", "--no-repro"]
-    words += ["--filter", "hlsl_reconvergence.maximal.compute.nesting2.*", "--out", str(tmp_path / "run")]
-    assert main(words) == 0
+    for part in ("nesting2", "waterfall"):
+        words += ["--filter", f"{language}_reconvergence.maximal.compute.{part}.*"]
+    assert main([*words, "--out", str(tmp_path / "run")]) == 0
     totals = json.loads((tmp_path / "run" / "summary.json").read_text())["totals"]
     # Slang makes invalid modules of some programs (slang-return-in-loop.toml).
     assert totals["NotSupported"] <= (compiler == "slang")
     assert totals["Pass"] + totals["NotSupported"] == sum(totals.values()) > 10
+
+
+BREAK = re.compile(
+    r"\n *kept = subgroupBallot\(true\);(?P<block>(?:.*\n)*?)(?P<record> *record\(\d+u, )kept\)"
+)
+"""A ballot in a block that leaves a loop, and its record after the loop."""
+
+MOVED = {
+    "out of the block": (
+        "by_value",
+        re.compile(r"record\((2u), subgroupBallot\(true\)\)"),
+        r"record(\1, first)",
+    ),
+    "behind the loop": ("used_after", BREAK, r"\g<block>\g<record>subgroupBallot(true))"),
+    "behind the election": ("used_after_election", BREAK, r"\g<block>\g<record>subgroupBallot(true))"),
+}
+"""Wrong places of a ballot in a waterfall loop: the loop, what is changed, and into what."""
+
+
+@pytest.mark.parametrize("where", MOVED)
+@pytest.mark.parametrize("language", ["hlsl", "slang"])
+def test_a_ballot_that_moved_in_a_waterfall_fails(
+    language: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What DXC did (DirectXShaderCompiler 6222 and 6109), and its inverse."""
+    loop, pattern, replacement = MOVED[where]
+
+    def moved(source: str, program: RandomProgram) -> str:
+        text, count = pattern.subn(replacement, translate(source, program))
+        assert count == 1
+        text = text.replace("static uint lane;", "static uint lane;\nstatic uint4 first;")
+        return text.replace("record(1u,", "first = subgroupBallot(true); record(1u,")
+
+    def status() -> Status:
+        cases = select((f"{language}_reconvergence.maximal.compute.waterfall.{loop}",))
+        run = conformance.run(device_of("reference:32"), cases=cases, isolate=False, compiler="slang")
+        return run.results[0].status
+
+    translate = hlsl_reconvergence.WRITERS[language]
+    assert status() is Status.PASS
+    monkeypatch.setitem(hlsl_reconvergence.WRITERS, language, moved)
+    assert status() is Status.FAIL
 
 
 @pytest.mark.parametrize("compiler", ["dxc", "slang"])
@@ -203,5 +276,5 @@ def test_a_ballot_that_moved_out_of_a_branch_fails(compiler: str, monkeypatch: p
 
     translate = hlsl_reconvergence.hlsl_of_program
     assert status() is Status.PASS
-    monkeypatch.setattr(hlsl_reconvergence, "hlsl_of_program", moved)
+    monkeypatch.setitem(hlsl_reconvergence.WRITERS, "hlsl", moved)
     assert status() is Status.FAIL

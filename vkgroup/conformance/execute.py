@@ -25,6 +25,10 @@ Transform = Callable[[bytes], bytes]
 """Rewrites a module before it is passed to the device, to insert errors that the suite must detect."""
 
 
+_ONLY = {"slang": "slang", "wgsl": "tint"}
+"""The compiler of each dialect that has one only."""
+
+
 class Executor:
     """One open device with compiled modules and reused buffers; closing the executor leaves the device open.
 
@@ -61,17 +65,18 @@ class Executor:
     def compile(self, source: str, *, stage: str, **options: Any) -> Module:
         """Compile a shader with the options of `compile_source`, and let `Transform` rewrite it.
 
-        Raises Unsupported: a chosen compiler does not compile the shader.
+        Raises Unsupported: a chosen compiler, or the only one of a language, does not compile the shader.
         """
         options.setdefault("target", self.target)
         options.update(self._choice(options.get("dialect", "vulkan")))
         try:
             module = compile_source(source, stage=stage, name="<conformance>", **options)
         except CompileError as error:
-            if not self.compiler or isinstance(error, CompilerUnavailable):
+            compiler = self.compiler or _ONLY.get(options.get("dialect", ""))
+            if not compiler or isinstance(error, CompilerUnavailable):
                 raise
             reason = error.diagnostics[0].message if error.diagnostics else str(error)
-            raise Unsupported(f"{self.compiler} does not compile it: {reason}") from None
+            raise Unsupported(f"{compiler} does not compile it: {reason}") from None
         return self.transform_module(module)
 
     def _choice(self, dialect: str) -> dict[str, str]:

@@ -53,6 +53,8 @@ _ENTRIES = (
     _entry("hlsl", "spellings.hlsl:HLSL"),
     _entry("hlsl_later", "spellings.hlsl:HLSL_LATER"),
     _entry("hlsl_reconvergence", "spellings.hlsl_reconvergence:HLSL_RECONVERGENCE"),
+    _entry("slang", "spellings.hlsl:SLANG"),
+    _entry("slang_reconvergence", "spellings.hlsl_reconvergence:SLANG_RECONVERGENCE"),
     _entry("wgsl", "spellings.wgsl:WGSL"),
     _entry("reconvergence", "reconvergence.family:RECONVERGENCE"),
     _entry("leaving", "reconvergence.termination_family:TERMINATED_FRAGMENTS", *_LEAVING),
@@ -69,7 +71,7 @@ _ENTRIES = (
 )
 """Every family, in the order in which their cases are listed."""
 
-ASKED = ("hlsl_later", "hlsl_reconvergence", "wgsl")
+ASKED = ("hlsl_later", "hlsl_reconvergence", "slang", "slang_reconvergence", "wgsl")
 """Families whose cases only filters that begin with their name select: they need what few machines have."""
 
 _LOCATIONS = {entry.name: entry.location for entry in _ENTRIES}

@@ -7,11 +7,10 @@ differ, the expression around the intrinsic compensates for it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
 
-_INTEGERS = ("int", "uint")
-_NUMBERS = (*_INTEGERS, "float", "double")
-_ANY = (*_NUMBERS, "bool")
+INTEGERS = ("int", "uint")
+_NUMBERS = (*INTEGERS, "float", "double")
+ANY = (*_NUMBERS, "bool")
 _PREFIXES = {"int": "i", "uint": "u", "float": "", "double": "d", "bool": "b"}
 
 GLSL_OF: dict[str, str] = {
@@ -48,26 +47,27 @@ class HlslIntrinsic:
     compared: str = ""  # the built-in's type, if it is a component of the value
 
 
-def _vectors(scalars: tuple[str, ...]) -> tuple[str, ...]:
+def vectors(scalars: tuple[str, ...]) -> tuple[str, ...]:
+    """Return HLSL's names of scalars and of their vectors."""
     return tuple(name for name in GLSL_OF if name.rstrip("234") in scalars)
 
 
-def _of(name: str, core: str, definition: str, scalars: tuple[str, ...], *operands: str) -> HlslIntrinsic:
+def row_of(name: str, core: str, definition: str, scalars: tuple[str, ...], *operands: str) -> HlslIntrinsic:
     """Return an intrinsic of scalars and vectors whose result has the type of its value."""
     second = ", {1}" if operands else ""
     call = f"{{type}}({name}({{0}}{second}))"
-    return HlslIntrinsic(name, core, definition, call, _vectors(scalars), operands or ("",))
+    return HlslIntrinsic(name, core, definition, call, vectors(scalars), operands or ("",))
 
 
 def _combining(name: str, core: str, definition: str, *, rounds: bool) -> HlslIntrinsic:
     """Return an intrinsic for a sum, product, minimum or maximum."""
-    return replace(_of(name, core, definition, _NUMBERS), data=("exact", "rounding")[: 1 + rounds])
+    return replace(row_of(name, core, definition, _NUMBERS), data=("exact", "rounding")[: 1 + rounds])
 
 
 def _equal_components() -> list[HlslIntrinsic]:
     """Return WaveActiveAllEqual of vectors: the case gives the last component, and the others vary."""
     rows = []
-    for type_ in _vectors(_ANY):
+    for type_ in vectors(ANY):
         scalar = type_.rstrip("234")
         if type_ == scalar:
             continue
@@ -103,13 +103,13 @@ INTRINSICS: tuple[HlslIntrinsic, ...] = (
         "WaveIsFirstLane", "subgroupElect", "true in the active lane with the smallest index alone",
         "WaveIsFirstLane()", ("bool",),
     ),
-    _of(
+    row_of(
         "WaveReadLaneFirst", "subgroupBroadcastFirst", "the value of the active lane of the smallest index",
-        _ANY,
+        ANY,
     ),
-    _of(
+    row_of(
         "WaveReadLaneAt", "subgroupShuffle",
-        "the value of the lane of an index, which may differ between lanes", _ANY,
+        "the value of the lane of an index, which may differ between lanes", ANY,
         *("last", "reverse", "dynamic", "data", "straddling"),
     ),
     HlslIntrinsic(
@@ -126,7 +126,7 @@ INTRINSICS: tuple[HlslIntrinsic, ...] = (
     ),
     HlslIntrinsic(
         "WaveActiveAllEqual", "subgroupAllEqual", "whether the value is the same in every active lane",
-        "WaveActiveAllEqual({0})", _ANY,
+        "WaveActiveAllEqual({0})", ANY,
     ),
     *_equal_components(),
     HlslIntrinsic(
@@ -138,24 +138,25 @@ INTRINSICS: tuple[HlslIntrinsic, ...] = (
         "in how many active lanes with smaller indices it is true, asked of each bit of a word",
         "counted_below({0})", ("uint",),
     ),
-    _of("WaveActiveBitAnd", "subgroupAnd", f"bitwise and {_EVERY_ACTIVE}", _INTEGERS),
-    _of("WaveActiveBitOr", "subgroupOr", f"bitwise or {_EVERY_ACTIVE}", _INTEGERS),
-    _of("WaveActiveBitXor", "subgroupXor", f"bitwise exclusive or {_EVERY_ACTIVE}", _INTEGERS),
+    row_of("WaveActiveBitAnd", "subgroupAnd", f"bitwise and {_EVERY_ACTIVE}", INTEGERS),
+    row_of("WaveActiveBitOr", "subgroupOr", f"bitwise or {_EVERY_ACTIVE}", INTEGERS),
+    row_of("WaveActiveBitXor", "subgroupXor", f"bitwise exclusive or {_EVERY_ACTIVE}", INTEGERS),
     _combining("WaveActiveMax", "subgroupMax", f"the greatest {_EVERY_ACTIVE}", rounds=False),
     _combining("WaveActiveMin", "subgroupMin", f"the least {_EVERY_ACTIVE}", rounds=False),
     _combining("WaveActiveSum", "subgroupAdd", f"the sum {_EVERY_ACTIVE}", rounds=True),
     _combining("WaveActiveProduct", "subgroupMul", f"the product {_EVERY_ACTIVE}", rounds=True),
     _combining("WavePrefixSum", "subgroupExclusiveAdd", f"the sum {_BELOW}", rounds=True),
     _combining("WavePrefixProduct", "subgroupExclusiveMul", f"the product {_BELOW}", rounds=True),
-    _of("QuadReadLaneAt", "subgroupQuadBroadcast", "the value of the quad's lane of an index", _ANY, *_QUADS),
+    row_of("QuadReadLaneAt", "subgroupQuadBroadcast", "the value of the quad's lane of an index", ANY,
+           *_QUADS),
     HlslIntrinsic(
         "QuadReadLaneAt", "subgroupQuadSwapHorizontal",
         "the value of the quad's lane of an index that differs between lanes",
-        "{type}(QuadReadLaneAt({0}, (lane & 3u) ^ 1u))", _vectors(_ANY), operands=("across",),
+        "{type}(QuadReadLaneAt({0}, (lane & 3u) ^ 1u))", vectors(ANY), operands=("across",),
     ),
-    _of("QuadReadAcrossX", "subgroupQuadSwapHorizontal", "the value of the lane beside it", _ANY),
-    _of("QuadReadAcrossY", "subgroupQuadSwapVertical", "the value of the lane above or below it", _ANY),
-    _of("QuadReadAcrossDiagonal", "subgroupQuadSwapDiagonal", "the value of the lane opposite to it", _ANY),
+    row_of("QuadReadAcrossX", "subgroupQuadSwapHorizontal", "the value of the lane beside it", ANY),
+    row_of("QuadReadAcrossY", "subgroupQuadSwapVertical", "the value of the lane above or below it", ANY),
+    row_of("QuadReadAcrossDiagonal", "subgroupQuadSwapDiagonal", "the value of the lane opposite to it", ANY),
 )  # fmt: skip
 """All uses of all intrinsics of Shader Model 6.0."""
 
@@ -165,17 +166,17 @@ _OF_SUBSET = "over the values of the lanes of its subset with smaller indices"
 LATER_INTRINSICS: tuple[HlslIntrinsic, ...] = (
     HlslIntrinsic(
         "WaveMatch", "subgroupPartitionNV", "a bit for each active lane with the same value",
-        "WaveMatch({0})", _vectors((*_INTEGERS, "float", "bool")),
+        "WaveMatch({0})", vectors((*INTEGERS, "float", "bool")),
     ),
     *(
-        _of(f"WaveMultiPrefix{name}", f"subgroupPartitionedExclusive{core}NV", f"{what} {_OF_SUBSET}", types,
-            *_PARTITIONS)
+        row_of(f"WaveMultiPrefix{name}", f"subgroupPartitionedExclusive{core}NV", f"{what} {_OF_SUBSET}",
+               types, *_PARTITIONS)
         for name, core, what, types in (
-            ("Sum", "Add", "the sum", (*_INTEGERS, "float")),
-            ("Product", "Mul", "the product", (*_INTEGERS, "float")),
-            ("BitAnd", "And", "bitwise and", _INTEGERS),
-            ("BitOr", "Or", "bitwise or", _INTEGERS),
-            ("BitXor", "Xor", "bitwise exclusive or", _INTEGERS),
+            ("Sum", "Add", "the sum", (*INTEGERS, "float")),
+            ("Product", "Mul", "the product", (*INTEGERS, "float")),
+            ("BitAnd", "And", "bitwise and", INTEGERS),
+            ("BitOr", "Or", "bitwise or", INTEGERS),
+            ("BitXor", "Xor", "bitwise exclusive or", INTEGERS),
         )
     ),
     HlslIntrinsic(
@@ -192,21 +193,3 @@ LATER_INTRINSICS: tuple[HlslIntrinsic, ...] = (
 Slang has all of them, DXC 1.8 makes SPIR-V of WaveMatch alone. QuadAny is a clustered or: it asks the active
 lanes of four, as that does.
 """
-
-ALL_INTRINSICS = (*INTRINSICS, *LATER_INTRINSICS)
-
-
-@cache
-def row_numbers() -> dict[tuple[str, str, str], int]:
-    """Return the number of each row of `ALL_INTRINSICS` by name, type and operand."""
-    return {
-        (row.name, type_, operand): number
-        for number, row in enumerate(ALL_INTRINSICS)
-        for type_ in row.types
-        for operand in row.operands
-    }
-
-
-def intrinsic_of(name: str, type_: str, operand: str) -> HlslIntrinsic:
-    """Return the row of an intrinsic with a type and an operand."""
-    return ALL_INTRINSICS[row_numbers()[name, type_, operand]]

@@ -9,9 +9,9 @@ from vkgroup.conformance.family import AnyCase
 
 
 def language_of(case: AnyCase) -> str:
-    """Return the dialect of a case: ``"hlsl"``, ``"wgsl"``, or ``"vulkan"`` for GLSL and OpenGL's."""
+    """Return a case's dialect: ``"hlsl"``, ``"slang"``, ``"wgsl"``; ``"vulkan"`` for GLSL and OpenGL's."""
     first = case.name.partition(".")[0].partition("_")[0]
-    return first if first in ("hlsl", "wgsl") else "vulkan"
+    return first if first in ("hlsl", "slang", "wgsl") else "vulkan"
 
 
 def expressible(cases: Sequence[AnyCase], compiler: str) -> tuple[AnyCase, ...]:

@@ -14,9 +14,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from vkgroup.conformance.barriers import BARRIERS
-from vkgroup.conformance.hlsl_intrinsics import ALL_INTRINSICS
 from vkgroup.conformance.intrinsics import OLDER
 from vkgroup.conformance.patterns import patterns_of
+from vkgroup.conformance.slang_functions import ALL_INTRINSICS
 from vkgroup.conformance.wgsl_functions import FUNCTIONS_BY_NAME, GLSL_OF
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Result, Status
@@ -71,17 +71,18 @@ def _rule_of_kind(result: Result) -> str:
 
 
 def _rule(parts: list[str], version: tuple[int, ...] | None) -> Rule | None:
-    if len(parts) > 5 and (
-        parts[0] in _CATEGORIES or parts[0] in ("hlsl", "hlsl_later", "wgsl", "legacy_ballot")
-    ):
+    if len(parts) > 5 and parts[0] in _CATEGORIES:
         return _of_operation(parts, version)
     if parts[0] == "extended_instruction":
         return SENTENCES.get(parts[2])
     if parts[0] == "thread_group":
         return _extension(_THREAD_GROUP.get(parts[2], parts[2]))
-    name = ".".join(parts).removeprefix("hlsl_")
+    name = ".".join(parts).removeprefix("hlsl_").removeprefix("slang_")
     return next((SENTENCES[rule] for glob, rule in _TABLE if fnmatchcase(name, glob)), None)
 
+
+_IN_HLSL = ("hlsl", "hlsl_later", "slang")
+"""Categories of `ALL_INTRINSICS`."""
 
 _THREAD_GROUP = {
     "masks_of_active": "activeThreadsNV",
@@ -93,7 +94,8 @@ _THREAD_GROUP = {
 }
 """Cases of NV_shader_thread_group that are not named after a built-in, and the built-in that they test."""
 
-_CATEGORIES = frozenset(category.value for category in Category)
+_CATEGORIES = {category.value for category in Category} | {*_IN_HLSL, "wgsl", "legacy_ballot"}
+"""Categories of single operations."""
 
 
 def _extension(name: str) -> Rule | None:
@@ -106,7 +108,7 @@ def _of_operation(parts: list[str], version: tuple[int, ...] | None) -> Rule | N
     category, stage, name, type_, pattern, data = parts[:6]
     if category == "legacy_ballot":
         return _of_older(name)
-    if category in ("hlsl", "hlsl_later"):
+    if category in _IN_HLSL:
         name = next((row.core for row in ALL_INTRINSICS if row.name == name), name)
     if category == "wgsl" and name in FUNCTIONS_BY_NAME:
         name, type_ = FUNCTIONS_BY_NAME[name].core, GLSL_OF.get(type_, type_)

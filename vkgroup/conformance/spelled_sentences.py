@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from vkgroup.conformance.hlsl_intrinsics import intrinsic_of
 from vkgroup.conformance.intrinsics import BALLOT, EXAMPLE, FORMS, OLDER
+from vkgroup.conformance.slang_functions import intrinsic_of
 from vkgroup.conformance.wgsl_functions import FUNCTIONS_BY_NAME
 
 Phrase = Callable[[str, str], str]
@@ -56,6 +56,7 @@ def _quad(case: Any, phrase: Phrase, executed: str, shader: str) -> str:
 SENTENCES: Mapping[str, Callable[[Any, Phrase, str, str], str]] = {
     "hlsl": _hlsl,
     "hlsl_later": _hlsl,
+    "slang": _hlsl,
     "wgsl": _wgsl,
     "legacy_ballot": _legacy,
     "quad_control": _quad,

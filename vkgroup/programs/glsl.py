@@ -120,6 +120,9 @@ class GlslWriter:
             return f"subgroupBallot({self.bare(d.condition)}) {other}"
         if isinstance(d, nodes.Not):
             return f"!({self.bare(d.condition)})"
+        if isinstance(d, nodes.SameAsFirst):
+            number = self.bare(d.number)
+            return f"subgroupBroadcastFirst({number}) == ({number})"
         if isinstance(d, nodes.OfLane) and d.base:
             return f"{d.base}u + lane % {d.modulus}u"
         return _DECISIONS[type(d)].format(**vars(d))
@@ -218,11 +221,15 @@ class GlslWriter:
         if s.form == "for":
             return [f"{pad}for (uint {trip} = 0u; {more}; {step}) {{", *body, end]
         if s.form in ("endless", "elect"):
+            keep, kept = [], []
+            if s.keeps is not None:
+                keep = [f"{pad}        kept = {self._observed};"]
+                kept = [f"{pad}record({s.keeps.place}u, kept);"]
             leave = [f"{pad}    if (!({more})) break;"] if s.form == "endless" else [
-                f"{pad}    if (subgroupElect()) {{", *self.block(s.farewell, depth + 2),
-                f"{pad}        {s.exit};", f"{pad}    }}",
+                f"{pad}    if ({self.bare(s.leaves or nodes.Elect())}) {{", *keep,
+                *self.block(s.farewell, depth + 2), f"{pad}        {s.exit};", f"{pad}    }}",
             ]  # fmt: skip
-            return [f"{pad}for (uint {trip} = 0u; ; {step}) {{", *body, *leave, *rest, end]
+            return [f"{pad}for (uint {trip} = 0u; ; {step}) {{", *body, *leave, *rest, end, *kept]
         begin, raised = f"{pad}uint {trip} = 0u;", f"{pad}    ++{trip};"
         if s.form == "while":
             return [begin, f"{pad}while ({more}) {{", raised, *body, end]

@@ -6,7 +6,7 @@ record observations branch only on a `Condition` and a `Number`, which the simul
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from vkgroup.spec.operations import OPERATIONS
@@ -164,13 +164,22 @@ class Vote:
 
 
 @dataclass(frozen=True)
+class SameAsFirst:
+    """Whether a number is that of the first active invocation: the condition of a waterfall loop."""
+
+    number: Number
+
+
+@dataclass(frozen=True)
 class Not:
     """The negation of a condition."""
 
     condition: Condition
 
 
-Condition = LaneIn | DataBit | IndexFrom | SubgroupOdd | UniformValue | TripIs | Elect | Vote | Not
+Condition = (
+    LaneIn | DataBit | IndexFrom | SubgroupOdd | UniformValue | TripIs | Elect | Vote | SameAsFirst | Not
+)
 
 
 # Numbers that the simulator can evaluate: trip counts and switch selectors
@@ -277,12 +286,12 @@ class Loop:
     #: Of its counter, which starts at 0. "while" and "do" increment it before the body, the others after it.
     number: int
     #: ``"for"``, ``"while"``, ``"do"``; ``"endless"``, which has no condition and exits by a break between
-    #: `body` and `rest`; ``"elect"``, in which the elected invocation exits there.
+    #: `body` and `rest`; ``"elect"``, in which the elected invocation, or those of `leaves`, exit there.
     form: str
     trips: Expression | None  # number of trips, evaluated before each trip; None for "elect"
     body: Block  # statements of a trip; in "endless" and "elect" loops those before the exit
     rest: Block = ()  # in "endless" and "elect" loops the statements after the exit
-    farewell: Block = ()  # in "elect" loops the statements of the elected invocation before it exits
+    farewell: Block = ()  # in "elect" loops the statements of the leaving invocations before the exit
     exit: str = "break"  # in "elect" loops ``"break"`` or ``"return"``
     #: Observation in the continue target (of "for", "endless" and "elect" loops).
     between: Observe | None = None
@@ -291,6 +300,10 @@ class Loop:
     limit: int | None = None  # largest number of trips; None: `trips`
     #: ``"subgroupAny"`` or ``"subgroupAll"``, which is applied to the loop's condition; or empty.
     vote: str = ""
+    #: `leaves`, `keeps`: of "elect" loops. Which invocations exit, if not the elected one; at least one in
+    #: each trip. And an observation that they make before they break, and record after the loop.
+    leaves: Condition | None = field(default=None, repr=False)
+    keeps: Observe | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -397,4 +410,4 @@ def communicates(condition: Expression) -> bool:
     """Whether a condition depends on which invocations are active."""
     if isinstance(condition, Not):
         return communicates(condition.condition)
-    return isinstance(condition, Elect | Vote)
+    return isinstance(condition, Elect | Vote | SameAsFirst)

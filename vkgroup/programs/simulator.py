@@ -87,6 +87,12 @@ class Simulator:
             return ~self._holds(condition.condition, members)
         if isinstance(condition, nodes.Elect):
             return self.layout.subgroups.lowest(members)
+        if isinstance(condition, nodes.SameAsFirst):
+            first = self.layout.subgroups.lowest(members)
+            return sum(
+                holding & self.layout.subgroups.with_any(first & holding)
+                for holding in self._values(condition.number).values()
+            )
         if isinstance(condition, nodes.Vote):
             holding = self._holds(condition.condition, members)
             if condition.every:
@@ -266,9 +272,12 @@ class Simulator:
         while path.members:
             self._counters[loop.number] = trip
             path = self._block(loop.body, path)
-            elected = self._holds(nodes.Elect(), path.members)
-            leaving = self._block(loop.farewell, self._branch(path, elected))
-            self._jump(loop.exit, leaving)
+            elected = self._holds(loop.leaves or nodes.Elect(), path.members)
+            leaving = self._branch(path, elected)
+            left = self._block(loop.farewell, leaving)
+            if loop.keeps is not None and leaving.members:
+                self._observe(loop.keeps, leaving)
+            self._jump(loop.exit, left)
             path = self._block(loop.rest, self._branch(path, ~elected))
             trip = self._step(loop, trip, path)
         self._targets.pop()

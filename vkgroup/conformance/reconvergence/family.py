@@ -19,6 +19,7 @@ from vkgroup.conformance.family import Family
 from vkgroup.conformance.reconvergence.comparison import expect, layout_of, verdict_on_log
 from vkgroup.conformance.reconvergence.constructs import CONSTRUCTS, build
 from vkgroup.conformance.reconvergence.shader import CONSTANTS, HEADS, inputs_of, render, words_of
+from vkgroup.conformance.reconvergence.waterfalls import WATERFALLS
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.programs.generator import generate
@@ -85,7 +86,8 @@ class ReconvergenceCase:
     full_subgroups: bool = field(default=False, compare=False)  # whether the pipeline requires full subgroups
     #: Maximum nesting depth of a random program; 0 for a construct.
     nesting: int = field(default=0, compare=False)
-    construct: str = field(default="", compare=False)  # a key of `CONSTRUCTS`; empty for a random program
+    #: A key of `CONSTRUCTS` or `WATERFALLS`; empty for a random program.
+    construct: str = field(default="", compare=False)
     #: `of`, `left`: set for a smaller program that fails like a case of the suite: the case, and the
     #: program.
     of: ReconvergenceCase | None = None
@@ -102,7 +104,8 @@ class ReconvergenceCase:
             return self.left
         salt = crc32(f"{self.name} {seed}".encode())
         if self.construct:
-            return build(self.construct, self.promise, elect=self.elect, local=self.local_size, seed=salt)
+            made = CONSTRUCTS.get(self.construct) or WATERFALLS[self.construct]
+            return build(made, self.promise, elect=self.elect, local=self.local_size, seed=salt)
         return generate(salt, Observations(self.promise, self.elect, self.nesting, self.local_size))
 
     def shrunk(self, left: RandomProgram) -> ReconvergenceCase:
@@ -175,6 +178,20 @@ def all_cases() -> Iterator[ReconvergenceCase]:
                 yield from (_random_case(kind, nesting, group, number) for number in range(programs))
     for axes in product(Promise, (False, True), _SHAPES, CONSTRUCTS, _OBSERVED):
         yield _construct_case(*axes)
+
+
+def waterfall_cases(category: str) -> Iterator[ReconvergenceCase]:
+    """Yield the cases of waterfall loops, which the families in other languages have."""
+    for name, waterfall in WATERFALLS.items():
+        yield ReconvergenceCase(
+            f"{category}.maximal.compute.waterfall.{name}",
+            f"{waterfall.sentence}, {_RELYING_ON[Promise.MAXIMAL]}.",
+            Promise.MAXIMAL,
+            False,
+            True,
+            _SHAPES["small"],
+            construct=name,
+        )
 
 
 Words = NDArray[np.uint32]

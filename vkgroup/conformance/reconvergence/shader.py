@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vkgroup.programs.generator import random_words
 from vkgroup.programs.glsl import MODES, GlslWriter
-from vkgroup.programs.nodes import RandomProgram, Vote
+from vkgroup.programs.nodes import Loop, RandomProgram, SameAsFirst, Vote
 from vkgroup.programs.traversal import nodes_of
 
 Words = NDArray[np.uint32]
@@ -44,7 +44,7 @@ uint lane;
 uint data;
 uint count = 0u;
 uint glances = 0u;
-
+{kept}
 bool has_bit(uvec4 mask, uint bit) {{ return (mask[bit / 32u] >> bit % 32u & 1u) == 1u; }}
 
 {recording}
@@ -111,11 +111,12 @@ def render(program: RandomProgram, *, size: int, capacity: int, title: str) -> s
         extension, number = MODES[program.promise]
         mode = f'spirv_execution_mode(extensions = ["{extension}"], {number});'
         names.add("GL_EXT_spirv_intrinsics")
-    if not program.elect or any(isinstance(node, Vote) for node in nodes_of(program)):
+    if not program.elect or any(isinstance(node, Vote | SameAsFirst) for node in nodes_of(program)):
         names.add("GL_KHR_shader_subgroup_ballot")
     planes = [f"    entries[at + {n + 1}u * INVOCATIONS] = mask.{'xyzw'[n]};" for n in range(words - 1)]
     record = _RECORD_ELECT if program.elect else _RECORD_BALLOT.format(words=words, planes="\n".join(planes))
     x, y, z = program.local_size
+    keeps = any(isinstance(node, Loop) and node.keeps for node in nodes_of(program))
     return _TEMPLATE.format(
         title=title,
         heads=", ".join(HEADS),
@@ -128,6 +129,7 @@ def render(program: RandomProgram, *, size: int, capacity: int, title: str) -> s
         capacity=capacity,
         salt=salt_of(program),
         recording=record,
+        kept="uvec4 kept;\n" if keeps else "",
         functions="\n".join(functions),
         local=program.local_invocations,
         constants=CONSTANTS,

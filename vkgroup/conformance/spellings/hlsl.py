@@ -10,19 +10,20 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache, partial
 
+from vkgroup.base.errors import CompilerUnavailable
+from vkgroup.compiler.slang import slang_folder
 from vkgroup.conformance import support
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family
-from vkgroup.conformance.hlsl_intrinsics import (
+from vkgroup.conformance.hlsl_intrinsics import GLSL_OF, INTRINSICS, LATER_INTRINSICS, HlslIntrinsic
+from vkgroup.conformance.patterns import Pattern, patterns_of
+from vkgroup.conformance.slang_functions import (
     ALL_INTRINSICS,
-    GLSL_OF,
-    INTRINSICS,
-    LATER_INTRINSICS,
-    HlslIntrinsic,
+    HELPERS,
+    SLANG_FUNCTIONS,
     intrinsic_of,
     row_numbers,
 )
-from vkgroup.conformance.patterns import Pattern, patterns_of
 from vkgroup.conformance.stages.base import BatchStage, WorkgroupStage
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.conformance.subgroup.family import missing, program_of, verdicts_on
@@ -116,7 +117,7 @@ _PARTITIONS = (
     ("found = mix(found, same, bvec4(choice == one));", "if (choice == one) found = same;"),
 )
 
-_DROPPED = re.compile(r"^(#version|#extension|layout\().*\n", re.MULTILINE)
+_DROPPED = re.compile(r"^(#version|#extension|spirv_instruction|layout\().*\n", re.MULTILINE)
 _CONSTANT = re.compile(r"^const uint\b", re.MULTILINE)
 
 
@@ -128,6 +129,12 @@ def hlsl_of(source: str, stage: BatchStage) -> str:
         body = body.replace(glsl, hlsl)
     entry = _COMPUTE_ENTRY.format(*stage.local_size) if isinstance(stage, WorkgroupStage) else _PIXEL_ENTRY
     return "\n".join((_TYPES, _NAMES, _FUNCTIONS, body, entry))
+
+
+def slang_of(source: str, stage: BatchStage) -> str:
+    """Return such a program in Slang's language."""
+    body = hlsl_of(source, stage).replace(_NAMES, _NAMES + HELPERS)
+    return body.replace("[numthreads(", '[shader("compute")]\n[numthreads(')
 
 
 STAGES = ("compute", "fragment")
@@ -156,7 +163,21 @@ def _missing(case: Case, capabilities: Capabilities) -> list[str]:
     wanted = ["ballot", *(["vote"] if case.stage == "fragment" else [])]
     needs = missing(core_case(case), capabilities)
     needs = [need for need in needs if need != "subgroupBroadcastDynamicId"]
-    return list(dict.fromkeys(needs + support.lacking_operations(wanted, capabilities)))
+    needs += support.lacking_operations(wanted, capabilities)
+    if case.category == "slang":
+        needs += lacking_slang()
+        if "Mask" in case.operation and capabilities.subgroup.size > 32:
+            needs.append("a subgroup size of at most 32, which Slang's masks hold")
+    return list(dict.fromkeys(needs))
+
+
+def lacking_slang() -> list[str]:
+    """Return the requirement Slang, if it is not installed."""
+    try:
+        slang_folder()
+    except CompilerUnavailable:
+        return ["Slang (pip install 'vkgroup[slang]')"]
+    return []
 
 
 def _batch_key(case: Case) -> Hashable:
@@ -175,7 +196,12 @@ def _program(executor: Executor, cases: list[Case], stage: BatchStage | None = N
         text, type_ = rows[core]
         return text.format(*arguments, type=type_)
 
-    spelling = Spelling(call, translate=hlsl_of, options={"dialect": "hlsl"})
+    in_slang = cases[0].category == "slang"
+    spelling = Spelling(
+        call,
+        translate=slang_of if in_slang else hlsl_of,
+        options={"dialect": "slang" if in_slang else "hlsl"},
+    )
     return program_of(executor, list(map(core_case, cases)), stage, spelling)
 
 
@@ -203,6 +229,12 @@ def _later_cases() -> Iterator[Case]:
     """Yield the cases of later shader models, of compute shaders."""
     for row in LATER_INTRINSICS:
         yield from _cases_of("hlsl_later", "compute", row)
+
+
+def _slang_cases() -> Iterator[Case]:
+    """Yield the cases of Slang's own functions, of compute shaders."""
+    for row in SLANG_FUNCTIONS:
+        yield from _cases_of("slang", "compute", row)
 
 
 def _cases_of(category: str, stage: str, row: HlslIntrinsic) -> Iterator[Case]:
@@ -241,3 +273,6 @@ HLSL = _family("hlsl", _cases)
 
 HLSL_LATER = _family("hlsl_later", _later_cases)
 """Those of Shader Model 6.5 and 6.7, which glslang lacks."""
+
+SLANG = _family("slang", _slang_cases)
+"""The wave functions that only Slang has, in its language."""

@@ -1,8 +1,8 @@
-"""The family of random programs of maximal reconvergence in HLSL, for DXC and Slang.
+"""The families of maximal reconvergence in HLSL, for DXC and Slang, and in Slang's own language.
 
 Loops that wave operations leave, nested breaks and waterfall loops are where compilers of HLSL were wrong
-(DirectXShaderCompiler 6222 and 6109, slang 6839, llvm-project 164496). The programs are those of the suite's
-reconvergence family, in HLSL, with the declaration of maximal reconvergence that each compiler has.
+(DirectXShaderCompiler 6222 and 6109, slang 6839, llvm-project 164496). The programs are waterfall loops and a
+part of the suite's random programs, with the declaration of maximal reconvergence that each compiler has.
 """
 
 from __future__ import annotations
@@ -15,11 +15,17 @@ from functools import partial
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family
-from vkgroup.conformance.reconvergence.family import BATCH, RECONVERGENCE, ReconvergenceCase, run
+from vkgroup.conformance.reconvergence.family import (
+    BATCH,
+    RECONVERGENCE,
+    ReconvergenceCase,
+    run,
+    waterfall_cases,
+)
+from vkgroup.conformance.spellings.hlsl import lacking_slang
+from vkgroup.device import Capabilities
 from vkgroup.programs.glsl import MODES
 from vkgroup.programs.nodes import Promise, RandomProgram
-
-NAME = "hlsl_reconvergence"
 
 _EVERY = 20
 """One of so many random programs of maximal reconvergence is a case."""
@@ -29,6 +35,7 @@ _HEADER = """#define uvec4 uint4
 #define gl_SubgroupInvocationID WaveGetLaneIndex()
 #define subgroupBallot WaveActiveBallot
 #define subgroupElect WaveIsFirstLane
+#define subgroupBroadcastFirst WaveReadLaneFirst
 #define atomicAdd InterlockedAdd
 #define atomicXor InterlockedXor
 #define subgroupMemoryBarrier AllMemoryBarrier
@@ -64,7 +71,7 @@ void main(uint3 group : SV_GroupID, uint local : SV_GroupIndex) {{
 
 _DROPPED = re.compile(r"^(#version|#extension|layout\(|spirv_execution_mode).*\n", re.MULTILINE)
 _CONSTANT = re.compile(r"^const uint\b", re.MULTILINE)
-_GLOBAL = re.compile(r"^(uint \w+(?: = 0u)?;)$", re.MULTILINE)
+_GLOBAL = re.compile(r"^(u(?:int|vec4) \w+(?: = 0u)?;)$", re.MULTILINE)
 _EXCHANGE = re.compile(r"(\w+\[\w+\]) = atomicExchange\(([^,;]+), (\w+)\);")
 _BALLOT = "subgroupBallot("
 _COMPARED = {
@@ -101,22 +108,56 @@ def _with_conditions(text: str) -> str:
     return text
 
 
-def _cases() -> Iterator[ReconvergenceCase]:
-    """Yield a part of the random programs of maximal reconvergence."""
+_COUNTER = re.compile(r"\buint (trip\d+ = )")
+_PROCEDURE = re.compile(r"^void (?!main)(\w+)\((.*)\) \{", re.MULTILINE)
+_PARAMETER = re.compile(r"(\w+) (\w+)")
+
+
+def slang_of_program(source: str, program: RandomProgram) -> str:
+    """Return the program in Slang's own words: ``func``, inferred types, a marked entry point."""
+
+    def procedure(match: re.Match[str]) -> str:
+        parameters = _PARAMETER.sub(r"\2: \1", match[2])
+        return f"func {match[1]}({parameters}) -> void {{"
+
+    text = _PROCEDURE.sub(procedure, _COUNTER.sub(r"var \1", hlsl_of_program(source, program)))
+    return text.replace("[numthreads(", '[shader("compute")]\n[numthreads(')
+
+
+WRITERS = {"hlsl": hlsl_of_program, "slang": slang_of_program}
+"""What writes a program in a language."""
+
+
+def _cases(category: str) -> Iterator[ReconvergenceCase]:
+    """Yield the waterfall loops, and a part of the random programs of maximal reconvergence."""
+    yield from waterfall_cases(category)
     beginning = "reconvergence.maximal.compute."
     found = (case for case in RECONVERGENCE.cases() if case.name.startswith(beginning))
     for number, case in enumerate(found):
         if number % _EVERY == 0:
-            yield replace(case, name=f"{NAME}{case.name.removeprefix('reconvergence')}")
+            yield replace(case, name=f"{category}{case.name.removeprefix('reconvergence')}")
 
 
-def _judge(executor: Executor, cases: list[ReconvergenceCase]) -> list[Verdict]:
-    """Run and compare one program after the other; return the verdicts."""
-    in_hlsl = partial(run, translate=hlsl_of_program, options={"dialect": "hlsl"})
-    return [in_hlsl(executor, case.program(executor.seed), case.name) for case in cases]
+def _family(dialect: str) -> Family[ReconvergenceCase]:
+    """Return the family of a language."""
+
+    def verdicts(executor: Executor, cases: list[ReconvergenceCase]) -> list[Verdict]:
+        in_language = partial(run, translate=WRITERS[dialect], options={"dialect": dialect})
+        return [in_language(executor, case.program(executor.seed), case.name) for case in cases]
+
+    name = f"{dialect}_reconvergence"
+    return Family(
+        name, partial(_cases, name), partial(_missing, dialect), verdicts, RECONVERGENCE.batch_key, BATCH
+    )
 
 
-HLSL_RECONVERGENCE = Family(
-    NAME, _cases, RECONVERGENCE.missing, _judge, lambda case: (case.promise, case.elect), BATCH
-)
-"""Random programs of maximal reconvergence in HLSL."""
+def _missing(dialect: str, case: ReconvergenceCase, capabilities: Capabilities) -> list[str]:
+    needs = RECONVERGENCE.missing(case, capabilities)
+    return needs + lacking_slang() if dialect == "slang" else needs
+
+
+HLSL_RECONVERGENCE = _family("hlsl")
+"""Waterfall loops and random programs of maximal reconvergence in HLSL."""
+
+SLANG_RECONVERGENCE = _family("slang")
+"""The same in Slang's language."""

@@ -22,7 +22,9 @@ TABLE_AXES = ("category", "stage", "operation", "type", "pattern", "data")
 """Axes of cases of subgroup operations; the name then has an operand, a shape and a size where they apply."""
 
 _AXES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys([*(category.value for category in Category), "hlsl", "hlsl_later", "wgsl"], TABLE_AXES),
+    **dict.fromkeys(
+        [*(category.value for category in Category), "hlsl", "hlsl_later", "slang", "wgsl"], TABLE_AXES
+    ),
     "legacy_ballot": TABLE_AXES[:-1],
     "quad_control": ("category", "stage", "operation", "pattern"),
 }
