@@ -11,7 +11,7 @@ import pytest
 
 from vkgroup.base.errors import CompileError
 from vkgroup.cli.main import main
-from vkgroup.compiler import compile_file
+from vkgroup.compiler import compile_file, compile_source
 from vkgroup.conformance import select
 from vkgroup.conformance.languages import expressible, language_of
 
@@ -107,6 +107,18 @@ def test_the_sources_of_slang_show_its_errors() -> None:
     assert "OpGroupNonUniformBitwiseXor" not in names
     for compiler in ("dxc", "glslang"):
         compile_file(_SOURCES / "slang_return_in_loop.hlsl", stage="compute", compiler=compiler)
+
+
+@pytest.mark.parametrize("compiler", ["dxc", "slang"])
+def test_an_attribute_has_no_effect(compiler: str) -> None:
+    source = (_SOURCES / "wave_ops_include_helper_lanes.hlsl").read_text()
+    attribute = "[WaveOpsIncludeHelperLanes]\n"
+    assert attribute in source
+    with_it, without = (
+        compile_source(text, stage="fragment", dialect="hlsl", compiler=compiler)
+        for text in (source, source.replace(attribute, "\n"))
+    )
+    assert list(map(str, with_it.instructions)) == list(map(str, without.instructions))
 
 
 @pytest.mark.parametrize("name", ["glslang_prefix_sum", "glslang_lane_twice"])

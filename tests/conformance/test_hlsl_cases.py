@@ -197,8 +197,54 @@ def test_every_function_of_slang_has_a_sentence_and_a_rule() -> None:
         assert rule_of_case(case.name)["quote"]
 
 
+@pytest.mark.parametrize("compiler", ["dxc", "slang"])
+@pytest.mark.parametrize("device", ["reference:8", "swiftshader"])
+def test_helper_lanes(device: str, compiler: str, swiftshader: CachedDriver, tmp_path: Path) -> None:
+    """All are right but those of swiftshader-helper-after-demote.toml and of slang-flat.toml."""
+    words = ["conform", "--device", device if device[0] == "r" else swiftshader.name, "--jobs", "1"]
+    words += ["--no-repro", "--filter", "hlsl_fragment.*", "--compiler", compiler, "--out", str(tmp_path)]
+    main(words)
+    statuses = _records(tmp_path)
+    assert len(statuses) == 16
+    for name, status in statuses.items():
+        if "wave" in name and compiler == "slang":
+            assert status == "NotSupported"
+        elif "demoted" in name and compiler == "dxc" and device == "swiftshader":
+            assert status == "Fail"
+        else:
+            assert status == "Pass"
+
+
+def not_demoted(editor: Editor, words: Words) -> list[Words]:
+    """Return nothing in the place of a demotion."""
+    return []
+
+
+def never_a_helper(editor: Editor, words: Words) -> list[Words]:
+    """Return false in the place of OpIsHelperInvocationEXT."""
+    return [editor.instruction("OpCopyObject", words[1], words[2], editor.null(words[1]))]
+
+
+@pytest.mark.parametrize(
+    ("instruction", "rewrite", "case"),
+    [
+        ("OpDemoteToHelperInvocation", not_demoted, "helper.demotedDiagonal.demote"),
+        ("OpIsHelperInvocationEXT", never_a_helper, "helper.flagVertical.dots"),
+    ],
+)
+def test_a_wrong_helper_lane_is_caught(instruction: str, rewrite: Rewrite, case: str) -> None:
+    def transform(data: bytes) -> bytes:
+        return Editor(Module.from_bytes(data)).rewrite({instruction: rewrite}).to_bytes()
+
+    cases = select((f"hlsl_fragment.{case}",))
+    for change, status in ((None, Status.PASS), (transform, Status.FAIL)):
+        device = device_of("reference:8")
+        run = conformance.run(device, cases=cases, isolate=False, compiler="slang", transform=change)
+        assert [result.status for result in run.results] == [status]
+
+
 def test_later_models_are_selected_by_name_only() -> None:
-    later = ("hlsl_later", "slang", "hlsl_reconvergence", "slang_reconvergence")
+    later = ("hlsl_later", "hlsl_fragment", "slang", "hlsl_reconvergence", "slang_reconvergence")
     assert not any(case.name.startswith(later) for case in select(("*",)))
     assert len(select(("hlsl_later.*",))) > 2000
 

@@ -52,6 +52,7 @@ _ENTRIES = (
     _entry("compute_model.dispatches", "compute_model.dispatches:DISPATCHES_TOPIC"),
     _entry("hlsl", "spellings.hlsl:HLSL"),
     _entry("hlsl_later", "spellings.hlsl:HLSL_LATER"),
+    _entry("hlsl_fragment", "spellings.hlsl_fragment:HLSL_FRAGMENT"),
     _entry("hlsl_reconvergence", "spellings.hlsl_reconvergence:HLSL_RECONVERGENCE"),
     _entry("slang", "spellings.hlsl:SLANG"),
     _entry("slang_reconvergence", "spellings.hlsl_reconvergence:SLANG_RECONVERGENCE"),
@@ -71,7 +72,7 @@ _ENTRIES = (
 )
 """Every family, in the order in which their cases are listed."""
 
-ASKED = ("hlsl_later", "hlsl_reconvergence", "slang", "slang_reconvergence", "wgsl")
+ASKED = ("hlsl_later", "hlsl_fragment", "hlsl_reconvergence", "slang", "slang_reconvergence", "wgsl")
 """Families whose cases only filters that begin with their name select: they need what few machines have."""
 
 _LOCATIONS = {entry.name: entry.location for entry in _ENTRIES}

@@ -211,6 +211,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
     ("fragment.subgroup.subgroupInclusive*", "InclusiveScan"),
     ("fragment.subgroup.subgroupExclusive*", "ExclusiveScan"),
     ("fragment.subgroup.*", "OpGroupNonUniformBroadcastFirst"),
+    ("fragment.wave.*", "OpGroupNonUniformBallot"),
     ("fragment.vote.any.*", "OpGroupNonUniformAny"),
     ("fragment.vote.allequal.*", "OpGroupNonUniformAllEqual"),
     ("fragment.vote.*", "OpGroupNonUniformAll"),

@@ -126,15 +126,22 @@ def verdicts(
     probes: Sequence[FragmentProbe],
     bindings: Mapping[int, Any] | None = None,
 ) -> list[Verdict]:
-    """Draw a scene with a shader that records `RECORD` and a plane per probe; return the verdicts."""
+    """Draw a scene with a shader that records `RECORD` and a plane per probe; return the verdicts.
+
+    Its output is the color; its input is the number of the triangle, if it has one.
+    """
     shape, size = (scene.layers, GRID, GRID), (scene.size, scene.size)
     recorder = Recorder("fragment", RECORD + len(probes), shape, zeroed=(0, 1), size=size)
+    variables = module.reflection.entry_point().variables
+    color = variables.outputs[0].name
+    vertices = {key: value for key, value in scene.vertices().items() if key != "id"}
+    vertices |= {variable.name: scene.vertices()["id"] for variable in variables.inputs}
     planes, attachments = recorder.run(
         executor,
         module,
         bindings,
-        vertices=scene.vertices(),
-        colors={"color": "r32f"},
+        vertices=vertices,
+        colors={color: "r32f"},
         state=DrawState(samples=scene.samples, sample_shading=scene.sample_shading, resolve=False),
         repeat=scene.draws,
     )
@@ -149,7 +156,7 @@ def verdicts(
         before=planes[1],
         lane=np.where(shaded, planes[2], 0).astype(np.int64),
         mask=np.ascontiguousarray(planes[3:7].transpose(1, 2, 3, 0)),
-        color=attachments["color"],
+        color=attachments[color],
         size=subgroup_size,
     )
     places = np.arange(drawn.count.size).reshape(shape)

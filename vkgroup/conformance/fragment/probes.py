@@ -44,7 +44,7 @@ def _of_lane(keep: int, bits: int, drawn: PixelRecord) -> Expected:
     return Expected.one_of((x | y << 8 | drawn.layer << 16,), defined)
 
 
-def _helper_flag(flags: str, bits: int, drawn: PixelRecord) -> Legal:
+def helper_flag(flags: str, bits: int, drawn: PixelRecord) -> Legal:
     """Return whether a neighbour in the quad is not among the `shaded` or the `present` pixels."""
     x, y = drawn.of_lane(drawn.lane & 3 ^ bits)
     return ~drawn.at(getattr(drawn, flags), x, y)
@@ -98,10 +98,10 @@ def _reference(operation: str, drawn: PixelRecord) -> Expected:
 
 _ALL = ("whole", "odd", "triangle", "dots", "strip", "overlap", "samples", "multisampled")
 _EDGES = tuple(scene.name for scene in SCENES.values() if scene.shared_edges)
-_UNCLIPPED = ("triangle", "dots", "strip", "overlap")
+UNCLIPPED = ("triangle", "dots", "strip", "overlap")
 """Scenes whose triangles lie within the target. Others may be clipped into several (Vulkan 1.4, Primitive
 Clipping), and a pixel that one of these covers can be a helper invocation of the next."""
-_PARTLY = ("odd", *_UNCLIPPED)
+_PARTLY = ("odd", *UNCLIPPED)
 _LEAVING = ("discard", "demote", "terminate")
 
 _QUAD_SOURCE = "KHR_shader_subgroup, section 3.8 (lanes of a quad are 2 × 2 pixels)"
@@ -116,12 +116,12 @@ def _quad(name: str, call: str, expect: Expect) -> FragmentProbe:
     return FragmentProbe(f"quad.{name}", sentence, (*_ALL, *_LEAVING), expect, call, needs=("quad",))
 
 
-_SWAPS = (("Horizontal", 1), ("Vertical", 2), ("Diagonal", 3))
+SWAPS = (("Horizontal", 1), ("Vertical", 2), ("Diagonal", 3))
 
 _QUADS = (
     *(
         _quad(f"swap{side}", f"subgroupQuadSwap{side}(self)", partial(_of_lane, 3, bits))
-        for side, bits in _SWAPS
+        for side, bits in SWAPS
     ),
     *(
         _quad(f"broadcast{lane}", f"subgroupQuadBroadcast(self, {lane}u)", partial(_of_lane, 0, lane))
@@ -135,20 +135,20 @@ _HELPERS = (
             f"helper.flag{side}",
             f"gl_HelperInvocation of the {side.lower()} neighbour in the quad is true where that is not "
             "covered: KHR_shader_subgroup, section 3.8; GLSL 4.60, section 7.1.5",
-            _UNCLIPPED, partial(_helper_flag, "shaded", bits),
+            UNCLIPPED, partial(helper_flag, "shaded", bits),
             f"subgroupQuadSwap{side}(gl_HelperInvocation ? 1u : 0u)", needs=("quad",),
         )
-        for side, bits in _SWAPS
+        for side, bits in SWAPS
     ),
     *(
         FragmentProbe(
             f"helper.demoted{side}",
             f"after demote, helperInvocationEXT() of the {side.lower()} neighbour in the quad is true where "
             "that is demoted or not covered: EXT_demote_to_helper_invocation",
-            ("demote",), partial(_helper_flag, "present", bits),
+            ("demote",), partial(helper_flag, "present", bits),
             f"subgroupQuadSwap{side}(helperInvocationEXT() ? 1u : 0u)", needs=("quad",),
         )
-        for side, bits in _SWAPS
+        for side, bits in SWAPS
     ),
     FragmentProbe(
         "helper.self", "gl_HelperInvocation is false of an invocation whose pixel is covered: "
@@ -336,7 +336,7 @@ _VOTES = (
         "vote.helper.ballot",
         "subgroupBallot(gl_HelperInvocation) has the bits of the quad's pixels that are not covered and "
         f"take part: {_VOTE_SOURCE}; GLSL 4.60, section 7.1.5",
-        _UNCLIPPED, _helpers,
+        UNCLIPPED, _helpers,
         f"(subgroupBallot({_HELPER})[lane / 32u] >> (lane % 32u & ~3u)) & 15u",
         needs=("ballot", "quad"),
     ),
