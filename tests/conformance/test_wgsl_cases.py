@@ -46,7 +46,7 @@ def _totals(out: Path, *words: str) -> dict[str, int]:
     return {name: count for name, count in totals.items() if count}
 
 
-@pytest.mark.parametrize("pattern", ["nested", "loop"])
+@pytest.mark.parametrize("pattern", ["nested", pytest.param("loop", marks=pytest.mark.slow)])
 def test_the_reference_device_gives_what_is_defined(
     pattern: str, tint: InstalledCompiler, tmp_path: Path
 ) -> None:
@@ -59,15 +59,17 @@ def test_the_reference_device_gives_what_is_defined(
     ("right", "wrong", "name"),
     [
         ("subgroupInclusiveAdd(", "subgroupExclusiveAdd(", "subgroupInclusiveAdd.vec3f.nested.exact"),
-        ("quadSwapX(", "quadSwapY(", "quadSwapX.vec2i.all.exact"),
+        ("quadSwapX(", "quadSwapY(", "quadSwapX.vec2h.all.exact"),
         ("subgroupAll(", "subgroupAny(", "subgroupAll.bool.odd.exact"),
+        ("subgroupShuffleUp(", "subgroupShuffleDown(", "subgroupShuffleUp.f16.loop.exact.by1"),
     ],
 )
 def test_a_wrong_function_fails(
     right: str, wrong: str, name: str, tint: InstalledCompiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     translate = wgsl.wgsl_of
-    cases = select((f"wgsl.compute.{name}",))
+    cases = select((f"wgsl.compute.{name}", f"wgsl.fragment.{name}"))
+    assert len(cases) == 2
     assert {result.status for result in results_of("reference:32", cases)} == {Status.PASS}
     monkeypatch.setattr(wgsl, "wgsl_of", lambda source, stage: translate(source, stage).replace(right, wrong))
     again = results_of("reference:32", cases, seed=1)  # those of seed 0 are kept

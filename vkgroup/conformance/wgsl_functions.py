@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_PREFIXES = {"i32": "i", "u32": "u", "f32": "", "bool": "b"}
-_SCALARS = {"i32": "int", "u32": "uint", "f32": "float", "bool": "bool"}
-_LETTERS = {"i32": "i", "u32": "u", "f32": "f", "bool": "<bool>"}
+_PREFIXES = {"i32": "i", "u32": "u", "f32": "", "f16": "f16", "bool": "b"}
+_SCALARS = {"i32": "int", "u32": "uint", "f32": "float", "f16": "float16_t", "bool": "bool"}
+_LETTERS = {"i32": "i", "u32": "u", "f32": "f", "f16": "h", "bool": "<bool>"}
 
 GLSL_OF: dict[str, str] = {
     scalar if count == 1 else f"vec{count}{_LETTERS[scalar]}": _SCALARS[scalar]

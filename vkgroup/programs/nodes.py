@@ -300,8 +300,7 @@ class Loop:
     limit: int | None = None  # largest number of trips; None: `trips`
     #: ``"subgroupAny"`` or ``"subgroupAll"``, which is applied to the loop's condition; or empty.
     vote: str = ""
-    #: `leaves`, `keeps`: of "elect" loops. Which invocations exit, if not the elected one; at least one in
-    #: each trip. And an observation that they make before they break, and record after the loop.
+    #: Of "elect" loops: who exits, if not the elected one; what they observe there and record after the loop.
     leaves: Condition | None = field(default=None, repr=False)
     keeps: Observe | None = field(default=None, repr=False)
 
@@ -399,15 +398,3 @@ def type_of(expression: Expression) -> str:
         assert result is not None, "barriers are not generated"
         return result.name
     return "uint"
-
-
-def recorded_type(step: Operate | RecordStatement) -> str:
-    """Return the name of the GLSL type of the value that a statement records."""
-    return type_of(step.call if isinstance(step, Operate) else step.value)
-
-
-def communicates(condition: Expression) -> bool:
-    """Whether a condition depends on which invocations are active."""
-    if isinstance(condition, Not):
-        return communicates(condition.condition)
-    return isinstance(condition, Elect | Vote | SameAsFirst)

@@ -19,7 +19,6 @@ import numpy as np
 
 from vkgroup.programs import nodes
 from vkgroup.programs.invocation_sets import LaneLayout
-from vkgroup.programs.nodes import communicates
 
 Parts = tuple[int, ...]
 """Disjoint sets of invocations that are together; a device may merge sets or keep them apart."""
@@ -214,7 +213,7 @@ class Simulator:
         if statement.unpredictable:
             return path
         assert isinstance(statement.condition, nodes.Condition)
-        if communicates(statement.condition):
+        if _communicates(statement.condition):
             # Otherwise the outcome would be unknown.
             assert path.whole == path.members
             assert not self._parts
@@ -333,3 +332,10 @@ def _split(parts: Parts, by: Sequence[int], members: int) -> Parts:
     """Return the refined parts of a set of invocations; empty if one part contains all of them."""
     split = tuple(part & other & members for part in parts or (-1,) for other in by if part & other & members)
     return split if len(split) > 1 else ()
+
+
+def _communicates(condition: nodes.Expression) -> bool:
+    """Whether a condition depends on which invocations are active."""
+    if isinstance(condition, nodes.Not):
+        return _communicates(condition.condition)
+    return isinstance(condition, nodes.Elect | nodes.Vote | nodes.SameAsFirst)

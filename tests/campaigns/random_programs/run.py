@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from campaigns.random_programs.shader import HEAD, render
+from campaigns.random_programs.shader import HEAD, recorded_type, render
 from campaigns.random_programs.targets import Driver, Observation, assignment, observe_reference
 from vkgroup.base.files import require_regular_if_exists
 from vkgroup.compiler import TargetEnvironment, compile_source
@@ -26,7 +26,7 @@ from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.programs.expressions import of_device, promise_of
 from vkgroup.programs.generator import generate
 from vkgroup.programs.glsl_types import from_planes, planes
-from vkgroup.programs.nodes import Operate, Promise, RandomProgram, RecordStatement, recorded_type
+from vkgroup.programs.nodes import Operate, Promise, RandomProgram, RecordStatement
 from vkgroup.programs.rules import value_faults
 from vkgroup.programs.shrinker import shrink
 from vkgroup.programs.traversal import count_statements, nodes_of

@@ -16,7 +16,6 @@ from vkgroup.programs import nodes
 from vkgroup.programs.generator import random_words
 from vkgroup.programs.glsl import MODES, GlslWriter
 from vkgroup.programs.glsl_types import planes, writer
-from vkgroup.programs.nodes import recorded_type
 from vkgroup.programs.traversal import called_functions, nodes_of
 from vkgroup.spec.categories import Category
 from vkgroup.spec.operations import OPERATIONS
@@ -233,3 +232,8 @@ def render(program: nodes.RandomProgram, *, title: str = "") -> str:
         variables="\n".join(variables),
         body="\n".join(body),
     )
+
+
+def recorded_type(step: nodes.Operate | nodes.RecordStatement) -> str:
+    """Return the name of the GLSL type of the value that a statement records."""
+    return nodes.type_of(step.call if isinstance(step, nodes.Operate) else step.value)

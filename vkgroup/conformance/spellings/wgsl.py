@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
+from itertools import product
 
 from vkgroup.compiler.installed import TINT, installed
 from vkgroup.conformance import support
@@ -25,8 +26,7 @@ from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
 
 _WGSL_OF = {glsl: wgsl for wgsl, glsl in GLSL_OF.items()}
 
-_HEADER = """enable subgroups;
-diagnostic(off, subgroup_uniformity);
+_HEADER = """{enabled}diagnostic(off, subgroup_uniformity);
 @group(0) @binding(0) var<storage, read> inputs: array<u32>;
 @group(0) @binding(1) var<storage, read_write> outputs: array<u32>;
 var<private> gl_SubgroupSize: u32;
@@ -34,9 +34,11 @@ var<private> gl_SubgroupInvocationID: u32;
 var<private> gl_SubgroupID: u32;
 var<private> gl_WorkGroupID: vec3u;
 var<private> gl_LocalInvocationIndex: u32;
+var<private> gl_FragCoord: vec4f;
+const gl_HelperInvocation = false;  // WGSL has no such value; the patterns of fragments have no helpers
 """
 
-_ENTRY = """
+_COMPUTE_ENTRY = """
 @compute @workgroup_size({0}, {1}, {2})
 fn main(@builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) lane: u32,
         @builtin(subgroup_id) subgroup: u32, @builtin(workgroup_id) workgroup: vec3u,
@@ -48,6 +50,17 @@ fn main(@builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation
     gl_LocalInvocationIndex = local;
     judged();
 }}
+"""
+
+_FRAGMENT_ENTRY = """
+@fragment
+fn main(@builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) lane: u32,
+        @builtin(position) position: vec4f) {
+    gl_SubgroupSize = subgroup_size;
+    gl_SubgroupInvocationID = lane;
+    gl_FragCoord = position;
+    judged();
+}
 """
 
 _TYPE = "|".join(sorted(_WGSL_OF, key=len, reverse=True))
@@ -62,6 +75,9 @@ _RULES = tuple(
         (r"bitfieldExtract\((\w+), (\d+), (\d+)\)", r"extractBits(\1, \2u, \3u)"),
         (r"uintBitsToFloat\(", "bitcast<f32>("),
         (r"floatBitsToUint\(", "bitcast<u32>("),
+        (r"unpackFloat2x16\(", "bitcast<vec2h>("),
+        (r"packFloat2x16\((f16vec2\([^)]*\(0\.0\)\))\) << (\d+)", r"(bitcast<u32>(\1) << \2u)"),
+        (r"packFloat2x16\(", "bitcast<u32>("),
         (r"\((v(?:\.[xyzw])?) \? 1u : 0u\) << (\d+)", r"(select(0u, 1u, \1) << \2u)"),
         (r"\((v(?:\.[xyzw])?) \? 1u : 0u\)", r"select(0u, 1u, \1)"),
         (
@@ -78,16 +94,20 @@ _RULES = tuple(
 )
 """Patterns of the generated GLSL, and their WGSL; types are translated afterwards."""
 
+_HALF = re.compile(r"\b(f16|vec\dh)\b")
 _TYPE_WORD = re.compile(rf"(?<![\w.])({_TYPE})\b")
 
 
 def wgsl_of(source: str, stage: BatchStage) -> str:
     """Return the WGSL of a program whose calls are already in WGSL (see `Spelling`)."""
-    assert isinstance(stage, WorkgroupStage)
     for pattern, text in _RULES:
         source = pattern.sub(text, source)
     source = _TYPE_WORD.sub(lambda match: _WGSL_OF[match[1]], source)
-    return _HEADER + source + _ENTRY.format(*stage.local_size)
+    entry = _FRAGMENT_ENTRY
+    if isinstance(stage, WorkgroupStage):
+        entry = _COMPUTE_ENTRY.format(*stage.local_size)
+    enabled = "enable subgroups;\n" + "enable f16;\n" * bool(_HALF.search(source))
+    return _HEADER.format(enabled=enabled) + source + entry
 
 
 def core_case(case: Case) -> Case:
@@ -132,22 +152,28 @@ def _program(executor: Executor, cases: list[Case], stage: BatchStage | None = N
     return program_of(executor, list(map(core_case, cases)), stage, spelling)
 
 
-def _patterns() -> Iterator[Pattern]:
-    """Yield the patterns that WGSL can express: no case of its switch falls through into the next."""
-    return (pattern for pattern in patterns_of("compute").values() if pattern.name != "switch")
+def _patterns(stage: str) -> Iterator[Pattern]:
+    """Yield the patterns that WGSL can express.
+
+    No case of its switch falls through into the next. A fragment does not know whether it is a helper, so all
+    lanes of a quad are drawn and stay.
+    """
+    for pattern in patterns_of(stage).values():
+        helpers = stage == "fragment" and (pattern.partial or pattern.demotes or pattern.leave.statement)
+        if pattern.name != "switch" and not helpers:
+            yield pattern
 
 
 def _cases() -> Iterator[Case]:
-    """Yield every case."""
-    for row in FUNCTIONS:
+    """Yield every case, stage by stage."""
+    for stage, row in product(("compute", "fragment"), FUNCTIONS):
         for type_ in row.types:
-            for data in ("exact", *(["rounding"] if row.rounds and GLSL_OF[type_] in _FLOATS else [])):
-                for pattern in _patterns():
-                    for operand in row.operands:
-                        yield Case("wgsl", "compute", row.name, type_, pattern.name, data, operand)
+            rounding = ["rounding"] if row.rounds and _IS_FLOAT.search(type_) else []
+            for data, pattern, operand in product(("exact", *rounding), _patterns(stage), row.operands):
+                yield Case("wgsl", stage, row.name, type_, pattern.name, data, operand)
 
 
-_FLOATS = ("float", "vec2", "vec3", "vec4")
+_IS_FLOAT = re.compile(r"f32|f16|[fh]$")
 
 WGSL = Family(
     "wgsl",
