@@ -152,6 +152,43 @@ def test_a_constant_is_followed_through_parameters_and_selections(tmp_path: Path
         assert finding.place.line == 11
 
 
+@pytest.mark.parametrize("levels", [2, 3])
+@pytest.mark.parametrize("constant", ["32u", "WIDTH"])
+def test_a_constant_is_followed_through_helpers_of_helpers(
+    tmp_path: Path, levels: int, constant: str
+) -> None:
+    helpers = "const uint WIDTH = 32u;\n"
+    for level in range(2, levels + 1):
+        for name in ("modulo", "divide"):
+            inner = name if level == 2 else f"{name}{level - 1}"
+            helpers += f"uint {name}{level}(uint n, uint width) {{ uint w = width; return {inner}(n, w); }}\n"
+    text = _DIVIDED.replace("void main", f"{helpers}void main")
+    main = text.index("void main")
+    for name in ("modulo", "divide"):
+        text = text[:main] + text[main:].replace(f"{name}(i, 32u)", f"{name}{levels}(i, {constant})")
+    shader = tmp_path / "divided.comp"
+    shader.write_text(text)
+    (finding,) = check(shader).findings
+    assert (finding.kind, finding.proved) == (FindingKind.ASSUMES, True)
+    assert "modulo 32" in finding.message
+    assert "if (modulo" in text.splitlines()[finding.place.line - 1]
+
+
+def test_a_helper_that_serves_lanes_and_others_is_followed_for_lanes_only(tmp_path: Path) -> None:
+    """The constant 64 belongs to a number that is no lane's."""
+    helpers = "uint modulo2(uint n, uint width) { return modulo(n, width); }\n"
+    text = _DIVIDED.replace("void main", f"{helpers}void main").replace("32u + 9u", "41u")
+    text = text.replace("modulo(i, 32u)", "modulo2(i, 32u)")
+    text = text.replace("= t;", "= t + modulo2(a[0], 64u);")
+    shader = tmp_path / "divided.comp"
+    shader.write_text(text)
+    (finding,) = check(shader).findings
+    assert finding.kind == FindingKind.ASSUMES
+    assert not any(
+        "modulo 64" in text for text in (finding.message, *(note.message for note in finding.notes))
+    )
+
+
 _TWO_LEVELS = """#version 450
 #extension GL_KHR_shader_subgroup_arithmetic : require
 layout(local_size_x = 256) in;

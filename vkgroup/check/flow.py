@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from vkgroup.check.control_flow import ControlFlow
@@ -104,7 +105,11 @@ class PassedConstant(NamedTuple):
 
     word: int  # index in `Module.words` of the constant's id
     value: int
-    call: Instruction | None  # the call that passes it to the function of the instruction; None for none
+    calls: tuple[Instruction, ...]  # that pass it to the function of the instruction, the innermost first
+
+    def place(self, entry: Instruction) -> int:
+        """Return the position of the outermost call, or of the instruction itself."""
+        return (self.calls[-1] if self.calls else entry).position
 
 
 def operand_word(entry: Instruction, number: int) -> int:
@@ -130,45 +135,50 @@ class DataFlow(ModuleCode):
         """
         direct = self.constants.get(entry.operands[operand])
         if direct is not None:
-            return [PassedConstant(operand_word(entry, operand), direct, None)]
-        return list(self._sources(entry, operand, None, 0))
+            return [PassedConstant(operand_word(entry, operand), direct, ())]
+        return list(islice(self._sources(entry, operand, (), 0), _MOST_CONSTANTS))
 
-    def argument(self, identifier: int, call: Instruction | None) -> int:
-        """Return the id that a call passes for a value in the called function; the id itself for another."""
-        defined = self._by_id.get(identifier)
-        while defined is not None and call is not None:
-            if defined.name == "OpFunctionParameter":
-                parameters = self.parameters[call.operands[0]]
-                number = parameters.index(defined.result_id) if defined.result_id in parameters else -1
-                return call.operands[1 + number] if number >= 0 else identifier
-            if defined.name not in ("OpLoad", *_COPIES):
+    def argument(self, identifier: int, calls: tuple[Instruction, ...]) -> int:
+        """Return the id that the outermost call passes for a value; the id itself if one passes another."""
+        if not calls:
+            return identifier
+        call, defined = calls[0], self._by_id.get(identifier)
+        while defined is not None:
+            if defined.result_id in self.parameters[call.operands[0]]:
+                number = self.parameters[call.operands[0]].index(defined.result_id)
+                return self.argument(call.operands[1 + number], calls[1:])
+            stores = self._stores.get(defined.result_id, ())
+            if defined.name in ("OpLoad", *_COPIES):
+                defined = self._by_id.get(defined.operands[0])
+            elif defined.name == "OpVariable" and len(stores) == 1:
+                defined = self._by_id.get(stores[0].operands[1])
+            else:
                 break
-            defined = self._by_id.get(defined.operands[0])
         return identifier
 
     def _sources(
-        self, entry: Instruction, operand: int, call: Instruction | None, depth: int
+        self, entry: Instruction, operand: int, calls: tuple[Instruction, ...], depth: int
     ) -> Iterator[PassedConstant]:
         """Yield the constants that reach an operand through copies, selections, variables and parameters."""
         identifier = entry.operands[operand]
         if identifier in self.constants:
-            yield PassedConstant(operand_word(entry, operand), self.constants[identifier], call)
+            yield PassedConstant(operand_word(entry, operand), self.constants[identifier], calls)
         defined = self._by_id.get(identifier)
         if defined is None or depth > _DEEPEST:
             return
         if defined.name in ("OpLoad", *_COPIES):
-            yield from self._sources(defined, 0, call, depth + 1)
+            yield from self._sources(defined, 0, calls, depth + 1)
         elif defined.name == "OpSelect":
             for side, other in ((1, 2), (2, 1)):
                 if self.constants.get(defined.operands[other]) in (0, 1):
-                    yield from self._sources(defined, side, call, depth + 1)
+                    yield from self._sources(defined, side, calls, depth + 1)
         elif defined.name == "OpVariable" and len(self._stores.get(identifier, ())) == 1:
-            yield from self._sources(self._stores[identifier][0], 1, call, depth + 1)
-        elif defined.name == "OpFunctionParameter" and call is None:
+            yield from self._sources(self._stores[identifier][0], 1, calls, depth + 1)
+        elif defined.name == "OpFunctionParameter":
             for caller in self.body:
                 if caller.name == "OpFunctionCall" and identifier in self.parameters[caller.operands[0]]:
                     number = self.parameters[caller.operands[0]].index(identifier)
-                    yield from self._sources(caller, 1 + number, caller, depth + 1)
+                    yield from self._sources(caller, 1 + number, (*calls, caller), depth + 1)
 
     @cached_property
     def _by_id(self) -> dict[int, Instruction]:
@@ -280,8 +290,11 @@ class DataFlow(ModuleCode):
 
 
 _FIRST = "first word"
-_DEEPEST = 8
+_DEEPEST = 16
 """Maximum number of copies, selections and parameters through which a constant is followed."""
+
+_MOST_CONSTANTS = 32
+"""Maximum number of constants that are followed to one operand."""
 
 
 BY_GROUP = ("WorkgroupId", "GlobalInvocationId", "NumWorkgroups")

@@ -100,11 +100,11 @@ def _needed(
     entry: Instruction, operand: int, flow: DataFlow, follow: Follow, words: str
 ) -> Iterator[SizeCandidate]:
     """Yield the candidates of a constant that needs subgroups of its size, or of twice its size, or more."""
-    for word, number, call in flow.passed(entry, operand):
-        size = 2 * number if follow == Follow.HALF else number
+    for constant in flow.passed(entry, operand):
+        size = 2 * constant.value if follow == Follow.HALF else constant.value
         if _is_size(size):
-            use, text = ConstantUse(word, follow), words.format(size, size // 2)
-            yield SizeCandidate((call or entry).position, size, ">=", text, use=use)
+            use, text = ConstantUse(constant.word, follow), words.format(size, size // 2)
+            yield SizeCandidate(constant.place(entry), size, ">=", text, use=use)
 
 
 def _delta(entry: Instruction, flow: DataFlow) -> Iterator[SizeCandidate]:
@@ -161,14 +161,14 @@ def _arithmetic(entry: Instruction, flow: DataFlow) -> Iterator[SizeCandidate]:
     for lane_operand, constant_operand in sides:
         if entry.operands[lane_operand] not in flow.numberings:
             continue
-        for word, number, call in flow.passed(entry, constant_operand):
-            origin = flow.numberings.get(flow.argument(entry.operands[lane_operand], call))
-            size, follow = _meaning(entry.name, number)
+        for constant in flow.passed(entry, constant_operand):
+            number = flow.argument(entry.operands[lane_operand], constant.calls)
+            origin = flow.numberings.get(number)
+            size, follow = _meaning(entry.name, constant.value)
             if origin is not None and _is_size(size):
-                words = _WORDS[entry.name].format(number, size)
+                words = _WORDS[entry.name].format(constant.value, size)
                 text = f"{origin.name} is {words}, as in subgroups of {size}"
-                use = ConstantUse(word, follow)
-                place = (call or entry).position
+                use, place = ConstantUse(constant.word, follow), constant.place(entry)
                 yield SizeCandidate(place, size, "=", text, origin.is_local, use, origin.name)
 
 
