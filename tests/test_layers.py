@@ -33,7 +33,7 @@ LAYERS = {
     "workers": 3_140,
     "programs": 3_090,
     "conformance": 22_070,
-    "check": 10_410,
+    "check": 10_520,
     "probe": 2_160,
     "cost": 730,
     "kernels": 6_830,

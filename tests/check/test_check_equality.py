@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from vkgroup.cli.main import main
@@ -249,3 +250,52 @@ def test_other_formats_of_images_are_other_bindings(compared: Compared, written:
     )
     result = compared(one, two)
     assert (result["code"], "Rgba16f and Rgba8" in result["text"]) == (2, True)
+
+
+_MODE = """#version 450
+layout(local_size_x = 64) in;
+layout(constant_id = {id}) const uint WAYS = 1u;
+layout(binding = 0) readonly buffer {block} {{ uint a[]; }};
+layout(binding = 1) buffer B {{ uint b[]; }};
+layout(push_constant) uniform P {{ uint {member}; }};
+void main() {{
+uint g = gl_GlobalInvocationID.x;
+{body}
+}}
+"""
+
+
+def _mode(written: Written, name: str, body: str, **names: object) -> Path:
+    return written(_MODE.format(**{"id": 3, "block": "A", "member": "mode", "body": body, **names}), name)
+
+
+_PLAIN = "b[g] = a[g] * 2u;"
+
+
+@pytest.mark.parametrize("special", ["m == 77777u", "m > 5000u && m < 5003u"])
+def test_the_order_of_the_shaders_does_not_matter(compared: Compared, written: Written, special: str) -> None:
+    one = _mode(written, "a.comp", _PLAIN)
+    other = _mode(
+        written, "b.comp", f"if ({special})\nb[g] = 3u; else {_PLAIN}", block="Other", member="m", id=4
+    )
+    for words in ((one, other), (other, one)):
+        result = compared(*words)
+        assert result["code"] == 1
+        assert "is 3 in" in result["text"] or "and 3 in" in result["text"]
+
+
+def test_code_of_the_second_shader_that_does_not_run_is_named(
+    compared: Compared, written: Written, tmp_path: Path
+) -> None:
+    values = tmp_path / "values.npy"
+    np.save(values, np.arange(256, dtype=np.uint32))
+    one = _mode(written, "a.comp", _PLAIN)
+    rare = f"if (a[g] == 0x12345678u)\nb[g] = 3u; else if (m == 9u) {{\nb[g] = 4u; }} else\n{_PLAIN}"
+    other = _mode(written, "b.comp", rare, block="Other", member="m")
+    result = compared(one, other, "--push", "mode=3", "--in", f"A={values}", "--sizes", "32")
+    assert result["code"] == 0
+    # The given mode makes the other line unreachable.
+    assert (result["not_executed"], result["not_executed_in_second"]) == ([], ["line 10"])
+    assert f"not executed in {other}: line 10" in result["text"]
+    result = compared(other, one, "--push", "m=3", "--in", f"Other={values}", "--sizes", "32")
+    assert (result["not_executed"], result["not_executed_in_second"]) == (["line 10"], [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -18,10 +18,11 @@ from vkgroup.check.checking import prepare
 from vkgroup.check.configured import find_binding
 from vkgroup.check.diagnosis import difference_findings, findings_of
 from vkgroup.check.divergence import atomic_writers, writer_of
-from vkgroup.check.fields import fields_of
 from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters, SourceLocations
-from vkgroup.check.flow import DataFlow
+from vkgroup.check.flow import BY_GROUP, DataFlow
+from vkgroup.check.influence import Sites, Source, influence_of
 from vkgroup.check.inputs import Key
+from vkgroup.check.interfaces import interface_differences
 from vkgroup.check.report import lines_of_sites
 from vkgroup.check.request import CheckRequest, values_of
 from vkgroup.check.rounding import tolerance_of
@@ -38,15 +39,15 @@ from vkgroup.check.runs import (
     numbers_of,
     places_of,
 )
+from vkgroup.check.search import TrialSearch
+from vkgroup.check.trial_set import TrialSet, identities
 from vkgroup.check.trials import CheckTrial, Trier
 from vkgroup.check.unordered import is_list, unordered_differences
 from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.values.value import HARD
-from vkgroup.spirv import Binding, ImageType, Module, SampledImageType, StructType
 
-_COMPARED = 1 << 16
-"""Bytes of a block whose layout is compared; runtime arrays repeat."""
+Missing = Callable[[Mapping[int, int]], frozenset[int]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class Equality:
     no_verdict : why nothing could be compared; empty if it could.
     counts : numbers of the outputs: ``"compared"``, ``"undefined"``, ``"ordered"``, ``"rounded"``, and those
         that are ``"undefined in one"`` of the shaders.
-    inputs, not_executed : as in `Coverage`.
+    inputs, not_executed : as in `Coverage`, of the first shader.
+    not_executed_in_second : the same of the second, if that is another one.
     """
 
     names: tuple[str, str]
@@ -73,6 +75,7 @@ class Equality:
     counts: dict[str, int] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
     not_executed: tuple[str, ...] = ()
+    not_executed_in_second: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON data."""
@@ -112,7 +115,10 @@ def compare_shaders(
     compared = prepared.trial
     # The other shader has its own defaults.
     defaults = {entry.id: entry.value for entry in values_of(first.module)}
-    for trial, pair in product([prepared.trial, *prepared.search.supplements()], sizes):
+    trials = [prepared.trial, *prepared.search.supplements()]
+    if second is not None:
+        trials += _trials_of_second(first, second, prepared.search)
+    for trial, pair in product(trials, sizes):
         changed = {
             entry.id: entry.value
             for entry in values_of(trial.dispatch.program.module)
@@ -126,7 +132,11 @@ def compare_shaders(
             break
     if comparison.difference is None and not comparison.no_verdict and not comparison.counts["compared"]:
         comparison.no_verdict = "no number of the outputs could be compared"
-    places = SourceLocations(first.module, first.title, first.sources)
+    places = [SourceLocations(one.module, one.title, one.sources) for one in (first, other)]
+    missing = [lines_of_sites(comparison.runs, prepared.search.missing_in, places[0])]
+    if second is not None:
+        missing_in = _missing_in_second(second, prepared.search)
+        missing.append(lines_of_sites(comparison.other_runs, missing_in, places[1]))
     return Equality(
         names,
         tuple(sizes),
@@ -135,60 +145,63 @@ def compare_shaders(
         comparison.no_verdict,
         dict(comparison.counts),
         compared.dispatch.inputs.origins,
-        lines_of_sites(comparison.runs, prepared.search.missing_in, places),
+        *missing,
     )
 
 
-def interface_differences(first: Module, second: Module) -> list[str]:
-    """Return what differs in the bindings and push constants of two modules, in words."""
+def _trials_of_second(first: CheckRequest, second: CheckRequest, search: TrialSearch) -> list[CheckTrial]:
+    """Return trials of the first shader with the values that a search for the second one has chosen."""
+    known = {entry.id for entry in second.module.reflection.specialization_constants}
+    ids: dict[int | str, int | str] = {entry.name: entry.id for entry in values_of(first.module)}
+    constants = {ids.get(key, key): value for key, value in first.specialization.items()}
     ours, theirs = (
-        {entry.place: entry for entry in module.reflection.bindings} for module in (first, second)
+        block.members if (block := module.reflection.push_constants) is not None else ()
+        for module in (first.module, second.module)
     )
-    problems = []
-    for place in sorted(ours.keys() | theirs.keys()):
-        name = f"set {place[0]}, binding {place[1]}"
-        if place not in theirs or place not in ours:
-            which = "first" if place in ours else "second"
-            problems.append(
-                f"{name} ({(ours.get(place) or theirs[place]).name}) is only in the {which} shader"
-            )
-        elif (one := _form(ours[place])) != (two := _form(theirs[place])):
-            problems.append(f"{name} ({ours[place].name}) is {one} in the first, {two} in the second shader")
-        elif len(formats := {_format(side[place]) for side in (ours, theirs)} - {"Unknown", ""}) > 1:
-            problems.append(f"{name} ({ours[place].name}) has the formats {' and '.join(sorted(formats))}")
-        elif not np.array_equal(_layout(ours[place].type), _layout(theirs[place].type)):
-            problems.append(f"{name} ({ours[place].name}): the members have other offsets or widths")
-    one_block, other = (module.reflection.push_constants for module in (first, second))
-    if not np.array_equal(_layout(one_block and one_block.type), _layout(other and other.type)):
-        problems.append("the push constants have other offsets or widths")
-    return problems
+    names = {one.name: other.name for one, other in zip(ours, theirs, strict=False)}
+
+    def place(key: Key) -> tuple[int, int]:
+        return find_binding(first.module, key, "--in").place
+
+    request = replace(
+        first,
+        shader=second.module,
+        entry_point=second.entry_point,
+        name=second.title,
+        inputs={place(key): value for key, value in (first.inputs or {}).items()},
+        push=None if first.push is None else {names[key]: value for key, value in first.push.items()},
+        specialization={key: value for key, value in constants.items() if key in known},
+    )
+    prepared = prepare(request)
+    keys, back = {number.key for number in search.numbers}, {other: one for one, other in names.items()}
+    trials = []
+    for trial in (prepared.trial, *prepared.search.supplements()):
+        renamed = {
+            (place, back.get(name, name) if place is None else name): value
+            for (place, name), value in trial.numbers.items()
+        }
+        numbers = {key: value for key, value in renamed.items() if key in keys}
+        mine = search.try_({**search.best.numbers, **numbers})
+        if mine is not search.best and search.is_consistent(mine):
+            trials.append(mine)
+    return trials
 
 
-def _form(binding: Binding) -> str:
-    """Return the kind of a binding in words: of an image, with its dimensions."""
-    kind = binding.type.image if isinstance(binding.type, SampledImageType) else binding.type
-    words = [binding.kind.replace("_", " ")]
-    if isinstance(kind, ImageType):
-        words += [kind.dimension, *["array"] * kind.arrayed, *["multisampled"] * kind.multisampled]
-    return " ".join(words) + (f", {binding.count} descriptors" if binding.count != 1 else "")
+def _missing_in_second(request: CheckRequest, search: TrialSet) -> Missing:
+    """Return `TrialSet.missing_in` of another shader, whose inputs are those of the first one's trials."""
+    influence = influence_of(request.module)
+    first = {what: identifier for identifier, what in identities(search.module, search.influence).items()}
+    own = {identifier: first.get(what) for identifier, what in identities(request.module, influence).items()}
 
+    def is_fixed(source: Source) -> bool:
+        variable, member = source
+        if isinstance(there := own.get(variable, variable), int):
+            return search.is_fixed((there, member))
+        # A built-in variable or a constant that only this shader has.
+        return influence.built_ins.get(variable) not in BY_GROUP or search.trier.request.groups is not None
 
-def _format(binding: Binding) -> str:
-    """Return the format of a storage image; empty for something else."""
-    return binding.type.format if isinstance(binding.type, ImageType) and binding.type.storage else ""
-
-
-def _layout(block: Any) -> npt.NDArray[np.int64]:
-    """Return offset and width of each number of a block in order; none of something else."""
-    fields = fields_of(block, _COMPARED) if isinstance(block, StructType) else []
-    parts = [
-        np.stack([field.offsets.reshape(-1), np.full(field.offsets.size, field.dtype.itemsize)], axis=1)
-        for field in fields
-    ]
-    whole = np.concatenate([np.zeros((0, 2), np.int64), *parts])
-    whole = whole[whole.sum(axis=1) <= _COMPARED]
-    ordered: npt.NDArray[np.int64] = whole[np.lexsort(whole.T[::-1])]
-    return ordered
+    sites = Sites(request.module, request.entry)
+    return lambda executed: sites.missing(executed, is_fixed)
 
 
 @dataclass
@@ -201,6 +214,7 @@ class _Comparison:
     unordered: Collection[tuple[int, int]]
     counts: Counter[str] = field(default_factory=Counter)
     runs: list[CheckedRun] = field(default_factory=list)  # of the first shader
+    other_runs: list[CheckedRun] = field(default_factory=list)
     difference: Finding | None = None
     no_verdict: str = ""
 
@@ -254,6 +268,7 @@ class _Comparison:
                 raise Unsupported(f"{request.title} at size {size}: {error}", error.missing) from error
         first, second = runs
         self.runs.append(first)
+        self.other_runs.append(second)
         try:
             self._compare(dispatches, first, second)
         except DispatchTimeout:

@@ -14,6 +14,7 @@ from vkgroup.check.influence import LENGTH, UNKNOWN, Influence, Sites, Source, i
 from vkgroup.check.inputs import GeneratedNumber, NumberKey, Numbers
 from vkgroup.check.trials import CheckTrial, EventKey, Trier, key_of
 from vkgroup.reference.events import Event
+from vkgroup.spirv import Module
 
 _LEAST_COVERAGE = 0.8
 """Part of the instructions of the first trial that a better trial must execute too."""
@@ -26,6 +27,23 @@ _BY_OPERANDS = ("division", "math_domain", "shift", "conversion", "hang")
 Cost = tuple[int, int, int, int, int]
 """What a search makes small: 1 without an end or 2 with less executed, errors and hidden ones, errors, sites
 that are not executed, occurrences of errors."""
+
+
+def identities(module: Module, influence: Influence) -> dict[int, object]:
+    """Return what each input is in every module with the same interface, by the id of its variable.
+
+    A built-in variable's name, a binding's set and number, ``"push"``, or a constant's specialization id.
+    """
+    return {
+        **influence.built_ins,
+        **{binding.id: binding.place for binding in module.reflection.bindings},
+        **dict.fromkeys(influence.push, "push"),
+        **{
+            result: constant.specialization.id
+            for result, constant in influence.declared.constants.items()
+            if constant.specialization is not None
+        },
+    }
 
 
 @dataclass

@@ -87,8 +87,10 @@ def _lines(result: Equality) -> Iterator[Text]:
         *(f"{result.counts[key]} {text}" for key, text in _COUNTS.items() if result.counts.get(key)),
     ]
     yield Text(f"  {', '.join(counts)}")
-    if result.not_executed:
-        yield Text(f"  not executed: {', '.join(result.not_executed)}", style="yellow")
+    for name, lines in zip(result.names, (result.not_executed, result.not_executed_in_second), strict=True):
+        if lines:
+            where = f" in {name}" if first != second else ""
+            yield Text(f"  not executed{where}: {', '.join(lines)}", style="yellow")
     for origin in result.inputs:
         yield Text(f"  {origin}")
 
