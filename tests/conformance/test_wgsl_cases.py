@@ -76,6 +76,13 @@ def test_a_wrong_function_fails(
     assert {result.status for result in again} == {Status.FAIL}
 
 
+@pytest.mark.parametrize("name", ["subgroupElect.bool", "subgroup_size.u32"])
+def test_a_case_without_inputs_runs_alone(name: str, tint: InstalledCompiler) -> None:
+    """tint leaves out the buffer that such a shader does not read."""
+    for case in select((f"wgsl.*.{name}.all.exact",)):
+        assert [result.status for result in results_of("reference:4", [case], seed=3)] == [Status.PASS]
+
+
 def test_without_tint_they_are_not_supported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
