@@ -110,7 +110,7 @@ def test_the_sources_of_slang_show_its_errors() -> None:
 
 
 @pytest.mark.parametrize("compiler", ["dxc", "slang"])
-def test_an_attribute_has_no_effect(compiler: str) -> None:
+def test_wave_ops_include_helper_lanes_does_not_change_the_module(compiler: str) -> None:
     source = (_SOURCES / "wave_ops_include_helper_lanes.hlsl").read_text()
     attribute = "[WaveOpsIncludeHelperLanes]\n"
     assert attribute in source

@@ -18,9 +18,10 @@ from vkgroup.check.checking import prepare
 from vkgroup.check.configured import find_binding
 from vkgroup.check.diagnosis import difference_findings, findings_of
 from vkgroup.check.divergence import atomic_writers, writer_of
+from vkgroup.check.equal_trials import trials_by_other
 from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters, SourceLocations
-from vkgroup.check.flow import BY_GROUP, DataFlow
-from vkgroup.check.influence import Sites, Source, influence_of
+from vkgroup.check.flow import DataFlow
+from vkgroup.check.influence import UNKNOWN, Sites, Source, influence_of
 from vkgroup.check.inputs import Key
 from vkgroup.check.interfaces import interface_differences
 from vkgroup.check.report import lines_of_sites
@@ -39,15 +40,12 @@ from vkgroup.check.runs import (
     numbers_of,
     places_of,
 )
-from vkgroup.check.search import TrialSearch
 from vkgroup.check.trial_set import TrialSet, identities
 from vkgroup.check.trials import CheckTrial, Trier
 from vkgroup.check.unordered import is_list, unordered_differences
 from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.values.value import HARD
-
-Missing = Callable[[Mapping[int, int]], frozenset[int]]
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ def compare_shaders(
     defaults = {entry.id: entry.value for entry in values_of(first.module)}
     trials = [prepared.trial, *prepared.search.supplements()]
     if second is not None:
-        trials += _trials_of_second(first, second, prepared.search)
+        trials += trials_by_other(first, second, prepared.search)
     for trial, pair in product(trials, sizes):
         changed = {
             entry.id: entry.value
@@ -149,56 +147,22 @@ def compare_shaders(
     )
 
 
-def _trials_of_second(first: CheckRequest, second: CheckRequest, search: TrialSearch) -> list[CheckTrial]:
-    """Return trials of the first shader with the values that a search for the second one has chosen."""
-    known = {entry.id for entry in second.module.reflection.specialization_constants}
-    ids: dict[int | str, int | str] = {entry.name: entry.id for entry in values_of(first.module)}
-    constants = {ids.get(key, key): value for key, value in first.specialization.items()}
-    ours, theirs = (
-        block.members if (block := module.reflection.push_constants) is not None else ()
-        for module in (first.module, second.module)
-    )
-    names = {one.name: other.name for one, other in zip(ours, theirs, strict=False)}
-
-    def place(key: Key) -> tuple[int, int]:
-        return find_binding(first.module, key, "--in").place
-
-    request = replace(
-        first,
-        shader=second.module,
-        entry_point=second.entry_point,
-        name=second.title,
-        inputs={place(key): value for key, value in (first.inputs or {}).items()},
-        push=None if first.push is None else {names[key]: value for key, value in first.push.items()},
-        specialization={key: value for key, value in constants.items() if key in known},
-    )
-    prepared = prepare(request)
-    keys, back = {number.key for number in search.numbers}, {other: one for one, other in names.items()}
-    trials = []
-    for trial in (prepared.trial, *prepared.search.supplements()):
-        renamed = {
-            (place, back.get(name, name) if place is None else name): value
-            for (place, name), value in trial.numbers.items()
-        }
-        numbers = {key: value for key, value in renamed.items() if key in keys}
-        mine = search.try_({**search.best.numbers, **numbers})
-        if mine is not search.best and search.is_consistent(mine):
-            trials.append(mine)
-    return trials
-
-
-def _missing_in_second(request: CheckRequest, search: TrialSet) -> Missing:
+def _missing_in_second(
+    request: CheckRequest, search: TrialSet
+) -> Callable[[Mapping[int, int]], frozenset[int]]:
     """Return `TrialSet.missing_in` of another shader, whose inputs are those of the first one's trials."""
     influence = influence_of(request.module)
     first = {what: identifier for identifier, what in identities(search.module, search.influence).items()}
-    own = {identifier: first.get(what) for identifier, what in identities(request.module, influence).items()}
+    own = identities(request.module, influence)
 
     def is_fixed(source: Source) -> bool:
         variable, member = source
-        if isinstance(there := own.get(variable, variable), int):
-            return search.is_fixed((there, member))
+        if source == UNKNOWN or variable not in own:
+            return search.is_fixed(UNKNOWN)
+        if own[variable] in first:
+            return search.is_fixed((first[own[variable]], member))
         # A built-in variable or a constant that only this shader has.
-        return influence.built_ins.get(variable) not in BY_GROUP or search.trier.request.groups is not None
+        return search.is_fixed_here(influence.built_ins.get(variable, ""))
 
     sites = Sites(request.module, request.entry)
     return lambda executed: sites.missing(executed, is_fixed)

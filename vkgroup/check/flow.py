@@ -5,9 +5,9 @@ Data flow ignores control flow: a value that a variable holds anywhere is assume
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from itertools import islice
 from typing import NamedTuple
 
 from vkgroup.check.control_flow import ControlFlow
@@ -129,56 +129,77 @@ class DataFlow(ModuleCode):
         return kind.bits if isinstance(kind, ScalarType) and kind.kind in ("int", "uint") else None
 
     def passed(self, entry: Instruction, operand: int) -> list[PassedConstant]:
-        """Return the constants that an operand can be, each where it is written.
+        """Return the constants that an operand can be, each where it is written, found in `_MOST_STEPS`.
 
         Compilers of WGSL divide in a function of their own: ``lhs % select(rhs, 1, rhs == 0)``.
         """
-        direct = self.constants.get(entry.operands[operand])
-        if direct is not None:
-            return [PassedConstant(operand_word(entry, operand), direct, ())]
-        return list(islice(self._sources(entry, operand, (), 0), _MOST_CONSTANTS))
+        found: list[PassedConstant] = []
+        todo: deque[tuple[Instruction, int, tuple[Instruction, ...]]] = deque([(entry, operand, ())])
+        for _ in range(_MOST_STEPS):
+            if not todo:
+                break
+            use, number, calls = todo.popleft()
+            identifier = use.operands[number]
+            if identifier in self.constants:
+                word = operand_word(use, number)
+                found.append(PassedConstant(word, self.constants[identifier], calls))
+            else:
+                todo += self._sources(identifier, calls)
+        return found
 
     def argument(self, identifier: int, calls: tuple[Instruction, ...]) -> int:
-        """Return the id that the outermost call passes for a value; the id itself if one passes another."""
-        if not calls:
-            return identifier
-        call, defined = calls[0], self._by_id.get(identifier)
-        while defined is not None:
-            if defined.result_id in self.parameters[call.operands[0]]:
-                number = self.parameters[call.operands[0]].index(defined.result_id)
-                return self.argument(call.operands[1 + number], calls[1:])
-            stores = self._stores.get(defined.result_id, ())
-            if defined.name in ("OpLoad", *_COPIES):
-                defined = self._by_id.get(defined.operands[0])
-            elif defined.name == "OpVariable" and len(stores) == 1:
-                defined = self._by_id.get(stores[0].operands[1])
-            else:
+        """Return the value that the outermost call passes for one in the called function.
+
+        It is followed through copies, variables with one store, and parameters. If a call passes something
+        else, such as a sum, return that.
+        """
+        for call in calls:
+            parameters = self.parameters[call.operands[0]]
+            for _ in range(_MOST_STEPS):
+                defined = self._by_id.get(identifier)
+                if defined is None or identifier in parameters:
+                    break
+                stores = self._stores.get(identifier, ())
+                if defined.name in ("OpLoad", *_COPIES):
+                    identifier = defined.operands[0]
+                elif defined.name == "OpVariable" and len(stores) == 1:
+                    identifier = stores[0].operands[1]
+                else:
+                    break
+            if identifier not in parameters:
                 break
+            identifier = call.operands[1 + parameters.index(identifier)]
         return identifier
 
     def _sources(
-        self, entry: Instruction, operand: int, calls: tuple[Instruction, ...], depth: int
-    ) -> Iterator[PassedConstant]:
-        """Yield the constants that reach an operand through copies, selections, variables and parameters."""
-        identifier = entry.operands[operand]
-        if identifier in self.constants:
-            yield PassedConstant(operand_word(entry, operand), self.constants[identifier], calls)
+        self, identifier: int, calls: tuple[Instruction, ...]
+    ) -> Iterator[tuple[Instruction, int, tuple[Instruction, ...]]]:
+        """Yield the operands from which a value comes by copies, selections, variables and parameters."""
         defined = self._by_id.get(identifier)
-        if defined is None or depth > _DEEPEST:
+        if defined is None:
             return
         if defined.name in ("OpLoad", *_COPIES):
-            yield from self._sources(defined, 0, calls, depth + 1)
+            yield defined, 0, calls
         elif defined.name == "OpSelect":
             for side, other in ((1, 2), (2, 1)):
                 if self.constants.get(defined.operands[other]) in (0, 1):
-                    yield from self._sources(defined, side, calls, depth + 1)
+                    yield defined, side, calls
         elif defined.name == "OpVariable" and len(self._stores.get(identifier, ())) == 1:
-            yield from self._sources(self._stores[identifier][0], 1, calls, depth + 1)
+            yield self._stores[identifier][0], 1, calls
         elif defined.name == "OpFunctionParameter":
-            for caller in self.body:
-                if caller.name == "OpFunctionCall" and identifier in self.parameters[caller.operands[0]]:
-                    number = self.parameters[caller.operands[0]].index(identifier)
-                    yield from self._sources(caller, 1 + number, (*calls, caller), depth + 1)
+            function = next(one for one, own in self.parameters.items() if identifier in own)
+            number = self.parameters[function].index(identifier)
+            for caller in self._callers.get(function, ()):
+                yield caller, 1 + number, (*calls, caller)
+
+    @cached_property
+    def _callers(self) -> dict[int, list[Instruction]]:
+        """The calls of each function."""
+        callers: dict[int, list[Instruction]] = {}
+        for entry in self.body:
+            if entry.name == "OpFunctionCall":
+                callers.setdefault(entry.operands[0], []).append(entry)
+        return callers
 
     @cached_property
     def _by_id(self) -> dict[int, Instruction]:
@@ -290,11 +311,11 @@ class DataFlow(ModuleCode):
 
 
 _FIRST = "first word"
-_DEEPEST = 16
-"""Maximum number of copies, selections and parameters through which a constant is followed."""
+_MOST_STEPS = 256
+"""Maximum number of copies, selections, variables and calls through which one operand is followed.
 
-_MOST_CONSTANTS = 32
-"""Maximum number of constants that are followed to one operand."""
+A helper of tint takes five, and each level of helpers in GLSL four for each of its callers.
+"""
 
 
 BY_GROUP = ("WorkgroupId", "GlobalInvocationId", "NumWorkgroups")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from vkgroup.check.fields import fields_of
 from vkgroup.spirv import Binding, ImageType, Module, SampledImageType, StructType
 
-_COMPARED = 1 << 16
+COMPARED = 1 << 16
 """Bytes of a block whose layout is compared; runtime arrays repeat."""
 
 
@@ -55,12 +55,12 @@ def _format(binding: Binding) -> str:
 
 def _layout(block: Any) -> npt.NDArray[np.int64]:
     """Return offset and width of each number of a block in order; none of something else."""
-    fields = fields_of(block, _COMPARED) if isinstance(block, StructType) else []
+    fields = fields_of(block, COMPARED) if isinstance(block, StructType) else []
     parts = [
         np.stack([field.offsets.reshape(-1), np.full(field.offsets.size, field.dtype.itemsize)], axis=1)
         for field in fields
     ]
     whole = np.concatenate([np.zeros((0, 2), np.int64), *parts])
-    whole = whole[whole.sum(axis=1) <= _COMPARED]
+    whole = whole[whole.sum(axis=1) <= COMPARED]
     ordered: npt.NDArray[np.int64] = whole[np.lexsort(whole.T[::-1])]
     return ordered

@@ -38,11 +38,16 @@ def identities(module: Module, influence: Influence) -> dict[int, object]:
         **influence.built_ins,
         **{binding.id: binding.place for binding in module.reflection.bindings},
         **dict.fromkeys(influence.push, "push"),
-        **{
-            result: constant.specialization.id
-            for result, constant in influence.declared.constants.items()
-            if constant.specialization is not None
-        },
+        **specialization_ids(influence),
+    }
+
+
+def specialization_ids(influence: Influence) -> dict[int, int]:
+    """Return specialization ids by the result ids of their constants."""
+    return {
+        result: constant.specialization.id
+        for result, constant in influence.declared.constants.items()
+        if constant.specialization is not None
     }
 
 
@@ -66,12 +71,7 @@ class TrialSet:
     def __post_init__(self) -> None:
         self.module = self.trier.dispatch.program.module
         self.places = {binding.id: binding.place for binding in self.module.reflection.bindings}
-        #: Specialization ids by the result ids of their constants.
-        self._constants = {
-            result: constant.specialization.id
-            for result, constant in self.influence.declared.constants.items()
-            if constant.specialization is not None
-        }
+        self._constants = specialization_ids(self.influence)
         self.first = self.best = self._by_numbers[frozenset()] = self.trier({})
         self.trials.append(self.first)
         self._buffers = {entry.name for entry in self.first.dispatch.inputs.bindings}
@@ -114,10 +114,14 @@ class TrialSet:
         if source == UNKNOWN or (self.is_buffer(variable) and member != LENGTH):
             return False
         if variable in self.influence.built_ins:
-            return self.influence.built_ins[variable] not in BY_GROUP or self.trier.request.groups is not None
+            return self.is_fixed_here(self.influence.built_ins[variable])
         if variable in self.influence.push:
             return member in self.trier.request.given_members
         return not self.is_generated(variable, member)
+
+    def is_fixed_here(self, built_in: str) -> bool:
+        """Whether a built-in variable has all its values in one dispatch, or the workgroups are given."""
+        return built_in not in BY_GROUP or self.trier.request.groups is not None
 
     # --- which errors may come from generated values --------------------------------------------------
 

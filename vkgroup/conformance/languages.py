@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from vkgroup.compiler.front_ends import compiles
 from vkgroup.conformance.family import AnyCase
 
+LANGUAGES = {"hlsl": "HLSL", "slang": "Slang", "wgsl": "WGSL"}
+"""Names of the dialects other than GLSL; a dialect is also the suffix of its files."""
+
 
 def language_of(case: AnyCase) -> str:
     """Return a case's dialect: ``"hlsl"``, ``"slang"``, ``"wgsl"``; ``"vulkan"`` for GLSL and OpenGL's."""
     first = case.name.partition(".")[0].partition("_")[0]
-    return first if first in ("hlsl", "slang", "wgsl") else "vulkan"
+    return first if first in LANGUAGES else "vulkan"
 
 
 def expressible(cases: Sequence[AnyCase], compiler: str) -> tuple[AnyCase, ...]:

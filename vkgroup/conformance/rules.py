@@ -16,7 +16,7 @@ from typing import Any
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.intrinsics import OLDER
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.slang_functions import ALL_INTRINSICS
+from vkgroup.conformance.wave_intrinsics import ALL_INTRINSICS
 from vkgroup.conformance.wgsl_functions import FUNCTIONS_BY_NAME, GLSL_OF
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Result, Status

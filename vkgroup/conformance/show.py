@@ -22,6 +22,7 @@ from vkgroup.conformance.families import CATEGORIES, case_named, family_of, file
 from vkgroup.conformance.family import AnyCase, Family, TableCase
 from vkgroup.conformance.instances import Instances, pack
 from vkgroup.conformance.intrinsics import EXAMPLE
+from vkgroup.conformance.languages import LANGUAGES
 from vkgroup.conformance.null_device import NullDevice, NullWork, null_capabilities
 from vkgroup.conformance.patterns import WORKGROUPS
 from vkgroup.conformance.rules import rule_of_case
@@ -94,9 +95,6 @@ class _RecordingDevice(NullDevice):
     _buffers = _RecordedBuffer
 
 
-_LANGUAGES = {"hlsl": "HLSL", "wgsl": "WGSL"}
-
-
 class _Recorder(Executor):
     """An executor that records the shaders that it compiles."""
 
@@ -106,7 +104,7 @@ class _Recorder(Executor):
 
     def compile(self, source: str, *, stage: str, **options: Any) -> Module:
         """Record and compile a shader."""
-        language = _LANGUAGES.get(options.get("dialect", ""), "GLSL")
+        language = LANGUAGES.get(options.get("dialect", ""), "GLSL")
         self._recording.shaders[stage, language, source] = None
         return super().compile(source, stage=stage, **options)
 

@@ -7,13 +7,10 @@ active lanes, or of a partition; Slang's masks of 128 bits (WaveMulti…) are pa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 
 from vkgroup.conformance.hlsl_intrinsics import (
     ANY,
     INTEGERS,
-    INTRINSICS,
-    LATER_INTRINSICS,
     HlslIntrinsic,
     row_of,
     vectors,
@@ -37,6 +34,10 @@ uint counted_mask_below(uint word) {
 
 _SINGLE = (*INTEGERS, "float")
 _NAMES_OF = {"Add": "Sum", "Mul": "Product", "And": "BitAnd", "Or": "BitOr", "Xor": "BitXor"}
+_WHAT = {
+    **{"Add": "the sum", "Mul": "the product", "Min": "the least", "Max": "the greatest"},
+    **{"And": "bitwise and", "Or": "bitwise or", "Xor": "bitwise exclusive or"},
+}
 _COMBINED = {
     **dict.fromkeys(("Add", "Mul", "Min", "Max"), _SINGLE),
     **dict.fromkeys(("And", "Or", "Xor"), INTEGERS),
@@ -58,7 +59,7 @@ def _of_partitions() -> Iterator[HlslIntrinsic]:
     """Yield what combines the values of a partition's subset, by masks of 128 and of 32 bits."""
     for core, types in _COMBINED.items():
         word = _NAMES_OF.get(core, core)
-        subset = f"{core} over the values of the lanes of its subset"
+        subset = f"{_WHAT[core]} over the values of the lanes of its subset"
         yield row_of(f"WaveMulti{word}", f"subgroupPartitioned{core}NV", subset, types, *_PARTITIONS)
         for scan, where in (("Inclusive", "the same or smaller"), ("Exclusive", "smaller")):
             if scan == "Inclusive" or core in ("Min", "Max"):
@@ -86,7 +87,7 @@ def _of_partitions() -> Iterator[HlslIntrinsic]:
 def _scans() -> Iterator[HlslIntrinsic]:
     """Yield the exclusive scans that HLSL does not have."""
     for core in ("Min", "Max", "And", "Or", "Xor"):
-        below = f"{core} over the values of the active lanes with smaller indices"
+        below = f"{_WHAT[core]} over the values of the active lanes with smaller indices"
         name = f"WavePrefix{_NAMES_OF.get(core, core)}"
         yield row_of(name, f"subgroupExclusive{core}", below, _COMBINED[core])
 
@@ -160,22 +161,3 @@ SLANG_FUNCTIONS: tuple[HlslIntrinsic, ...] = (
     *_of_masks(),
 )  # fmt: skip
 """All uses of all functions."""
-
-ALL_INTRINSICS = (*INTRINSICS, *LATER_INTRINSICS, *SLANG_FUNCTIONS)
-"""The rows of HLSL and of Slang."""
-
-
-@cache
-def row_numbers() -> dict[tuple[str, str, str], int]:
-    """Return the number of each row of `ALL_INTRINSICS` by name, type and operand."""
-    return {
-        (row.name, type_, operand): number
-        for number, row in enumerate(ALL_INTRINSICS)
-        for type_ in row.types
-        for operand in row.operands
-    }
-
-
-def intrinsic_of(name: str, type_: str, operand: str) -> HlslIntrinsic:
-    """Return the row of an intrinsic with a type and an operand."""
-    return ALL_INTRINSICS[row_numbers()[name, type_, operand]]

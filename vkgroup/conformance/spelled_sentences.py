@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vkgroup.conformance.intrinsics import BALLOT, EXAMPLE, FORMS, OLDER
-from vkgroup.conformance.slang_functions import intrinsic_of
+from vkgroup.conformance.wave_intrinsics import intrinsic_of
 from vkgroup.conformance.wgsl_functions import FUNCTIONS_BY_NAME
 
 Phrase = Callable[[str, str], str]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from vkgroup.base.errors import CompilerUnavailable
+from vkgroup.compiler.installed import TINT, installed
+from vkgroup.compiler.slang import slang_folder
 from vkgroup.device import Capabilities
 from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES, STAGES, PipelineKind, stages_of
 
@@ -64,3 +67,14 @@ def lacking_quads(stage: str, capabilities: Capabilities) -> list[str]:
     """Return the missing requirements of quad operations in a stage (checked for `QUAD_STAGES` only)."""
     declared = stage in QUAD_STAGES or capabilities.subgroup.quad_operations_in_all_stages
     return [] if declared else ["quadOperationsInAllStages"]
+
+
+def lacking_compiler(name: str) -> list[str]:
+    """Return how to install ``"slang"`` or ``"tint"``, if it is not installed; else nothing."""
+    if name == "tint":
+        return [] if installed(TINT) is not None else ["tint (vkgroup compilers fetch tint)"]
+    try:
+        slang_folder()
+    except CompilerUnavailable:
+        return ["Slang (pip install 'vkgroup[slang]')"]
+    return []

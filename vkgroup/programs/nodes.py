@@ -6,7 +6,7 @@ record observations branch only on a `Condition` and a `Number`, which the simul
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 from vkgroup.spec.operations import OPERATIONS
@@ -300,9 +300,8 @@ class Loop:
     limit: int | None = None  # largest number of trips; None: `trips`
     #: ``"subgroupAny"`` or ``"subgroupAll"``, which is applied to the loop's condition; or empty.
     vote: str = ""
-    #: Of "elect" loops: who exits, if not the elected one; what they observe there and record after the loop.
-    leaves: Condition | None = field(default=None, repr=False)
-    keeps: Observe | None = field(default=None, repr=False)
+    leaves: Condition | None = None  # of "elect" loops: which invocations exit; None: the elected one
+    keeps: Observe | None = None  # of "elect" loops: a ballot that the exiting take, recorded after the loop
 
 
 @dataclass(frozen=True)

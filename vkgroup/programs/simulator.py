@@ -87,11 +87,10 @@ class Simulator:
         if isinstance(condition, nodes.Elect):
             return self.layout.subgroups.lowest(members)
         if isinstance(condition, nodes.SameAsFirst):
-            first = self.layout.subgroups.lowest(members)
-            return sum(
-                holding & self.layout.subgroups.with_any(first & holding)
-                for holding in self._values(condition.number).values()
-            )
+            first, same = self.layout.subgroups.lowest(members), 0
+            for holding in self._values(condition.number).values():
+                same |= holding & self.layout.subgroups.with_any(first & holding)
+            return same
         if isinstance(condition, nodes.Vote):
             holding = self._holds(condition.condition, members)
             if condition.every:
@@ -271,13 +270,13 @@ class Simulator:
         while path.members:
             self._counters[loop.number] = trip
             path = self._block(loop.body, path)
-            elected = self._holds(loop.leaves or nodes.Elect(), path.members)
-            leaving = self._branch(path, elected)
-            left = self._block(loop.farewell, leaving)
-            if loop.keeps is not None and leaving.members:
-                self._observe(loop.keeps, leaving)
-            self._jump(loop.exit, left)
-            path = self._block(loop.rest, self._branch(path, ~elected))
+            exiting = self._holds(loop.leaves or nodes.Elect(), path.members)
+            in_exit = self._branch(path, exiting)
+            after_farewell = self._block(loop.farewell, in_exit)
+            if loop.keeps is not None and in_exit.members:
+                self._observe(loop.keeps, in_exit)
+            self._jump(loop.exit, after_farewell)
+            path = self._block(loop.rest, self._branch(path, ~exiting))
             trip = self._step(loop, trip, path)
         self._targets.pop()
         return self._merge(entered, target.broken.members)

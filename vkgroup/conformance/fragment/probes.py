@@ -98,10 +98,10 @@ def _reference(operation: str, drawn: PixelRecord) -> Expected:
 
 _ALL = ("whole", "odd", "triangle", "dots", "strip", "overlap", "samples", "multisampled")
 _EDGES = tuple(scene.name for scene in SCENES.values() if scene.shared_edges)
-UNCLIPPED = ("triangle", "dots", "strip", "overlap")
+_UNCLIPPED = ("triangle", "dots", "strip", "overlap")
 """Scenes whose triangles lie within the target. Others may be clipped into several (Vulkan 1.4, Primitive
 Clipping), and a pixel that one of these covers can be a helper invocation of the next."""
-_PARTLY = ("odd", *UNCLIPPED)
+_PARTLY = ("odd", *_UNCLIPPED)
 _LEAVING = ("discard", "demote", "terminate")
 
 _QUAD_SOURCE = "KHR_shader_subgroup, section 3.8 (lanes of a quad are 2 × 2 pixels)"
@@ -135,7 +135,7 @@ _HELPERS = (
             f"helper.flag{side}",
             f"gl_HelperInvocation of the {side.lower()} neighbour in the quad is true where that is not "
             "covered: KHR_shader_subgroup, section 3.8; GLSL 4.60, section 7.1.5",
-            UNCLIPPED, partial(helper_flag, "shaded", bits),
+            _UNCLIPPED, partial(helper_flag, "shaded", bits),
             f"subgroupQuadSwap{side}(gl_HelperInvocation ? 1u : 0u)", needs=("quad",),
         )
         for side, bits in SWAPS
@@ -336,7 +336,7 @@ _VOTES = (
         "vote.helper.ballot",
         "subgroupBallot(gl_HelperInvocation) has the bits of the quad's pixels that are not covered and "
         f"take part: {_VOTE_SOURCE}; GLSL 4.60, section 7.1.5",
-        UNCLIPPED, _helpers,
+        _UNCLIPPED, _helpers,
         f"(subgroupBallot({_HELPER})[lane / 32u] >> (lane % 32u & ~3u)) & 15u",
         needs=("ballot", "quad"),
     ),

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from vkgroup.conformance.reconvergence.constructs import Construct, Maker
 from vkgroup.programs.nodes import (
     Block,
+    Condition,
     DataBit,
     Effect,
     Fixed,
@@ -20,6 +21,7 @@ from vkgroup.programs.nodes import (
     Jump,
     LaneIn,
     Loop,
+    Observe,
     OfData,
     OfLane,
     ProgramFunction,
@@ -32,7 +34,7 @@ _BY_DATA, _BY_LANE = SameAsFirst(OfData(0)), SameAsFirst(OfLane(3))
 _STORE, _BREAK = Effect("store"), Jump("break")
 
 WATERFALLS: dict[str, Construct] = {}
-"""All loops by name."""
+"""All loops by name; the last two are counted loops, which a subgroup operation leaves."""
 
 
 def _waterfall(sentence: str) -> Callable[[Callable[[Maker], Block]], Callable[[Maker], Block]]:
@@ -45,54 +47,59 @@ def _waterfall(sentence: str) -> Callable[[Callable[[Maker], Block]], Callable[[
     return add
 
 
+def _loop(
+    m: Maker,
+    leaves: Condition | None,
+    *,
+    body: Block = (),
+    farewell: Block = (),
+    rest: Block = (),
+    leave: str = "break",
+    between: Observe | None = None,
+    keeps: Observe | None = None,
+) -> Loop:
+    """Return a loop that the invocations of a condition leave together; None for the elected one."""
+    return Loop(
+        m.loop(), "elect", None, body, rest, farewell, leave, between=between, leaves=leaves, keeps=keeps
+    )
+
+
 @_waterfall("Where a waterfall loop is left, the invocations with the first one's value are together")
 def _by_value(m: Maker) -> Block:
-    return Loop(m.loop(), "elect", None, (), farewell=(m.observe(),), leaves=_BY_DATA), m.observe()
+    return _loop(m, _BY_DATA, farewell=(m.observe(),)), m.observe()
 
 
-@_waterfall(
-    "A ballot in the block that leaves a waterfall loop, used after it, is of those that left together"
-)
+@_waterfall("A ballot in the block that leaves a waterfall loop, used after it, has those that left then")
 def _used_after(m: Maker) -> Block:
-    return Loop(m.loop(), "elect", None, (_STORE,), leaves=_BY_DATA, keeps=m.observe()), m.observe()
+    return _loop(m, _BY_DATA, body=(_STORE,), keeps=m.observe()), m.observe()
 
 
 @_waterfall("A ballot in the block of the elected invocation, used after the loop, has only that invocation")
 def _used_after_election(m: Maker) -> Block:
-    return Loop(m.loop(), "elect", None, (), keeps=m.observe()), m.observe()
+    return _loop(m, None, keeps=m.observe()), m.observe()
 
 
 @_waterfall("In a waterfall loop, those that stay are together when the others have left")
 def _staying(m: Maker) -> Block:
-    loop = Loop(
-        m.loop(),
-        "elect",
-        None,
-        (m.observe(),),
-        (_STORE, m.observe()),
-        (m.observe(),),
-        between=m.observe(),
-        leaves=_BY_LANE,
-    )
-    return loop, m.observe()
+    body, rest, farewell = (m.observe(),), (_STORE, m.observe()), (m.observe(),)
+    return _loop(m, _BY_LANE, body=body, rest=rest, farewell=farewell, between=m.observe()), m.observe()
 
 
 @_waterfall("In a waterfall loop inside another, those with both first values are together")
 def _nested(m: Maker) -> Block:
-    inner = Loop(m.loop(), "elect", None, (), (m.observe(),), (m.observe(),), leaves=_BY_LANE)
-    outer = Loop(m.loop(), "elect", None, (), farewell=(inner, m.observe()), leaves=_BY_DATA)
-    return outer, m.observe()
+    inner = _loop(m, _BY_LANE, rest=(m.observe(),), farewell=(m.observe(),))
+    return _loop(m, _BY_DATA, farewell=(inner, m.observe())), m.observe()
 
 
 @_waterfall("After a waterfall loop in a branch, those that took the branch are together, and all after it")
 def _in_a_branch(m: Maker) -> Block:
-    loop = Loop(m.loop(), "elect", None, (), farewell=(m.observe(),), leaves=_BY_LANE, keeps=m.observe())
+    loop = _loop(m, _BY_LANE, farewell=(m.observe(),), keeps=m.observe())
     return If(DataBit(4), (loop, m.observe()), (m.observe(),)), m.observe()
 
 
 @_waterfall("After a function that a waterfall loop leaves by return, its callers are together")
 def _left_by_return(m: Maker) -> Block:
-    loop = Loop(m.loop(), "elect", None, (), (_STORE,), (m.observe(),), "return", leaves=_BY_DATA)
+    loop = _loop(m, _BY_DATA, rest=(_STORE,), farewell=(m.observe(),), leave="return")
     m.functions.append(ProgramFunction(0, (loop,)))
     return FunctionCall(0), m.observe()
 
@@ -100,23 +107,20 @@ def _left_by_return(m: Maker) -> Block:
 @_waterfall("In a waterfall loop that one invocation leaves by another break, the rest is together")
 def _with_another_break(m: Maker) -> Block:
     body = (If(LaneIn(2), (m.observe(), _BREAK)), m.observe())
-    return Loop(m.loop(), "elect", None, body, farewell=(m.observe(),), leaves=_BY_DATA), m.observe()
+    return _loop(m, _BY_DATA, body=body, farewell=(m.observe(),)), m.observe()
 
 
-@_waterfall("After two waterfall loops, one behind the other, all invocations are together")
-def _one_behind_the_other(m: Maker) -> Block:
-    loops = [
-        Loop(m.loop(), "elect", None, (), farewell=(m.observe(),), leaves=leaves)
-        for leaves in (_BY_DATA, _BY_LANE)
-    ]
-    return loops[0], m.observe(), loops[1], m.observe()
+@_waterfall("After two waterfall loops, one after the other, all invocations are together")
+def _one_after_the_other(m: Maker) -> Block:
+    first = _loop(m, _BY_DATA, farewell=(m.observe(),))
+    between = m.observe()
+    return first, between, _loop(m, _BY_LANE, farewell=(m.observe(),)), m.observe()
 
 
 @_waterfall("In a loop in the block that leaves a waterfall loop, those that left together are together")
 def _with_a_loop_inside(m: Maker) -> Block:
     inner = Loop(m.loop(), "for", OfLane(4, 1), (_STORE, m.observe()))
-    outer = Loop(m.loop(), "elect", None, (), farewell=(inner, m.observe()), leaves=_BY_DATA)
-    return outer, m.observe()
+    return _loop(m, _BY_DATA, farewell=(inner, m.observe())), m.observe()
 
 
 @_waterfall("In the block with which each lane leaves a counted loop in its trip, it is alone")
@@ -126,7 +130,7 @@ def _lane_by_lane(m: Maker) -> Block:
     return Loop(number, "for", Fixed(4), body), m.observe()
 
 
-@_waterfall("In a block that leaves a loop on a vote, those that voted are together")
+@_waterfall("In a block that leaves a counted loop on a vote, those that voted are together")
 def _on_a_vote(m: Maker) -> Block:
     number = m.loop()
     agreed = If(Vote(every=False, condition=TripIs(number)), (m.observe(), _BREAK))

@@ -10,25 +10,18 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache, partial
 
-from vkgroup.base.errors import CompilerUnavailable
-from vkgroup.compiler.slang import slang_folder
 from vkgroup.conformance import support
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family
 from vkgroup.conformance.hlsl_intrinsics import GLSL_OF, INTRINSICS, LATER_INTRINSICS, HlslIntrinsic
 from vkgroup.conformance.patterns import Pattern, patterns_of
-from vkgroup.conformance.slang_functions import (
-    ALL_INTRINSICS,
-    HELPERS,
-    SLANG_FUNCTIONS,
-    intrinsic_of,
-    row_numbers,
-)
+from vkgroup.conformance.slang_functions import HELPERS, SLANG_FUNCTIONS
 from vkgroup.conformance.stages.base import BatchStage, WorkgroupStage
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.conformance.subgroup.family import missing, program_of, verdicts_on
 from vkgroup.conformance.subgroup.operands import choices
 from vkgroup.conformance.subgroup.shader import BatchProgram, Spelling
+from vkgroup.conformance.wave_intrinsics import ALL_INTRINSICS, intrinsic_of, row_numbers
 from vkgroup.device import Capabilities
 from vkgroup.spec.operations import BUILTIN_VARIABLES, SUBGROUP_OPERATIONS
 
@@ -165,19 +158,10 @@ def _missing(case: Case, capabilities: Capabilities) -> list[str]:
     needs = [need for need in needs if need != "subgroupBroadcastDynamicId"]
     needs += support.lacking_operations(wanted, capabilities)
     if case.category == "slang":
-        needs += lacking_slang()
+        needs += support.lacking_compiler("slang")
         if "Mask" in case.operation and capabilities.subgroup.size > 32:
             needs.append("a subgroup size of at most 32, which Slang's masks hold")
     return list(dict.fromkeys(needs))
-
-
-def lacking_slang() -> list[str]:
-    """Return the requirement Slang, if it is not installed."""
-    try:
-        slang_folder()
-    except CompilerUnavailable:
-        return ["Slang (pip install 'vkgroup[slang]')"]
-    return []
 
 
 def _batch_key(case: Case) -> Hashable:

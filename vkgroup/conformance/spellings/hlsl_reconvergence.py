@@ -22,7 +22,7 @@ from vkgroup.conformance.reconvergence.family import (
     run,
     waterfall_cases,
 )
-from vkgroup.conformance.spellings.hlsl import lacking_slang
+from vkgroup.conformance.support import lacking_compiler
 from vkgroup.device import Capabilities
 from vkgroup.programs.glsl import MODES
 from vkgroup.programs.nodes import Promise, RandomProgram
@@ -153,7 +153,7 @@ def _family(dialect: str) -> Family[ReconvergenceCase]:
 
 def _missing(dialect: str, case: ReconvergenceCase, capabilities: Capabilities) -> list[str]:
     needs = RECONVERGENCE.missing(case, capabilities)
-    return needs + lacking_slang() if dialect == "slang" else needs
+    return needs + lacking_compiler("slang") if dialect == "slang" else needs
 
 
 HLSL_RECONVERGENCE = _family("hlsl")

@@ -11,7 +11,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from itertools import product
 
-from vkgroup.compiler.installed import TINT, installed
 from vkgroup.conformance import support
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family
@@ -23,6 +22,7 @@ from vkgroup.conformance.subgroup.shader import BatchProgram, Spelling
 from vkgroup.conformance.wgsl_functions import FUNCTIONS, FUNCTIONS_BY_NAME, GLSL_OF
 from vkgroup.device import Capabilities
 from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
+from vkgroup.spec.types import type_named
 
 _WGSL_OF = {glsl: wgsl for wgsl, glsl in GLSL_OF.items()}
 
@@ -106,7 +106,9 @@ def wgsl_of(source: str, stage: BatchStage) -> str:
     entry = _FRAGMENT_ENTRY
     if isinstance(stage, WorkgroupStage):
         entry = _COMPUTE_ENTRY.format(*stage.local_size)
-    enabled = "enable subgroups;\n" + "enable f16;\n" * bool(_HALF.search(source))
+    enabled = "enable subgroups;\n"
+    if _HALF.search(source):
+        enabled += "enable f16;\n"
     return _HEADER.format(enabled=enabled) + source + entry
 
 
@@ -128,9 +130,7 @@ def core_case(case: Case) -> Case:
 def _missing(case: Case, capabilities: Capabilities) -> list[str]:
     """Return the requirements of a case that the device or this machine lacks."""
     needs = missing(core_case(case), capabilities) + support.lacking_operations(["ballot"], capabilities)
-    if installed(TINT) is None:
-        needs.append("tint (vkgroup compilers fetch tint)")
-    return list(dict.fromkeys(needs))
+    return list(dict.fromkeys(needs + support.lacking_compiler("tint")))
 
 
 def _batch_key(case: Case) -> Hashable:
@@ -155,8 +155,8 @@ def _program(executor: Executor, cases: list[Case], stage: BatchStage | None = N
 def _patterns(stage: str) -> Iterator[Pattern]:
     """Yield the patterns that WGSL can express.
 
-    No case of its switch falls through into the next. A fragment does not know whether it is a helper, so all
-    lanes of a quad are drawn and stay.
+    No case of its switch falls through into the next. A fragment does not know whether it is a helper, so
+    only patterns without helpers are used.
     """
     for pattern in patterns_of(stage).values():
         helpers = stage == "fragment" and (pattern.partial or pattern.demotes or pattern.leave.statement)
@@ -168,12 +168,11 @@ def _cases() -> Iterator[Case]:
     """Yield every case, stage by stage."""
     for stage, row in product(("compute", "fragment"), FUNCTIONS):
         for type_ in row.types:
-            rounding = ["rounding"] if row.rounds and _IS_FLOAT.search(type_) else []
+            is_float = type_named(GLSL_OF[type_]).scalar.kind == "float"
+            rounding = ["rounding"] if row.rounds and is_float else []
             for data, pattern, operand in product(("exact", *rounding), _patterns(stage), row.operands):
                 yield Case("wgsl", stage, row.name, type_, pattern.name, data, operand)
 
-
-_IS_FLOAT = re.compile(r"f32|f16|[fh]$")
 
 WGSL = Family(
     "wgsl",

@@ -36,8 +36,8 @@ from vkgroup.spec.types import LONG_TYPES, GlslType, type_named
 class Case:
     """One case: operation, data and active invocations. An axis that does not apply is ""."""
 
-    #: Of `vkgroup.reference`, or ``"hlsl"``, ``"wgsl"``, ``"legacy_ballot"`` or ``"quad_control"`` for
-    #: operations that are spelled differently; see `vkgroup.conformance.spellings`.
+    #: Of `vkgroup.reference`, or, for operations that are spelled differently, ``"hlsl"``, ``"slang"``,
+    #: ``"wgsl"``, ``"legacy_ballot"`` or ``"quad_control"``; see `vkgroup.conformance.spellings`.
     category: str
     #: `stage`, `operation`, `type`, `pattern`, `data`, `operand`: keys of the tables of this package and of
     #: `vkgroup.reference`, or of the spelling.

@@ -10,6 +10,7 @@ from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.files import read_bytes, read_text, writing
 from vkgroup.compiler import disassemble
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.languages import LANGUAGES
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.outputs.reproduction.recorder import DeviceRecorder
 from vkgroup.outputs.reproduction.values import inside
@@ -17,8 +18,6 @@ from vkgroup.spec.stages import STAGE_NAMES
 from vkgroup.spirv import Module
 
 FOLDER = "shaders"
-
-_SUFFIXES = {"hlsl": "hlsl", "wgsl": "wgsl"}
 
 
 class StepShaders:
@@ -56,7 +55,7 @@ class StepShaders:
         (self._folder / entry["text"]).write_text(_text(module), encoding="utf-8")
         source, dialect = self._sources.get(module, (module.debug_source, "vulkan"))
         if source is not None:
-            entry["source"] = f"{stem}.{_SUFFIXES.get(dialect, 'glsl')}"
+            entry["source"] = f"{stem}.{dialect if dialect in LANGUAGES else 'glsl'}"
             entry["dialect"] = dialect
             (self._folder / entry["source"]).write_text(source, encoding="utf-8")
         self.listed.append(entry)
