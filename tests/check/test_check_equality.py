@@ -332,3 +332,32 @@ def test_code_of_the_second_shader_that_does_not_run_is_named(
     assert f"not executed in {other}: line 10" in result["text"]
     result = compared(other, one, "--push", "m=3", "--in", f"Other={values}", "--sizes", "32")
     assert (result["not_executed"], result["not_executed_in_second"]) == (["line 10"], [])
+
+
+def test_workgroups_that_only_one_shader_uses_give_no_other_verdict_in_another_order(
+    compared: Compared, written: Written
+) -> None:
+    """With workgroups in two dimensions, which a search for the second chooses, both have a race."""
+    one = _mode(written, "a.comp", "b[g] += a[g];")
+    other = _mode(written, "b.comp", "if (gl_WorkGroupID.y == 5u)\nb[g] = 3u; else\nb[g] += a[g];")
+    found = [compared(one, other), compared(other, one)]
+    assert [result["code"] for result in found] == [0, 0]
+    assert [result["groups"] for result in found] == [[[4, 1, 1]]] * 2
+    assert found[0]["not_executed_in_second"] == found[1]["not_executed"] == ["line 10"]
+
+
+def test_a_shader_that_ignores_the_workgroup_differs_in_both_orders(
+    compared: Compared, written: Written
+) -> None:
+    one = _mode(written, "a.comp", "b[gl_LocalInvocationIndex] = 1u;")
+    other = _mode(written, "b.comp", "if (gl_WorkGroupID.x == 0u) b[g] = 1u; else b[g] = 1u;")
+    assert compared(one, other)["code"] == compared(other, one)["code"] == 1
+
+
+def test_after_a_difference_only_sizes_that_ran_are_named(compared: Compared, written: Written) -> None:
+    one = _mode(written, "a.comp", _PLAIN)
+    other = _mode(written, "b.comp", f"if (m == 77777u)\nb[g] = 3u; else {_PLAIN}", member="m")
+    result = compared(one, other)
+    assert (result["code"], result["sizes"][-1]) == (1, [128, 128])
+    result = compared(one, _mode(written, "c.comp", "b[g] = a[g];"))
+    assert (result["sizes"], result["not_executed_in_second"]) == ([[1, 1]], [])

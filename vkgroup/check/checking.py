@@ -68,8 +68,8 @@ class PreparedShader:
         return {entry.id: entry.value for entry in values_of(trial.dispatch.program.module)}
 
 
-def prepare(request: CheckRequest) -> PreparedShader:
-    """Return a compute shader with all its inputs.
+def prepare(request: CheckRequest, groups: tuple[int, int, int] | None = None) -> PreparedShader:
+    """Return a compute shader with all its inputs; `groups` are chosen workgroups, if none are given.
 
     Raises InvalidInput or InvalidDispatch if an input is invalid, Unsupported if one cannot be generated.
     """
@@ -88,7 +88,7 @@ def prepare(request: CheckRequest) -> PreparedShader:
             text += " Give its specialization constants with --spec."
         raise Unsupported(text, over)
     request.host.require_size(sizes, program.local_size)
-    chosen = groups_of(request.groups, program)
+    chosen = groups_of(request.groups, program) if groups is None else groups
     with phase("generating the inputs"):
         inputs = make_inputs(request, chosen, program.module, program.local_size)
     first = CheckedDispatch(
@@ -150,8 +150,13 @@ def groups_of(given: Sequence[int] | None, program: ExecutableShader) -> tuple[i
                 " Give fewer groups."
             )
         return x, y, z
-    used = used_axes(program.module)
-    if not any(used) and not influence_of(program.module).uses_atomic_results():
+    return chosen_groups(program.module)
+
+
+def chosen_groups(module: Module) -> tuple[int, int, int]:
+    """Return workgroup counts for a shader: several in each dimension that it uses."""
+    used = used_axes(module)
+    if not any(used) and not influence_of(module).uses_atomic_results():
         # All workgroups write the same values: one is enough.
         return 1, 1, 1
     if sum(used) > 1:

@@ -1,27 +1,34 @@
-"""Trials of one shader with the values that a search for another one with the same interface has chosen."""
+"""What two shaders with one interface share: values that a search has chosen, and code that did not run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from vkgroup.base.errors import InvalidDispatch, InvalidInput, Unsupported
 from vkgroup.check.checking import prepare
 from vkgroup.check.fields import Field, fields_of
+from vkgroup.check.influence import UNKNOWN, Sites, Source, influence_of
 from vkgroup.check.inputs import CONTENTS, SPECIALIZED, NumberKey, Numbers
 from vkgroup.check.interfaces import COMPARED
 from vkgroup.check.members import by_place
 from vkgroup.check.request import CheckRequest, values_of
 from vkgroup.check.search import TrialSearch
+from vkgroup.check.trial_set import TrialSet, identities
 from vkgroup.check.trials import CheckTrial
 from vkgroup.spirv import Module, StructType
+
+Groups = tuple[int, int, int]
+"""Numbers of workgroups."""
 
 Place = tuple[int, int] | None
 """Set and binding; None for the push constants."""
 
 
-def trials_by_other(first: CheckRequest, second: CheckRequest, search: TrialSearch) -> list[CheckTrial]:
+def trials_by_other(
+    first: CheckRequest, second: CheckRequest, search: TrialSearch, groups: Groups | None
+) -> list[CheckTrial]:
     """Return trials of the first shader, whose search is given, with values chosen for the second one.
 
     Only trials without errors; none if the second shader cannot be given the inputs of the first, as a member
@@ -29,7 +36,7 @@ def trials_by_other(first: CheckRequest, second: CheckRequest, search: TrialSear
     """
     request = _with_inputs_of(first, second)
     try:
-        prepared = prepare(request) if request is not None else None
+        prepared = prepare(request, groups) if request is not None else None
     except (InvalidInput, InvalidDispatch, Unsupported):
         prepared = None
     if prepared is None:
@@ -116,3 +123,24 @@ def _names(first: Module, second: Module) -> dict[tuple[Place, str], str]:
         for module in (first, second)
     )
     return {(what[0], path): theirs[what] for what, path in ours.items() if what in theirs}
+
+
+def missing_in_second(
+    request: CheckRequest, search: TrialSet
+) -> Callable[[Mapping[int, int]], frozenset[int]]:
+    """Return `TrialSet.missing_in` of another shader, whose inputs are those of the first one's trials."""
+    influence = influence_of(request.module)
+    first = {what: identifier for identifier, what in identities(search.module, search.influence).items()}
+    own = identities(request.module, influence)
+
+    def is_fixed(source: Source) -> bool:
+        variable, member = source
+        if source == UNKNOWN or variable not in own:
+            return search.is_fixed(UNKNOWN)
+        if own[variable] in first:
+            return search.is_fixed((first[own[variable]], member))
+        # A built-in variable or a constant that only this shader has.
+        return search.is_fixed_here(influence.built_ins.get(variable, ""))
+
+    sites = Sites(request.module, request.entry)
+    return lambda executed: sites.missing(executed, is_fixed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -14,14 +14,13 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import DispatchTimeout, InvalidInput, Unsupported
 from vkgroup.base.phases import phase
-from vkgroup.check.checking import prepare
+from vkgroup.check.checking import chosen_groups, prepare
 from vkgroup.check.configured import find_binding
 from vkgroup.check.diagnosis import difference_findings, findings_of
 from vkgroup.check.divergence import atomic_writers, writer_of
-from vkgroup.check.equal_trials import trials_by_other
+from vkgroup.check.equal_trials import Groups, missing_in_second, trials_by_other
 from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters, SourceLocations
 from vkgroup.check.flow import DataFlow
-from vkgroup.check.influence import UNKNOWN, Sites, Source, influence_of
 from vkgroup.check.inputs import Key
 from vkgroup.check.interfaces import interface_differences
 from vkgroup.check.report import lines_of_sites
@@ -40,8 +39,7 @@ from vkgroup.check.runs import (
     numbers_of,
     places_of,
 )
-from vkgroup.check.trial_set import TrialSet, identities
-from vkgroup.check.trials import CheckTrial, Trier
+from vkgroup.check.trials import CheckTrial
 from vkgroup.check.unordered import is_list, unordered_differences
 from vkgroup.dispatch.stages import pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
@@ -56,6 +54,7 @@ class Equality:
     ----------
     names : their names.
     sizes : pairs of subgroup sizes at which they ran.
+    groups : the workgroups of the dispatches that were compared.
     interface : differences of their interfaces; if there are some, nothing ran.
     difference : the first difference; None if all outputs are equal.
     no_verdict : why nothing could be compared; empty if it could.
@@ -74,6 +73,7 @@ class Equality:
     inputs: tuple[str, ...] = ()
     not_executed: tuple[str, ...] = ()
     not_executed_in_second: tuple[str, ...] = ()
+    groups: tuple[Groups, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON data."""
@@ -108,64 +108,15 @@ def compare_shaders(
     loose = frozenset(find_binding(first.module, key, "--unordered").place for key in unordered)
     if problems := interface_differences(first.module, other.module):
         return Equality(names, tuple(sizes), tuple(problems))
-    prepared = prepare(first)
-    comparison = _Comparison(first, other, prepared.search.trier, loose)
-    compared = prepared.trial
-    # The other shader has its own defaults.
-    defaults = {entry.id: entry.value for entry in values_of(first.module)}
-    trials = [prepared.trial, *prepared.search.supplements()]
-    if second is not None:
-        trials += trials_by_other(first, second, prepared.search)
-    for trial, pair in product(trials, sizes):
-        changed = {
-            entry.id: entry.value
-            for entry in values_of(trial.dispatch.program.module)
-            if entry.value != defaults.get(entry.id) or {entry.id, entry.name} & first.specialization.keys()
-        }
-        program = comparison.other_program(trial, changed) if second is not None else None
-        with phase(f"executing on the reference device at size {pair[0]} and {pair[1]}"):
-            comparison.compare(trial, program, pair)
+    comparison = _Comparison(first, other, loose)
+    shapes: list[Groups | None] = [None]
+    if second is not None and first.groups is None:
+        shapes = list(dict.fromkeys(chosen_groups(request.module) for request in (first, second)))
+    for shape in shapes:
+        comparison.compare_all(shape, sizes, is_last=shape == shapes[-1])
         if comparison.difference is not None or comparison.no_verdict:
-            compared = trial
             break
-    if comparison.difference is None and not comparison.no_verdict and not comparison.counts["compared"]:
-        comparison.no_verdict = "no number of the outputs could be compared"
-    places = [SourceLocations(one.module, one.title, one.sources) for one in (first, other)]
-    missing = [lines_of_sites(comparison.runs, prepared.search.missing_in, places[0])]
-    if second is not None:
-        missing_in = _missing_in_second(second, prepared.search)
-        missing.append(lines_of_sites(comparison.other_runs, missing_in, places[1]))
-    return Equality(
-        names,
-        tuple(sizes),
-        (),
-        comparison.difference,
-        comparison.no_verdict,
-        dict(comparison.counts),
-        compared.dispatch.inputs.origins,
-        *missing,
-    )
-
-
-def _missing_in_second(
-    request: CheckRequest, search: TrialSet
-) -> Callable[[Mapping[int, int]], frozenset[int]]:
-    """Return `TrialSet.missing_in` of another shader, whose inputs are those of the first one's trials."""
-    influence = influence_of(request.module)
-    first = {what: identifier for identifier, what in identities(search.module, search.influence).items()}
-    own = identities(request.module, influence)
-
-    def is_fixed(source: Source) -> bool:
-        variable, member = source
-        if source == UNKNOWN or variable not in own:
-            return search.is_fixed(UNKNOWN)
-        if own[variable] in first:
-            return search.is_fixed((first[own[variable]], member))
-        # A built-in variable or a constant that only this shader has.
-        return search.is_fixed_here(influence.built_ins.get(variable, ""))
-
-    sites = Sites(request.module, request.entry)
-    return lambda executed: sites.missing(executed, is_fixed)
+    return comparison.result(names)
 
 
 @dataclass
@@ -173,14 +124,80 @@ class _Comparison:
     """The comparison of two shaders with several inputs and sizes."""
 
     first: CheckRequest
-    second: CheckRequest
-    trier: Trier
+    second: CheckRequest  # the same object if a shader is compared with itself
     unordered: Collection[tuple[int, int]]
     counts: Counter[str] = field(default_factory=Counter)
-    runs: list[CheckedRun] = field(default_factory=list)  # of the first shader
+    #: `runs`, `other_runs`: of the first and of the second shader, with the same inputs.
+    runs: list[CheckedRun] = field(default_factory=list)
     other_runs: list[CheckedRun] = field(default_factory=list)
     difference: Finding | None = None
     no_verdict: str = ""
+    both_wrong: bool = False  # whether there is no verdict because both shaders have errors
+    groups: list[Groups] = field(default_factory=list)  # workgroups that were compared
+
+    @property
+    def are_two(self) -> bool:
+        """Whether there are two shaders."""
+        return self.first is not self.second
+
+    def compare_all(self, groups: Groups | None, sizes: Sequence[tuple[int, int]], *, is_last: bool) -> None:
+        """Compare the shaders with one number of workgroups, None for the default, and several inputs.
+
+        If both have errors with workgroups that were only chosen, others decide.
+        """
+        self.prepared = prepare(self.first, groups)
+        self.trier = self.prepared.search.trier
+        trials = [self.prepared.trial, *self.prepared.search.supplements()]
+        if self.are_two:
+            trials += trials_by_other(self.first, self.second, self.prepared.search, groups)
+        # The other shader has its own defaults.
+        defaults = {entry.id: entry.value for entry in values_of(self.first.module)}
+        given = self.first.specialization.keys()
+        before = len(self.runs)
+        for trial, pair in product(trials, sizes):
+            changed = {
+                entry.id: entry.value
+                for entry in values_of(trial.dispatch.program.module)
+                if entry.value != defaults.get(entry.id) or {entry.id, entry.name} & given
+            }
+            program = self.other_program(trial, changed) if self.are_two else None
+            with phase(f"executing on the reference device at size {pair[0]} and {pair[1]}"):
+                self.compare(trial, program, pair)
+            self.last = trial
+            if self.difference is not None or self.no_verdict:
+                break
+        if self.both_wrong and (self.groups or not is_last):
+            del self.runs[before:], self.other_runs[before:]
+            self.no_verdict, self.both_wrong = "", False
+        else:
+            self.groups.append(self.trier.dispatch.groups)
+
+    def result(self, names: tuple[str, str]) -> Equality:
+        """Return the result of all comparisons."""
+        if self.difference is None and not self.no_verdict and not self.counts["compared"]:
+            self.no_verdict = "no number of the outputs could be compared"
+        stopped = self.difference is not None or bool(self.no_verdict)
+        missing: list[tuple[str, ...]] = [(), ()]
+        if not stopped:  # else the rest of the inputs did not run
+            search, places = self.prepared.search, _places(self.first)
+            missing[0] = lines_of_sites(self.runs, search.missing_in, places)
+            if self.are_two:
+                missing_in = missing_in_second(self.second, search)
+                missing[1] = lines_of_sites(self.other_runs, missing_in, _places(self.second))
+        pairs = zip(self.runs, self.other_runs, strict=True)
+        sizes = [tuple(run.configuration.subgroup_size for run in pair) for pair in pairs]
+        return Equality(
+            names,
+            tuple(dict.fromkeys((one, two) for one, two in sizes)),
+            (),
+            self.difference,
+            self.no_verdict,
+            dict(self.counts),
+            self.last.dispatch.inputs.origins,
+            missing[0],
+            missing[1],
+            tuple(self.groups),
+        )
 
     def other_program(self, trial: CheckTrial, specialization: dict[int, Any]) -> ExecutableShader:
         """Return the second shader with those specialization constants of the first that it has.
@@ -315,6 +332,7 @@ class _Comparison:
             self.difference = findings[0]
         else:
             self.no_verdict = f"both have errors that make their outputs meaningless: {findings[0].kind}"
+            self.both_wrong = True
 
     def _finding(
         self, dispatches: Sequence[CheckedDispatch], runs: Sequence[CheckedRun], difference: Difference
@@ -358,3 +376,7 @@ def _sum(first: Tolerance, second: Tolerance) -> Tolerance:
         key: Allowed(allowed.difference + second.get(key, nothing).difference, allowed.alternatives)
         for key, allowed in first.items()
     }
+
+
+def _places(request: CheckRequest) -> SourceLocations:
+    return SourceLocations(request.module, request.title, request.sources)

@@ -87,10 +87,15 @@ def _lines(result: Equality) -> Iterator[Text]:
         *(f"{result.counts[key]} {text}" for key, text in _COUNTS.items() if result.counts.get(key)),
     ]
     yield Text(f"  {', '.join(counts)}")
-    for name, lines in zip(result.names, (result.not_executed, result.not_executed_in_second), strict=True):
+    missing = (result.not_executed, result.not_executed_in_second)
+    wheres = [f" in {name}" for name in result.names]
+    if first == second:
+        wheres = [" in the first", " in the second"] if missing[1] else ["", ""]
+    for where, lines in zip(wheres, missing, strict=True):
         if lines:
-            where = f" in {name}" if first != second else ""
             yield Text(f"  not executed{where}: {', '.join(lines)}", style="yellow")
+    if result.groups:
+        yield Text(f"  {' and '.join(map(str, result.groups))} workgroups")
     for origin in result.inputs:
         yield Text(f"  {origin}")
 
