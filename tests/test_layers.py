@@ -29,11 +29,11 @@ LAYERS = {
     "device": 5_660,
     "dispatch": 10_790,
     "amber": 2_370,
-    "record": 1_620,
+    "record": 1_630,
     "workers": 3_140,
     "programs": 3_090,
-    "conformance": 22_090,
-    "check": 10_630,
+    "conformance": 22_140,
+    "check": 10_680,
     "probe": 2_160,
     "cost": 730,
     "kernels": 6_830,
@@ -42,7 +42,7 @@ LAYERS = {
     "outputs": 8_490,
     "__init__": 180,
     "testing": 510,
-    "cli": 7_190,
+    "cli": 7_210,
     "__main__": 30,
 }
 

@@ -22,7 +22,8 @@ _SOURCES = _ROOT / "shaders" / "findings" / "compilers"
 
 def _conform(out: Path, compiler: str, pattern: str) -> dict[str, Any]:
     """Return summary and results of a run on the reference device."""
-    words = ["conform", "--device", "reference:32", "--compiler", compiler, "--filter", pattern]
+    words = ["conform", "--device", "reference:32", "--filter", pattern]
+    words += ["--compiler", compiler] * bool(compiler)
     code = main([*words, "--out", str(out), "--jobs", "1", "--no-repro"])
     summary: dict[str, Any] = json.loads((out / "summary.json").read_text())
     return {**summary, "code": code}
@@ -48,6 +49,44 @@ def test_a_shader_that_is_not_compiled_is_not_supported(tmp_path: Path) -> None:
     text = (tmp_path / "results.jsonl").read_text()
     assert "slang does not compile it" in text
     assert "VUID-StandaloneSpirv-Flat-04744" in text
+
+
+@pytest.mark.parametrize("family", ["hlsl_later", "hlsl_fragment", "hlsl_reconvergence"])
+def test_families_that_glslang_lacks_have_a_compiler_of_their_own(tmp_path: Path, family: str) -> None:
+    pattern = {
+        "hlsl_later": "hlsl_later.*.QuadAny.*.all.*",
+        "hlsl_fragment": "hlsl_fragment.wave.*",
+        "hlsl_reconvergence": "hlsl_reconvergence.*.waterfall.by_value",
+    }[family]
+    run = _conform(tmp_path / "run", "", pattern)
+    assert run["totals"]["Pass"] == run["cases"] > 0
+    words = ["conform", "--device", "reference", "--filter", pattern, "--out", str(tmp_path / "other")]
+    assert main([*words, "--compiler", "glslang"]) == 2
+
+
+def test_a_language_with_one_compiler_takes_no_other(tmp_path: Path) -> None:
+    cases = select(("slang.*.WaveGetWaveIndex.*", "wgsl.*.subgroupElect.*.all.*"))
+    assert {case.category for case in expressible(cases, "slang")} == {"slang"}
+    assert {case.category for case in expressible(cases, "tint")} == {"wgsl"}
+    assert expressible(cases, "glslang") == ()
+
+
+def test_a_known_error_of_a_compiler_is_no_unexpected_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["conform", "--device", "reference:4", "--known", "--jobs", "1", "--no-repro"]
+    words += [
+        "--filter",
+        "slang.*.WaveMaskPrefixBitXor.uint*.all.*",
+        "--filter",
+        "slang.*.WaveMaskA*True.*.all.*",
+    ]
+    assert main([*words, "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    totals = json.loads((tmp_path / "summary.json").read_text())["totals"]
+    assert (totals["Fail"], totals["NotSupported"]) == (6, 2)
+    assert "Known errors of a compiler: 1" in shown
+    assert "0 need features that the device lacks; 2 were not compiled" in shown
 
 
 def test_only_cases_in_a_language_of_the_compiler_run(

@@ -11,11 +11,13 @@ from shlex import quote
 
 from vkgroup.base.files import write_output
 from vkgroup.cli.console import Console
+from vkgroup.conformance.execute import NOT_COMPILED
 from vkgroup.conformance.expectations import ExpectationOutcome
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.conformance.plan import ALLOW
 from vkgroup.device import DeviceInfo
 from vkgroup.record.causes import Cause
+from vkgroup.record.causes.findings import compiler_errors
 from vkgroup.record.causes.text import rule_text, truncated, without_rule
 from vkgroup.record.record import Status
 from vkgroup.record.run import NotRun, Run
@@ -157,7 +159,10 @@ def finish(outcomes: RunOutcomes, arguments: argparse.Namespace, out: Path, cons
         return code if outcomes.success else 1
     unknown = _without_known_cause(outcomes)
     missing = sum(outcome == ExpectationOutcome.MISSING for outcome in outcomes.unexpected.values())
-    _print_summary(outcomes.run, len(unknown), missing, report, console, empty=bool(reason))
+    uncompiled = sum(NOT_COMPILED in result.detail for result in outcomes.run.results)
+    _print_summary(
+        outcomes.run, len(unknown), missing, report, console, empty=bool(reason), uncompiled=uncompiled
+    )
     return 1 if unknown or missing else code
 
 
@@ -166,6 +171,10 @@ def _why_empty(run: Run) -> str:
     executed = any(result.status is not Status.NOT_SUPPORTED for result in run.results)
     if executed or run.missing or run.without_verdict or not len(run.results):
         return ""
+    uncompiled = Counter(result.detail for result in run.results if NOT_COMPILED in result.detail)
+    if uncompiled.total() == len(run.results):
+        shown = uncompiled.most_common(CASES_SHOWN)
+        return "; ".join(f"{text} ({_cases(count)})" for text, count in shown)
     needs = [set(_BETWEEN.split(result.detail.removeprefix("needs "))) for result in run.results]
     common = set.intersection(*needs)
     if common:
@@ -207,7 +216,14 @@ def _done(totals: Mapping[str, int]) -> str:
 
 
 def _print_summary(
-    run: Run, unknown: int, missing: int, report: Path | None, console: Console, *, empty: bool
+    run: Run,
+    unknown: int,
+    missing: int,
+    report: Path | None,
+    console: Console,
+    *,
+    empty: bool,
+    uncompiled: int = 0,
 ) -> None:
     """Print what was tested, the known errors of the driver, and where the report is."""
     summary = run.summary
@@ -217,17 +233,25 @@ def _print_summary(
     console.write_line(
         f"Tested: {summary['device']}, {driver}, Vulkan {summary['api_version']}", style="bold"
     )
-    console.write_line(f"  {_done(totals)}; {totals['NotSupported']:,} need features that the device lacks")
+    lacking = f"{totals['NotSupported'] - uncompiled:,} need features that the device lacks"
+    if uncompiled:
+        lacking += f"; {uncompiled:,} were not compiled"
+    console.write_line(f"  {_done(totals)}; {lacking}")
     causes = [cause for cause in summary["causes"] if cause["known"]]
-    if causes:
-        console.write_line(
-            f"Known errors of this driver: {len(causes)} (docs/results/index.md)", style="bold"
-        )
-        width = max(len(f"{cause['count']:,}") for cause in causes)
-        for cause in causes:
+    compilers = {finding.id for finding in compiler_errors()}
+    of_compilers = [cause for cause in causes if cause["id"] in compilers]
+    of_driver = [cause for cause in causes if cause["id"] not in compilers]
+    for what, page, known in (
+        ("this driver", "docs/results/index.md", of_driver),
+        ("a compiler", "docs/results/compilers.md", of_compilers),
+    ):
+        if known:
+            console.write_line(f"Known errors of {what}: {len(known)} ({page})", style="bold")
+        width = max((len(f"{cause['count']:,}") for cause in known), default=0)
+        for cause in known:
             noun = "case " if cause["count"] == 1 else "cases"
             console.write_line(f"  {cause['count']:>{width},} {noun}  {cause['title']}")
-    elif not unknown and not missing and not empty:
+    if not causes and not unknown and not missing and not empty:
         console.write_line("No errors were found in this driver.")
     if unknown:
         text = f"Unexpected results without a known cause: {_cases(unknown)} (described above)"

@@ -25,8 +25,8 @@ Transform = Callable[[bytes], bytes]
 """Rewrites a module before it is passed to the device, to insert errors that the suite must detect."""
 
 
-_ONLY = {"slang": "slang", "wgsl": "tint"}
-"""The compiler of each dialect that has one only."""
+NOT_COMPILED = "does not compile it"
+"""Words in the detail of a case that a chosen compiler does not compile."""
 
 
 class Executor:
@@ -65,18 +65,20 @@ class Executor:
     def compile(self, source: str, *, stage: str, **options: Any) -> Module:
         """Compile a shader with the options of `compile_source`, and let `Transform` rewrite it.
 
-        Raises Unsupported: a chosen compiler, or the only one of a language, does not compile the shader.
+        Raises Unsupported: a compiler that the user or the family chose does not compile the shader.
         """
         options.setdefault("target", self.target)
         options.update(self._choice(options.get("dialect", "vulkan")))
         try:
             module = compile_source(source, stage=stage, name="<conformance>", **options)
         except CompileError as error:
-            compiler = self.compiler or _ONLY.get(options.get("dialect", ""))
+            compiler = options.get("compiler")
             if not compiler or isinstance(error, CompilerUnavailable):
                 raise
             reason = error.diagnostics[0].message if error.diagnostics else str(error)
-            raise Unsupported(f"{compiler} does not compile it: {reason}") from None
+            raise Unsupported(
+                f"{compiler} {NOT_COMPILED}: {reason.strip().splitlines()[0].strip()}"
+            ) from None
         return self.transform_module(module)
 
     def _choice(self, dialect: str) -> dict[str, str]:

@@ -149,8 +149,8 @@ def result_of_error(case: str, error: Exception, seconds: float = 0.0) -> Result
     if is_device_error(error) or isinstance(error, NoDevice):
         return Result(case, Status.FAIL, seconds, detail=describe(error))
     if isinstance(error, Unsupported):
-        missing = ", ".join(error.missing) or str(error)
-        return Result(case, Status.NOT_SUPPORTED, seconds, detail=f"needs {missing}")
+        detail = f"needs {', '.join(error.missing)}" if error.missing else str(error)
+        return Result(case, Status.NOT_SUPPORTED, seconds, detail=detail)
     return NoVerdict(case, f"{describe(error)}\n{''.join(traceback.format_exception(error))}")
 
 

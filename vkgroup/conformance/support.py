@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
+from functools import cache
 
 from vkgroup.base.errors import CompilerUnavailable
+from vkgroup.compiler.dxc import dxc_library
 from vkgroup.compiler.installed import TINT, installed
 from vkgroup.compiler.slang import slang_folder
 from vkgroup.device import Capabilities
@@ -69,12 +72,32 @@ def lacking_quads(stage: str, capabilities: Capabilities) -> list[str]:
     return [] if declared else ["quadOperationsInAllStages"]
 
 
-def lacking_compiler(name: str) -> list[str]:
-    """Return how to install ``"slang"`` or ``"tint"``, if it is not installed; else nothing."""
-    if name == "tint":
-        return [] if installed(TINT) is not None else ["tint (vkgroup compilers fetch tint)"]
+_INSTALL = {
+    "dxc": "DXC (a libdxcompiler, or VKGROUP_DXC)",
+    "slang": "Slang (pip install 'vkgroup[slang]')",
+    "tint": "tint (vkgroup compilers fetch tint)",
+}
+
+
+def installed_compiler(names: Sequence[str]) -> str:
+    """Return the first of some compilers that is installed, of `_INSTALL`; empty if none is."""
+    environment = os.environ.get("VKGROUP_DXC", "")
+    for name in names:
+        if installed(TINT) is not None if name == "tint" else _is_installed(name, environment):
+            return name
+    return ""
+
+
+@cache
+def _is_installed(name: str, environment: str) -> bool:
+    """Return whether DXC or Slang is installed; it stays so in a process."""
     try:
-        slang_folder()
+        (dxc_library if name == "dxc" else slang_folder)()
     except CompilerUnavailable:
-        return ["Slang (pip install 'vkgroup[slang]')"]
-    return []
+        return False
+    return True
+
+
+def lacking_compiler(names: Sequence[str]) -> list[str]:
+    """Return how to install one of some compilers, if none is installed; else nothing."""
+    return [] if installed_compiler(names) else [" or ".join(_INSTALL[name] for name in names)]

@@ -14,6 +14,7 @@ from vkgroup.conformance import support
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family
 from vkgroup.conformance.hlsl_intrinsics import GLSL_OF, INTRINSICS, LATER_INTRINSICS, HlslIntrinsic
+from vkgroup.conformance.languages import compilers_of
 from vkgroup.conformance.patterns import Pattern, patterns_of
 from vkgroup.conformance.slang_functions import HELPERS, SLANG_FUNCTIONS
 from vkgroup.conformance.stages.base import BatchStage, WorkgroupStage
@@ -157,10 +158,10 @@ def _missing(case: Case, capabilities: Capabilities) -> list[str]:
     needs = missing(core_case(case), capabilities)
     needs = [need for need in needs if need != "subgroupBroadcastDynamicId"]
     needs += support.lacking_operations(wanted, capabilities)
-    if case.category == "slang":
-        needs += support.lacking_compiler("slang")
-        if "Mask" in case.operation and capabilities.subgroup.size > 32:
-            needs.append("a subgroup size of at most 32, which Slang's masks hold")
+    if compilers := compilers_of(case.category):
+        needs += support.lacking_compiler(compilers)
+    if case.category == "slang" and "Mask" in case.operation and capabilities.subgroup.size > 32:
+        needs.append("a subgroup size of at most 32, which Slang's masks hold")
     return list(dict.fromkeys(needs))
 
 
@@ -180,12 +181,11 @@ def _program(executor: Executor, cases: list[Case], stage: BatchStage | None = N
         text, type_ = rows[core]
         return text.format(*arguments, type=type_)
 
-    in_slang = cases[0].category == "slang"
-    spelling = Spelling(
-        call,
-        translate=slang_of if in_slang else hlsl_of,
-        options={"dialect": "slang" if in_slang else "hlsl"},
-    )
+    category = cases[0].category
+    options = {"dialect": "slang" if category == "slang" else "hlsl"}
+    if compiler := support.installed_compiler(compilers_of(category)):
+        options["compiler"] = compiler
+    spelling = Spelling(call, translate=slang_of if category == "slang" else hlsl_of, options=options)
     return program_of(executor, list(map(core_case, cases)), stage, spelling)
 
 

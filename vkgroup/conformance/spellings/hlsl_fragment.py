@@ -17,8 +17,14 @@ from vkgroup.conformance.fragment.drawn import FragmentProbe, Legal, PixelRecord
 from vkgroup.conformance.fragment.family import FragmentAxes, FragmentCase
 from vkgroup.conformance.fragment.probes import SWAPS, helper_flag
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, TriangleScene
+from vkgroup.conformance.languages import compilers_of
 from vkgroup.conformance.patterns import LEAVES
-from vkgroup.conformance.support import lacking_operations, lacking_stages
+from vkgroup.conformance.support import (
+    installed_compiler,
+    lacking_compiler,
+    lacking_operations,
+    lacking_stages,
+)
 from vkgroup.device import Capabilities
 
 _TEMPLATE = """// {count} probes of helper lanes in {scene}. The record is that of the family `fragment`.
@@ -44,6 +50,7 @@ float main(float4 at : SV_Position) : SV_Target
 }}
 """
 
+_COMPILERS = compilers_of("hlsl_fragment")
 _WHOLE_QUAD = 15
 _DEMOTING = "1.3"
 """The first Vulkan version for which discard is OpDemoteToHelperInvocation."""
@@ -133,7 +140,8 @@ def _missing(case: FragmentCase, capabilities: Capabilities) -> list[str]:
     if scene.leaves and capabilities.api_version < (1, 3):
         needs.append("Vulkan 1.3")
     needs += lacking_stages(("fragment",), capabilities)
-    return needs + lacking_operations(probe.needs, capabilities)
+    needs += lacking_operations(probe.needs, capabilities)
+    return needs + lacking_compiler(_COMPILERS)
 
 
 def _batch_key(case: FragmentCase) -> Hashable:
@@ -143,8 +151,9 @@ def _batch_key(case: FragmentCase) -> Hashable:
 def _verdicts(executor: Executor, cases: list[FragmentCase]) -> list[Verdict]:
     scene, probes = SCENES[cases[0].axes.scene], [PROBES[case.axes.probe] for case in cases]
     # For earlier versions the compilers make OpKill of discard, whose lanes need not be helpers.
-    target = {"target": _DEMOTING} if scene.leaves else {}
-    module = executor.compile(_source(scene, probes), stage="fragment", dialect="hlsl", **target)
+    options = {"target": _DEMOTING} if scene.leaves else {}
+    options |= {"dialect": "hlsl", "compiler": installed_compiler(_COMPILERS)}
+    module = executor.compile(_source(scene, probes), stage="fragment", **options)
     return verdicts(executor, module, scene, probes)
 
 

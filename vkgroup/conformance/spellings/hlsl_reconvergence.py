@@ -15,6 +15,7 @@ from functools import partial
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family
+from vkgroup.conformance.languages import compilers_of
 from vkgroup.conformance.reconvergence.family import (
     BATCH,
     RECONVERGENCE,
@@ -22,7 +23,7 @@ from vkgroup.conformance.reconvergence.family import (
     run,
     waterfall_cases,
 )
-from vkgroup.conformance.support import lacking_compiler
+from vkgroup.conformance.support import installed_compiler, lacking_compiler
 from vkgroup.device import Capabilities
 from vkgroup.programs.glsl import MODES
 from vkgroup.programs.nodes import Promise, RandomProgram
@@ -142,18 +143,18 @@ def _family(dialect: str) -> Family[ReconvergenceCase]:
     """Return the family of a language."""
 
     def verdicts(executor: Executor, cases: list[ReconvergenceCase]) -> list[Verdict]:
-        in_language = partial(run, translate=WRITERS[dialect], options={"dialect": dialect})
+        options = {"dialect": dialect, "compiler": installed_compiler(compilers_of(name))}
+        in_language = partial(run, translate=WRITERS[dialect], options=options)
         return [in_language(executor, case.program(executor.seed), case.name) for case in cases]
 
     name = f"{dialect}_reconvergence"
     return Family(
-        name, partial(_cases, name), partial(_missing, dialect), verdicts, RECONVERGENCE.batch_key, BATCH
+        name, partial(_cases, name), partial(_missing, name), verdicts, RECONVERGENCE.batch_key, BATCH
     )
 
 
-def _missing(dialect: str, case: ReconvergenceCase, capabilities: Capabilities) -> list[str]:
-    needs = RECONVERGENCE.missing(case, capabilities)
-    return needs + lacking_compiler("slang") if dialect == "slang" else needs
+def _missing(category: str, case: ReconvergenceCase, capabilities: Capabilities) -> list[str]:
+    return RECONVERGENCE.missing(case, capabilities) + lacking_compiler(compilers_of(category))
 
 
 HLSL_RECONVERGENCE = _family("hlsl")

@@ -130,7 +130,7 @@ def core_case(case: Case) -> Case:
 def _missing(case: Case, capabilities: Capabilities) -> list[str]:
     """Return the requirements of a case that the device or this machine lacks."""
     needs = missing(core_case(case), capabilities) + support.lacking_operations(["ballot"], capabilities)
-    return list(dict.fromkeys(needs + support.lacking_compiler("tint")))
+    return list(dict.fromkeys(needs + support.lacking_compiler(["tint"])))
 
 
 def _batch_key(case: Case) -> Hashable:
@@ -148,7 +148,7 @@ def _program(executor: Executor, cases: list[Case], stage: BatchStage | None = N
         result = core.type if operation.result == "value" else str(operation.result)
         return f"@{result}@{rows[core].name}({', '.join(arguments)})"
 
-    spelling = Spelling(call, translate=wgsl_of, options={"dialect": "wgsl"})
+    spelling = Spelling(call, translate=wgsl_of, options={"dialect": "wgsl", "compiler": "tint"})
     return program_of(executor, list(map(core_case, cases)), stage, spelling)
 
 

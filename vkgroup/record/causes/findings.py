@@ -169,7 +169,22 @@ def all_findings() -> tuple[KnownError, ...]:
     return tuple(sorted(findings, key=lambda finding: (finding.driver, finding.id)))
 
 
+@cache
+def compiler_errors() -> tuple[KnownError, ...]:
+    """Return the known errors of front ends that fail cases on every device, which have a ``filter``."""
+    folder = files("vkgroup") / FOLDER / "compilers"
+    found = []
+    for path in folder.iterdir():
+        entry = tomllib.loads(path.read_text(encoding="utf-8")) if path.name.endswith(".toml") else {}
+        if "filter" in entry:
+            title, seen, cases = entry["title"], tuple(entry["seen"]), tuple(entry["filter"])
+            name = path.name.removesuffix(".toml")
+            found.append(KnownError(title, "", seen, entry["description"], id=name, filter=cases))
+    return tuple(sorted(found, key=lambda finding: finding.id))
+
+
 def findings_for(name: str, info: str, findings: Iterable[KnownError] | None = None) -> list[KnownError]:
-    """Return the known errors of a driver, by ``driverName`` and ``driverInfo``."""
+    """Return the known errors of a driver, by ``driverName`` and ``driverInfo``, and those of front ends."""
     driver = DriverVersion.of(name, info)
-    return [finding for finding in findings or all_findings() if finding.applies_to(driver)]
+    known = findings if findings is not None else (*all_findings(), *compiler_errors())
+    return [finding for finding in known if finding.driver == "" or finding.applies_to(driver)]
