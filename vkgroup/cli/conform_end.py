@@ -225,7 +225,10 @@ def _print_summary(
     empty: bool,
     uncompiled: int = 0,
 ) -> None:
-    """Print what was tested, the known errors of the driver, and where the report is."""
+    """Print what was tested, the known errors, and where the report is.
+
+    `uncompiled`: how many of the cases that are not supported a compiler rejected.
+    """
     summary = run.summary
     totals = summary["totals"]
     driver = " ".join(filter(None, (summary["driver"]["name"], summary["driver"]["info"])))

@@ -20,6 +20,8 @@ One file describes one error::
     document = "KHR_shader_subgroup, revision 6, section 8.18"
     quote = "…"
     strength = "vulkan"                 # a key of vkgroup.spec.sentences.STRENGTHS
+
+Files in ``compilers`` describe errors of front ends. One with a ``filter`` explains failures on every device.
 """
 
 from __future__ import annotations
