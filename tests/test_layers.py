@@ -21,7 +21,7 @@ LAYERS = {
     "spec": 1_970,
     "base": 1_350,
     "spirv": 3_970,
-    "reference": 15_460,
+    "reference": 15_470,
     "configuration": 840,
     "compiler": 7_600,
     "drivers": 2_060,

@@ -156,11 +156,8 @@ class PermittedExecutions:
         runs = [(size, part) for size, part in _SPARSE_RUNS if size in sizes]
         if len(self.state.request.run_sizes) <= _FEW:
             runs = [(size, part) for size in sizes for part in CHOICES["sparse"][1:] if size > 1]
-        local_size = program.local_size[0]
-        # Vulkan 1.3: subgroups of a module of SPIR-V 1.6 are full if they divide the workgroup.
-        is_full = program.module.version >= (1, 6)
         for size, part in runs:
-            if is_full and local_size % size == 0:
+            if program.has_full_subgroups(size):
                 continue
             where = RunParameters(size, model=(f"sparse={part}",))
             run, dispatch = self._run(where), None

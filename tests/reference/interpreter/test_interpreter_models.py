@@ -180,6 +180,20 @@ def test_subgroups_hold_the_chosen_part_of_their_lanes(sparse: str, size: int) -
 
 
 @pytest.mark.parametrize("sparse", CHOICES["sparse"][1:])
+@pytest.mark.parametrize(("size", "is_full"), [(16, True), (32, False)])
+def test_subgroups_of_spirv_1_6_are_full_where_they_divide_the_workgroup_in_x(
+    sparse: str, size: int, is_full: bool
+) -> None:
+    """Vulkan 1.4.360, Full Subgroups."""
+    source = _shader("b[i] = subgroupAdd(1u);").replace("gl_GlobalInvocationID.x", "gl_LocalInvocationIndex")
+    source = source.replace("local_size_x = 64", "local_size_x = 16, local_size_y = 4")
+    for target, full in (("1.3", is_full), ("1.2", False)):
+        made = program(source, target=target)
+        _, b, _ = _run(made, ExecutionModel(sparse=sparse, seed=3), size=size)
+        assert (b == size).all() == full
+
+
+@pytest.mark.parametrize("sparse", CHOICES["sparse"][1:])
 def test_quads_stay_together(sparse: str) -> None:
     lanes = spread(linear((64, 1, 1)), 16, sparse, 5, in_quads=True)[0]
     assert (lanes.reshape(-1, 4) % 4 == np.arange(4)).all()

@@ -228,7 +228,7 @@ def arrange(
         assignment = shuffled(program.local_size, groups[0] * groups[1] * groups[2], shuffle, quads)
     elif assignment is None:
         assignment = quads
-    if model.sparse != "full" and not program.needs_full_subgroups:
+    if model.sparse != "full" and not program.has_full_subgroups(subgroup_size):
         assignment = spread(
             linear(program.local_size) if assignment is None else assignment,
             subgroup_size,

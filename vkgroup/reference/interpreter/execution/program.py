@@ -249,6 +249,14 @@ class ExecutableShader(ProgramForm):
         """
         return any(entry.name == "OpTypeCooperativeMatrixKHR" for entry in self.module.instructions)
 
+    def has_full_subgroups(self, size: int) -> bool:
+        """Whether subgroups of a size are full in every pipeline.
+
+        Vulkan 1.4.360, Full Subgroups: those of SPIR-V 1.6, if the size divides the workgroup in x.
+        """
+        by_version = self.module.version >= (1, 6) and self.local_size[0] % size == 0
+        return self.needs_full_subgroups or by_version
+
     def _code(self, segment: Segment, maker: StepMaker) -> Code:
         life = self.liveness.segments[segment.number]
         steps = tuple((maker.step(op), frees) for op, frees in zip(segment.ops, life.frees, strict=True))
