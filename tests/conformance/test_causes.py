@@ -17,10 +17,17 @@ from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance.diagnosis import nan_order
 from vkgroup.conformance.diagnosis.hypotheses import HYPOTHESES
 from vkgroup.conformance.diagnosis.masks import SENTENCES
+from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.intrinsics import EXAMPLE
 from vkgroup.record.causes import find_causes
 from vkgroup.record.causes.description import ExecutedCases, axes_of, complexity, describe, pattern_of
-from vkgroup.record.causes.findings import DriverVersion, KnownError, all_findings, read_finding
+from vkgroup.record.causes.findings import (
+    DriverVersion,
+    KnownError,
+    all_findings,
+    compiler_errors,
+    read_finding,
+)
 from vkgroup.record.record import Result, Status
 from vkgroup.spec.operations import SUBGROUP_OPERATIONS
 from vkgroup.workers.opening import select as select_device
@@ -190,9 +197,9 @@ def test_versions_of_drivers_are_compared_by_number() -> None:
 def test_every_finding_names_what_exists() -> None:
     known = {row.name for row in HYPOTHESES} | set(SENTENCES)
     known |= {"one_descriptor", "split", "merged", "another_path"}
-    names = [case.name for case in conformance.select(())]
-    findings = all_findings()
-    assert len(findings) >= 26
+    names = list(cases_by_name())
+    findings = (*all_findings(), *compiler_errors())
+    assert len(findings) >= 27
     for finding in findings:
         assert set(finding.hypothesis) <= known, finding.id
         assert not finding.shader or (ROOT / "shaders" / "findings" / finding.shader).is_file(), finding.id
