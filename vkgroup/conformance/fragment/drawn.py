@@ -125,17 +125,17 @@ def verdicts(
     scene: TriangleScene,
     probes: Sequence[FragmentProbe],
     bindings: Mapping[int, Any] | None = None,
+    *,
+    color: str = "color",
+    is_numbered: bool = True,
 ) -> list[Verdict]:
     """Draw a scene with a shader that records `RECORD` and a plane per probe; return the verdicts.
 
-    Its output is the color; its input is the number of the triangle, if it has one.
+    `color`, `is_numbered`: the name of its output, and whether its input is ``id``, the triangle's number.
     """
     shape, size = (scene.layers, GRID, GRID), (scene.size, scene.size)
     recorder = Recorder("fragment", RECORD + len(probes), shape, zeroed=(0, 1), size=size)
-    variables = module.reflection.entry_point().variables
-    color = variables.outputs[0].name
-    vertices = {key: value for key, value in scene.vertices().items() if key != "id"}
-    vertices |= {variable.name: scene.vertices()["id"] for variable in variables.inputs}
+    vertices = {key: value for key, value in scene.vertices().items() if is_numbered or key != "id"}
     planes, attachments = recorder.run(
         executor,
         module,

@@ -154,7 +154,8 @@ def _verdicts(executor: Executor, cases: list[FragmentCase]) -> list[Verdict]:
     options = {"target": _DEMOTING} if scene.leaves else {}
     options |= {"dialect": "hlsl", "compiler": installed_compiler(_COMPILERS)}
     module = executor.compile(_source(scene, probes), stage="fragment", **options)
-    return verdicts(executor, module, scene, probes)
+    color = module.reflection.entry_point().variables.outputs[0].name
+    return verdicts(executor, module, scene, probes, color=color, is_numbered=False)
 
 
 HLSL_FRAGMENT = Family(

@@ -206,10 +206,11 @@ def observed(executor: Executor, program: BatchProgram, module: Module) -> tuple
     The outputs are (program.output_words,), with `POISON` in unwritten words.
     """
     stage, size = program.stage, program.entries[0].case.subgroup_size or None
-    bindings: dict[Any, Any] = {}
-    if any(binding.place == (0, 0) for binding in module.reflection.bindings):
-        # Some compilers leave out a buffer that a program does not use.
-        bindings[0] = executor.filled("inputs", program.inputs)
+    bindings: dict[Any, Any] = {0: executor.filled("inputs", program.inputs)}
+    if program.spelling.options.get("dialect") in ("slang", "wgsl"):
+        # Their compilers leave out a buffer that a program does not use.
+        declared = {binding.place for binding in module.reflection.bindings}
+        bindings = {number: buffer for number, buffer in bindings.items() if (0, number) in declared}
     for binding, memory in program.memories.items():
         cells = np.zeros(memory.words, np.uint32)
         bindings[binding] = cells.reshape(-1, ROW) if memory.kind == "image" else cells
