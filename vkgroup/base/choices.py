@@ -50,6 +50,12 @@ SAMPLES = (1, 2, 4, 8, 16, 32, 64)
 COST_THRESHOLD = 0.05
 """Default fraction by which a cost may rise before it is a regression."""
 
+FINDING_KINDS = (
+    *("differs", "undefined", "race", "same_value", "barrier", "hang", "bounds", "assumes", "sparse"),
+    *("reconvergence", "progress", "compile"),
+)
+"""The kinds of findings of ``vkgroup check``, with a page on each in ``docs/shaders/kinds``."""
+
 CHECK_SIZES = (1, 4, 8, 16, 32, 64, 128)
 """Default subgroup sizes of a check."""
 

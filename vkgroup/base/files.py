@@ -114,6 +114,11 @@ def kernels() -> Path:
     return _folder("kernels", PACKAGE / "kernels" / "glsl", PACKAGE.parent / "kernels")
 
 
+def kinds() -> Path:
+    """Return the folder of the pages on the kinds of findings."""
+    return _folder("kinds", PACKAGE / "check" / "kinds", PACKAGE.parent / "docs" / "shaders" / "kinds")
+
+
 def kernel(name: str) -> Path:
     """Return a kernel by its path in that folder: ``"reduce/subgroup.comp"``."""
     return _file(kernels(), name, "kernel")

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from vkgroup.check.assumptions import Assumption
-from vkgroup.check.findings import Finding, FindingKind, Note, SourceLocation, SourceLocations, notes_of_lines
+from vkgroup.check.findings import (
+    HELP,
+    Finding,
+    FindingKind,
+    Note,
+    SourceLocation,
+    SourceLocations,
+    notes_of_lines,
+)
 from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
 
 _MOST_NAMED = 3
@@ -78,7 +86,7 @@ def by_lane_order(findings: Sequence[Finding]) -> list[Finding]:
     first, *others = shuffled
     notes = (Note(f"{first.kind}: {first.message}"), *first.notes)
     whole = _merged(replace(first, kind=FindingKind.ASSUMES, message=_ORDER, notes=notes), others)
-    whole = replace(whole, notes=(*whole.notes, Note(_REMEDY)))
+    whole = replace(whole, notes=(*whole.notes, Note(HELP + _REMEDY)))
     return [whole, *(entry for entry in findings if entry not in shuffled)]
 
 

@@ -13,11 +13,12 @@ from typing import Any
 from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.phases import DeadlineReached, phase
+from vkgroup.check.allowances import allowances_of, with_allowances
 from vkgroup.check.barriers import BarrierStudy
 from vkgroup.check.causes import by_cause, by_instruction, by_lane_order, with_quad_rule, with_subgroup_count
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
-from vkgroup.check.findings import Finding, RunParameters
+from vkgroup.check.findings import Allowance, Finding, RunParameters
 from vkgroup.check.flow import used_axes
 from vkgroup.check.fragments import check_fragments
 from vkgroup.check.generation import make_inputs
@@ -189,6 +190,7 @@ def check(
     size: Sequence[int] | None = None,
     sources: Path | None = None,
     barriers: bool = False,
+    allow: Sequence[Allowance] = (),
 ) -> Report:
     """Check whether a compute shader or a fragment shader is correct at every subgroup size.
 
@@ -217,6 +219,7 @@ def check(
     size : of a fragment shader: width and height of the target in pixels; None for the default.
     sources : the folder in which files that a module names as its sources may be read; None for every folder.
     barriers : whether each barrier and atomic is also removed or weakened: `Report.barriers`.
+    allow : findings that are allowed, besides those of comments in the source.
 
     Returns
     -------
@@ -245,15 +248,20 @@ def perform(request: CheckRequest) -> Report:
     for device in request.devices:
         if device.is_compile_only:
             raise compile_only_refusal(device)
-    module, entry = request.module, request.entry
-    check_kinds(module.reflection.bindings)
-    _require_no_addresses(module)
-    if entry.stage == "fragment":
-        if request.barriers:
-            raise InvalidInput("--barriers is for compute shaders; this is a fragment shader.")
-        return check_fragments(request)
-    if request.size is not None:
+    check_kinds(request.module.reflection.bindings)
+    _require_no_addresses(request.module)
+    allowances = allowances_of(request)
+    is_draw = request.entry.stage == "fragment"
+    if is_draw and request.barriers:
+        raise InvalidInput("--barriers is for compute shaders; this is a fragment shader.")
+    if request.size is not None and not is_draw:
         raise InvalidInput("--size is the size of a draw; give --groups for a compute shader.")
+    report = check_fragments(request) if is_draw else _check_dispatch(request)
+    return with_allowances(report, allowances)
+
+
+def _check_dispatch(request: CheckRequest) -> Report:
+    """Return the findings and the coverage of a check of a compute shader."""
     prepared = prepare(request)
     examined = [_examine(request, prepared, prepared.trial, request.devices)]
     for trial in prepared.search.supplements():

@@ -8,11 +8,12 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from vkgroup.check.request import SpecializationValue
+from vkgroup.base.files import kinds, read_text
+from vkgroup.check.inputs import SpecializationValue
 from vkgroup.compiler import disassemble
 from vkgroup.reference.events import Invocation
 from vkgroup.spirv import Instruction, Module
@@ -34,6 +35,31 @@ class FindingKind(StrEnum):
     RECONVERGENCE = "reconvergence"
     PROGRESS = "progress"
     COMPILE = "compile"
+
+    @property
+    def page(self) -> str:
+        """What it is, its rule, a wrong and a right shader, and the remedy, as Markdown."""
+        return _page_of(self.value)
+
+    @property
+    def title(self) -> str:
+        """What it is, in one line."""
+        return self.page.partition("\n")[0].removeprefix(f"# {self}: ")
+
+    @property
+    def help(self) -> str:
+        """The remedy in one sentence."""
+        return " ".join(self.page.rpartition("\nHelp: ")[2].split())
+
+    @property
+    def weak(self) -> bool:
+        """Whether findings of this kind alone leave the exit code at 0, unless the check is strict."""
+        return self in _WEAK_KINDS
+
+
+@cache
+def _page_of(kind: str) -> str:
+    return read_text(kinds() / f"{kind}.md")
 
 
 RACES = (FindingKind.RACE, FindingKind.SAME_VALUE)
@@ -64,6 +90,10 @@ class SourceLocation:
     def identity(self) -> tuple[object, ...]:
         """Its line, or its instruction if there are no lines."""
         return (self.file, self.line, 0 if self.line else self.position)
+
+
+HELP = "help: "
+"""Beginning of a note that is the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +196,17 @@ class Finding(_Configured):
     @property
     def weak(self) -> bool:
         """Whether the finding alone leaves the exit code at 0, unless the check is strict."""
-        return self.kind in _WEAK_KINDS
+        return self.kind.weak
+
+    @property
+    def help(self) -> str:
+        """The remedy: that of a note which begins with `HELP`, or that of the kind."""
+        own = (note.message.removeprefix(HELP) for note in self.notes if note.message.startswith(HELP))
+        return next(own, self.kind.help)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields, sizes and devices as JSON data."""
-        return {**_Configured.to_json(self), "weak": self.weak}
+        return {**_Configured.to_json(self), "weak": self.weak, "help": self.help}
 
     def repeated_by(self, command: str) -> Finding:
         """Return the finding with the command that repeats it: `command`, with its sizes and devices."""
@@ -180,6 +216,52 @@ class Finding(_Configured):
         devices = "".join(f" --device {shlex.quote(choice)}" for choice in real) or " --device none"
         inputs = "".join(f" {option}" for option in self.configurations[0].options)
         return dataclasses.replace(self, command=command + inputs + chosen + devices)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """One kind of finding that is allowed in one line.
+
+    Attributes
+    ----------
+    kind, reason : the kind, and why it is intended.
+    file : the file of the line; empty for every file.
+    line : its number, or its text without indentation (of a module without lines, an instruction in
+        assembly); 0 for a comment after which no line follows.
+    origin : where the allowance is written: file and line of the comment, or a file.
+    """
+
+    kind: FindingKind
+    reason: str
+    file: str
+    line: int | str
+    origin: str
+
+    def covers(self, kind: FindingKind, place: SourceLocation) -> bool:
+        """Return whether a finding of a kind at a place is allowed."""
+        line = place.line if isinstance(self.line, int) else place.text.strip()
+        return kind == self.kind and bool(line) and line == self.line and self.names(place.file)
+
+    def names(self, file: str) -> bool:
+        """Return whether a file is that of the line."""
+        return self.file in ("", file) or Path(self.file).resolve() == Path(file).resolve()
+
+    def __str__(self) -> str:
+        is_comment = self.origin.startswith(f"{self.file}:")
+        where = "" if is_comment else f" in line {self.line!r} of {self.file or 'any file'}"
+        return f"{self.origin}: allow({self.kind}){where}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedFinding:
+    """A finding and what allows it."""
+
+    allowance: Allowance
+    finding: Finding
+
+    def to_json(self) -> dict[str, Any]:
+        """Return both as JSON data."""
+        return {"allowance": dataclasses.asdict(self.allowance), "finding": self.finding.to_json()}
 
 
 @dataclass(frozen=True)

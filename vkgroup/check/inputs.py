@@ -239,6 +239,19 @@ class DispatchInputs:
         return ""
 
 
+@dataclass(frozen=True, slots=True)
+class SpecializationValue:
+    """The value of the specialization constants with one id in a check."""
+
+    id: int  # the specialization id
+    name: str  # name of a constant with this id; empty without one
+    value: bool | int | float  # the given value, or the default
+
+    def __str__(self) -> str:
+        value = f"{self.value:.9g}" if isinstance(self.value, float) else str(self.value).lower()
+        return f"{self.name} (id {self.id}) = {value}" if self.name else f"id {self.id} = {value}"
+
+
 def is_globals(binding: Binding) -> bool:
     """Whether a uniform buffer holds the global variables of an HLSL or Slang file."""
     is_slang = binding.name == "globalParams" and binding.block_name.startswith("GlobalParams_std")

@@ -97,7 +97,7 @@ def _summary(report: Report, strict: bool) -> tuple[OutcomeKind, str]:
     if report.gaps:
         kind = OutcomeKind.FINDINGS if strict else OutcomeKind.IN_PART
         return kind, f"nothing found in what ran; {_short('; '.join(report.gaps))}"
-    return OutcomeKind.CLEAN, "clean"
+    return OutcomeKind.CLEAN, "clean" + f", {len(report.allowed)} allowed" * bool(report.allowed)
 
 
 def of_error(error: VkgroupError, seconds: float) -> ConfigurationOutcome:

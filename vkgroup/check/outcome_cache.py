@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from vkgroup.base import files
 from vkgroup.base.files import PACKAGE
+from vkgroup.check.allowances import allowances_of
 from vkgroup.check.members import by_place
 from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind
 from vkgroup.check.request import CheckRequest
@@ -43,7 +44,8 @@ def key(request: CheckRequest, *others: object) -> str:
         for path, part in _arrays(entry)
     ]
     module = hashlib.blake2b(request.module.to_bytes()).hexdigest()
-    return key_of(program(), module, repr(replace(request, shader="", inputs=None)), repr(others), *digests)
+    facts = (replace(request, shader="", inputs=None), allowances_of(request), others)
+    return key_of(program(), module, *map(repr, facts), *digests)
 
 
 def _arrays(value: Any) -> list[tuple[str, npt.NDArray[Any]]]:

@@ -32,14 +32,14 @@ _SPARSE_RULE = (
     " (Vulkan, SubgroupLocalInvocationId)"
 )
 _SPARSE_REMEDY = (
-    "remedy: require full subgroups (VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT, with the"
+    "help: require full subgroups (VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT, with the"
     " feature computeFullSubgroups and a local size in x that is a multiple of the subgroup size) and check"
     " with --full-subgroups; or take positions from gl_LocalInvocationIndex, counts from gl_NumSubgroups,"
     " and the lanes that exist from subgroupBallot(true)"
 )
 _PROGRESS_RULE = "rule: Vulkan does not guarantee that a workgroup starts while others wait for it"
 _PROGRESS_REMEDY = (
-    "remedy: let each workgroup take its number from an atomic counter when it starts, so that it waits only"
+    "help: let each workgroup take its number from an atomic counter when it starts, so that it waits only"
     " for workgroups that have started; or use several dispatches"
 )
 _ONE_RULE = "rule: Vulkan does not guarantee that one goes on while others wait for it"
@@ -211,7 +211,7 @@ class PermittedExecutions:
         suffix = Path(places[position].file).suffix
         form = _TO_DECLARE.get(suffix, _TO_DECLARE_GLSL)
         declare = "" if suffix == ".wgsl" else f"declare maximal reconvergence: {form}; or "
-        notes.append(Note(f"remedy: {declare}move the operation into uniform control flow"))
+        notes.append(Note(f"help: {declare}move the operation into uniform control flow"))
         return replace(
             finding,
             kind=FindingKind.RECONVERGENCE,

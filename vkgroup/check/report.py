@@ -16,6 +16,8 @@ from typing import Any
 from vkgroup.base.errors import InternalError, InvalidInput
 from vkgroup.check.device_jobs import SampledImage
 from vkgroup.check.findings import (
+    Allowance,
+    AllowedFinding,
     Coverage,
     Finding,
     RunParameters,
@@ -186,6 +188,8 @@ class Report:
     images : the sampled images with their levels, which replace those of `bindings`.
     compilations : lines on the compile-only devices that the shader was compiled for.
     barriers : the results of ``--barriers``.
+    allowed : findings that are allowed; they are not among `findings`.
+    unused_allowances : what would allow something that this check has not found.
     """
 
     shader: str
@@ -199,6 +203,8 @@ class Report:
     questions: tuple[Question, ...] = ()
     compilations: tuple[str, ...] = ()
     barriers: tuple[BarrierResult, ...] = ()
+    allowed: tuple[AllowedFinding, ...] = ()
+    unused_allowances: tuple[Allowance, ...] = ()
     images: Mapping[tuple[int, int], SampledImage] = field(default_factory=dict, compare=False, repr=False)
 
     def fails(self, strict: bool = False) -> bool:
@@ -244,4 +250,6 @@ class Report:
             "internal_errors": list(self.internal_errors),
             "compilations": list(self.compilations),
             "barriers": [dataclasses.asdict(result) for result in self.barriers],
+            "allowed": [entry.to_json() for entry in self.allowed],
+            "unused_allowances": [dataclasses.asdict(entry) for entry in self.unused_allowances],
         }

@@ -9,7 +9,16 @@ from itertools import accumulate
 
 from rich.text import Text
 
-from vkgroup.check.findings import Coverage, Finding, FindingKind, RunParameters, SourceLocation, join
+from vkgroup.check.findings import (
+    HELP,
+    AllowedFinding,
+    Coverage,
+    Finding,
+    FindingKind,
+    RunParameters,
+    SourceLocation,
+    join,
+)
 from vkgroup.check.report import BarrierResult, BarrierVerdict, Question, Report
 from vkgroup.reference.events import FragmentInvocation, Invocation
 
@@ -83,6 +92,8 @@ def lines_of(report: Report) -> Iterator[Text]:
     for result in report.barriers:
         yield from _barrier_lines(result)
         yield Text()
+    for entry in report.allowed:
+        yield from _allowed_lines(entry)
     yield from _summary(report)
 
 
@@ -103,6 +114,13 @@ def finding_lines(finding: Finding) -> Iterator[Text]:
             shown = note.place
     for text in _remarks(finding):
         yield Text.assemble((" " * margin + " = ", "blue"), text)
+
+
+def _allowed_lines(entry: AllowedFinding) -> Iterator[Text]:
+    """Yield the line of a finding that a comment allows."""
+    place = entry.finding.place
+    text = f": {entry.finding.kind} at {place.file}:{place.line}: {entry.allowance.reason}"
+    yield Text.assemble(("allowed", "bold green"), text)
 
 
 def _question_lines(question: Question) -> Iterator[Text]:
@@ -163,13 +181,15 @@ def _quote(
 
 def _remarks(finding: Finding) -> Iterator[str]:
     for note in finding.notes:
-        if note.place is None or note.place.identity == finding.place.identity:
+        is_here = note.place is None or note.place.identity == finding.place.identity
+        if is_here and not note.message.startswith(HELP):
             yield note.message
     if finding.configurations:
         yield f"seen at {_where(finding.configurations)}"
     if finding.invocation is not None:
         where = f" (at {finding.configurations[0]})" if finding.configurations else ""
         yield f"for example {describe(finding.invocation)}{where}"
+    yield f"help: {finding.help.rstrip('.')} (vkgroup explain {finding.kind})"
     if finding.command:
         yield f"repeat: {finding.command}"
 
@@ -210,11 +230,12 @@ def _where(configurations: Iterable[RunParameters]) -> str:
 def _summary(report: Report) -> Iterator[Text]:
     covered = report.covered
     counts = [count_of(report.findings)] if report.findings else []
+    allowed = f", {len(report.allowed)} allowed" if report.allowed else ""
     if report.questions:
         counts.append(f"{len(report.questions)} question{'s' * (len(report.questions) != 1)}")
     if report.findings:
         style = "bold red" if report.fails() else "bold yellow"
-        yield Text(f"{report.shader}: {', '.join(counts)}", style=style)
+        yield Text(f"{report.shader}: {', '.join(counts)}{allowed}", style=style)
     elif report.no_verdict or report.internal_errors:
         yield Text(f"{report.shader}: no verdict", style="bold yellow")
     elif report.questions:
@@ -223,7 +244,7 @@ def _summary(report: Report) -> Iterator[Text]:
         gaps = "; ".join(report.gaps)
         yield Text(f"{report.shader}: nothing found in what ran; {gaps}", style="bold yellow")
     else:
-        yield Text(f"{report.shader}: nothing found", style="bold green")
+        yield Text(f"{report.shader}: nothing found{allowed}", style="bold green")
     if covered.configurations:
         yield Text(f"  ran at {_where(covered.configurations)}")
     if by_size := _by_size(report):

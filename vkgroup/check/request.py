@@ -12,7 +12,8 @@ from typing import Any
 from vkgroup.base.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import printable, read_bytes
-from vkgroup.check.inputs import SPECIALIZED, GeneratedNumber, Key
+from vkgroup.check.findings import Allowance
+from vkgroup.check.inputs import SPECIALIZED, GeneratedNumber, Key, SpecializationValue
 from vkgroup.compiler import TargetEnvironment, assemble, compile_file, validate
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
@@ -74,19 +75,6 @@ class Guarantees:
             yield "maximal reconvergence, also where the shader does not declare it"
         if self.progress == "fair":
             yield "fair progress: workgroups may wait for others that have not started"
-
-
-@dataclass(frozen=True, slots=True)
-class SpecializationValue:
-    """The value of the specialization constants with one id in a check."""
-
-    id: int  # the specialization id
-    name: str  # name of a constant with this id; empty without one
-    value: bool | int | float  # the given value, or the default
-
-    def __str__(self) -> str:
-        value = f"{self.value:.9g}" if isinstance(self.value, float) else str(self.value).lower()
-        return f"{self.name} (id {self.id}) = {value}" if self.name else f"id {self.id} = {value}"
 
 
 def generated_size(entry: EntryPoint, module: Module, given: Collection[int | str]) -> dict[int | str, int]:
@@ -204,6 +192,7 @@ class CheckRequest:
     size: Sequence[int] | None = None
     sources: Path | None = None
     barriers: bool = False
+    allow: Sequence[Allowance] = ()
 
     @cached_property
     def module(self) -> Module:

@@ -14,10 +14,11 @@ from vkgroup.base import phases
 from vkgroup.base.choices import SOURCE_DIALECTS
 from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.check import CheckRequest, Report, perform
-from vkgroup.check.outcome import of_error, of_late, of_report, worst
+from vkgroup.check.outcome import ConfigurationOutcome, of_error, of_late, of_report
 from vkgroup.check.report_text import lines_of
 from vkgroup.cli import deadline, output
 from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation
+from vkgroup.cli.check_files import code_of, require_files, write_files
 from vkgroup.cli.check_request import ChosenDevices, command_of, devices_of, record_of, request_of
 from vkgroup.cli.check_saved import assumed
 from vkgroup.cli.console import Console
@@ -31,7 +32,7 @@ from vkgroup.configuration import Arrays, Configuration, write
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
-    output.require_writable(arguments.json)
+    require_files(arguments)
     if has_scripts(arguments):
         # Imported here, because only scripts need worker processes.
         from vkgroup.cli import check_amber
@@ -75,40 +76,55 @@ class CheckCommand:
     def alone(self, settings: Settings) -> int:
         """Check the only configuration, write its files, and return the exit code."""
         # Compilations for other devices have their own time limits.
-        with deadline.within(settings.options.timeout, since_start=self.arguments.compile_on is None):
-            request = self._request(settings)
-            writes = self.arguments.repro is not None or self.arrays is not None
-            if writes and request.entry.stage == "fragment":
-                raise InvalidInput("--repro and --save-with support compute shaders only.")
-            report = self._print(settings, request)
+        start = time.monotonic()
+        try:
+            with deadline.within(settings.options.timeout, since_start=self.arguments.compile_on is None):
+                request = self._request(settings)
+                writes = self.arguments.repro is not None or self.arrays is not None
+                if writes and request.entry.stage == "fragment":
+                    raise InvalidInput("--repro and --save-with support compute shaders only.")
+                report = self._print(settings, request)
+        except VkgroupError as error:
+            outcome = of_error(error, time.monotonic() - start)
+            write_files(self.arguments, [(settings, outcome)], self.console)
+            raise
         phases.allow_writing()
         output.write_json(report.to_json(), self.arguments.json)
+        outcome = of_report(report, time.monotonic() - start, strict=self.arguments.strict)
+        complete = report.interrupted is None and not report.no_verdict
+        write_files(self.arguments, [(settings, outcome)], self.console, complete=complete)
         self._write_saved()
         if self.arguments.repro is not None:
             _make_folder(self.arguments.repro, settings, request, report)
             folder = shlex.quote(str(self.arguments.repro))
             self.console.print(f"Reproduce it on any host: vkgroup run {folder}", soft_wrap=True)
-        return _code(report, self.arguments.strict)
+        code = _code(report, self.arguments.strict)
+        return output.UNDECIDED if self.arguments.bisect and not code and report.gaps else code
 
     def all(self, settings: Sequence[Settings]) -> int:
         """Check several configurations, and return the worst exit code."""
         if self.arguments.repro is not None:
             raise InvalidInput("--repro: only for one configuration; choose it with --configuration NAME.")
-        records: list[dict[str, Any]] = []
+        outcomes: list[tuple[Settings, ConfigurationOutcome]] = []
+
+        def records() -> dict[str, Any]:
+            return {"configurations": [record_of(*each) for each in outcomes]}
+
         try:
             for entry in settings:
                 self.console.write_line(f"=== {entry.name} ===", style="bold")
-                records.append(self._record(entry))
+                outcomes.append((entry, self._outcome(entry)))
                 if self.arguments.json != "-":
                     # Now, because a library that a later configuration calls may end this process.
-                    output.write_json({"configurations": records}, self.arguments.json)
+                    output.write_json(records(), self.arguments.json)
         finally:
-            output.write_json({"configurations": records}, self.arguments.json)
+            output.write_json(records(), self.arguments.json)
+            write_files(self.arguments, outcomes, self.console, complete=len(outcomes) == len(settings))
             self._write_saved()
-        return worst(record["exit_code"] for record in records)
+        return code_of([outcome for _, outcome in outcomes], bisect=self.arguments.bisect)
 
-    def _record(self, settings: Settings) -> dict[str, Any]:
-        """Check one of several configurations; return its entry in the JSON output."""
+    def _outcome(self, settings: Settings) -> ConfigurationOutcome:
+        """Check one of several configurations; print and return the outcome."""
         start = time.monotonic()
         try:
             with deadline.within(settings.options.timeout, since_start=False):
@@ -122,7 +138,7 @@ class CheckCommand:
         except VkgroupError as error:
             outcome = of_error(error, time.monotonic() - start)
             self.console.write_line(f"{settings.options.shader}: {error}", style="bold red")
-        return record_of(settings, outcome)
+        return outcome
 
     def _request(self, settings: Settings) -> CheckRequest:
         return request_of(settings, self.devices, command_of(self.arguments, settings))

@@ -46,6 +46,7 @@ from vkgroup.workers.opening import open_device, select
 _OWN = (
     *("shader", "scripts", "devices", "subgroup_size", "timeout", "memory", "step_limit", "seed", "strict"),
     *("lanes", "reconvergence", "progress", "size_control", "json", "jobs", "junit", "annotations"),
+    *("sarif", "bisect"),
 )
 """The options of ``vkgroup check`` that scripts have."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,11 +24,11 @@ from vkgroup.check.outcome import (
     of_error,
     of_late,
     of_report,
-    worst,
 )
 from vkgroup.check.state import LEFT_OUT
 from vkgroup.cli import deadline, output
 from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation
+from vkgroup.cli.check_files import code_of, write_files
 from vkgroup.cli.check_request import ChosenDevices, command_of, devices_of, record_of, request_of
 from vkgroup.cli.console import Console
 from vkgroup.cli.settings import Settings, settings_of
@@ -38,7 +37,6 @@ from vkgroup.cli.supervisor import GRACE_SECONDS
 from vkgroup.compiler.hlsl_front_ends import stage_of_source
 from vkgroup.compiler.wgsl import read_wgsl
 from vkgroup.device import DeviceInfo
-from vkgroup.outputs.exports.checks import ExportEntry, github, write_gitlab, write_junit
 from vkgroup.workers.messages import WorkerSetup
 from vkgroup.workers.opening import select
 from vkgroup.workers.pool import default_jobs
@@ -61,8 +59,6 @@ def execute_folder(arguments: argparse.Namespace) -> int:
     for option in ("repro", "save_with"):
         if vars(arguments)[option] is not None:
             raise InvalidInput(f"--{option.replace('_', '-')}: only for one shader, not for a folder.")
-    if arguments.junit is not None and arguments.junit.is_dir():
-        raise InvalidInput(f"--junit: {arguments.junit} cannot be written: it is a folder.")
     return execute_library(
         Library(arguments, _settings(arguments), Console(file=output.people(arguments.json)))
     )
@@ -75,7 +71,7 @@ def execute_library(library: Library) -> int:
             library.check()
     finally:
         library.finish()
-    return worst(outcome.exit_code for outcome in library.outcomes.values())
+    return code_of(list(library.outcomes.values()), bisect=library.arguments.bisect)
 
 
 def _settings(arguments: argparse.Namespace) -> list[Settings]:
@@ -209,24 +205,13 @@ class Library:
     def finish(self) -> None:
         """Print the totals, and write the files of the options."""
         arguments = self.arguments
-        entries = [
-            ExportEntry(
-                self.settings[index].name, str(self.settings[index].options.shader), self.outcomes[index]
-            )
-            for index in sorted(self.outcomes)
-        ]
+        checked = [(self.settings[index], self.outcomes[index]) for index in sorted(self.outcomes)]
         for device, reason in self._left_out().items():
             self.console.write_line(f"{device}: {reason}", style="yellow")
         self.console.write_line(self._totals(), style="bold")
-        records = [record_of(self.settings[index], self.outcomes[index]) for index in sorted(self.outcomes)]
+        records = [record_of(*each) for each in checked]
         output.write_json({"configurations": records}, arguments.json)
-        if arguments.junit is not None:
-            write_junit(entries, arguments.junit)
-        if arguments.annotations == "gitlab":
-            write_gitlab(entries, Path())
-        elif arguments.annotations == "github":
-            sys.stdout.flush()
-            sys.stdout.write("".join(f"{line}\n" for line in github(entries)))
+        write_files(arguments, checked, self.console, complete=len(checked) == len(self.settings))
 
     def _left_out(self) -> dict[str, str]:
         """Return the devices that turned out to execute nothing, each with how it was seen."""

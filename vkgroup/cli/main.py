@@ -17,6 +17,7 @@ from vkgroup.base import errors, phases
 from vkgroup.base.choices import NO_VALIDATE
 from vkgroup.cli import deadline, signals
 from vkgroup.cli.options import OPTIONS
+from vkgroup.cli.output import UNDECIDED
 from vkgroup.cli.supervisor import late, run_in_child
 
 VERDICT, BAD_INPUT, NO_DEVICE = 1, 2, 3
@@ -34,6 +35,7 @@ COMMANDS = {
     "compile": "compile a shader to SPIR-V",
     "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
     "check": "check a compute or fragment shader at every subgroup size",
+    "explain": "explain a kind of finding of check",
     "equal": "compare the outputs of two compute shaders, or of one at two subgroup sizes",
     "cost": "compile a compute shader for GPUs, also absent ones, and print registers, code and estimates",
     "report": "show runs in one HTML file: verdicts, failures by lane, charts, changes",
@@ -67,15 +69,23 @@ def main(arguments: Sequence[str] | None = None, *, supervised: bool = False) ->
 
     `supervised`: whether a command that calls drivers runs in a child process, whose crash is one line.
     """
+    words = list(sys.argv[1:] if arguments is None else arguments)
     started = deadline.begin()
     phases.share(None)
     try:
-        code = _main(list(sys.argv[1:] if arguments is None else arguments), started, supervised)
+        code = _main(words, started, supervised)
     except SystemExit as end:
-        phases.update(exit_code=BAD_INPUT if not isinstance(end.code, int) else end.code)
-        raise
+        code = _for_bisection(end.code if isinstance(end.code, int) else BAD_INPUT, words)
+        phases.update(exit_code=code)
+        raise SystemExit(code) from None
+    code = _for_bisection(code, words)
     phases.update(exit_code=code, phase="ending, after all results")
     return code
+
+
+def _for_bisection(code: int, words: Sequence[str]) -> int:
+    """Return the exit code of a command; with ``--bisect``, one without a verdict is undecided."""
+    return UNDECIDED if "--bisect" in words and code in (BAD_INPUT, NO_DEVICE) else code
 
 
 def _main(words: list[str], started: float, supervised: bool) -> int:

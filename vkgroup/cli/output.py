@@ -10,6 +10,9 @@ from typing import Any, TextIO
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import write_whole
 
+UNDECIDED = 125
+"""The exit code with ``--bisect`` where there is no verdict: ``git bisect run`` skips such a commit."""
+
 
 def people(json_file: str | None) -> TextIO:
     """Return the stream for people: standard error if JSON goes to standard output (``--json -``)."""

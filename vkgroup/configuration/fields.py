@@ -19,6 +19,18 @@ Key = str | int | tuple[int, int]
 """A binding: its name, its number in set 0, or (set, number)."""
 
 
+class AllowedLine(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A finding that is allowed: its kind, its line (the number, or the text), and the reason.
+
+    `file`: the file of the line, relative to the configuration; empty for every file.
+    """
+
+    kind: str
+    line: int | str
+    reason: str
+    file: str = ""
+
+
 class Configuration(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How a shader is compiled, run and checked.
 
@@ -58,6 +70,7 @@ class Configuration(msgspec.Struct, kw_only=True, omit_defaults=True):
     size_control: bool | None = None
     timeout: float | None = None
     step_limit: int | None = None
+    allow: list[AllowedLine] = []
 
 
 FIELDS = tuple(field.name for field in msgspec.structs.fields(Configuration))
@@ -138,6 +151,9 @@ def from_data(data: dict[str, Any], where: str) -> Configuration:
 
 def _sentence(message: str) -> str:
     """Return msgspec's message with the field first: ``groups[0]: expected an integer, not text``."""
+    if (field := re.fullmatch(r"Object (.+?) field `(\w+)`(?: - at `\$\.?(.*)`)?", message)) is not None:
+        problem = "unknown field" if "unknown" in field[1] else "there is no field"
+        return f"{field[3]}: {problem} {field[2]!r}."
     match = re.fullmatch(r"Expected `(.+?)`, got `(.+?)`(?: - at `(?:key in )?\$\.?(.*)`)?", message)
     if match is None:
         return message
@@ -166,6 +182,11 @@ def _problems(configuration: Configuration) -> Iterator[str]:
         yield "timeout: expected a positive number of seconds, less than a day."
     if configuration.step_limit is not None and configuration.step_limit < 1:
         yield "step_limit: expected a positive integer."
+    for number, entry in enumerate(configuration.allow):
+        if not entry.reason.strip():
+            yield f"allow[{number}]: the reason is empty: say why the finding is intended."
+        if entry.line == "" or (isinstance(entry.line, int) and entry.line < 1):
+            yield f"allow[{number}]: expected the number of a line, or its text."
     if configuration.seed is not None and configuration.seed < 0:
         yield "seed: expected an integer that is not negative."
     for name, shift in (configuration.register_shift or {}).items():

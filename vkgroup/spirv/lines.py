@@ -52,6 +52,10 @@ class SourceText:
         """The other files that `#line` directives name; their lines are counted without directives."""
         return {place.file for place in self._places} - {self._file, ""}
 
+    def lines(self) -> Iterator[tuple[Line, str, str]]:
+        """Yield each line: its place, its text, and its text without comments."""
+        yield from zip(self._places, self._lines, self._bare, strict=True)
+
     def text(self, line: Line) -> str:
         """Return the text of a line; empty if the file has no such line, or if directives number two so."""
         texts = [text for place, text in zip(self._places, self._lines, strict=True) if place == line]
@@ -138,18 +142,35 @@ class LineTable:
         """
         if line.file in self._texts or not line.number:
             return self._texts[line.file].text(line) if line.number else ""
-        named = any(line.file in source.named_files for source in self._texts.values())
-        folders = [Path(file).parent for file in self._texts] if named else []
+        text = self._on_disk(line.file)
+        # A directive counts the physical lines of the file that it names.
+        lines = text.split("\n")[line.number - 1 :]
+        return (
+            lines[0].rstrip()
+            if self._is_named(line.file) and lines
+            else SourceText(line.file, text).text(line)
+        )
+
+    @property
+    def texts(self) -> dict[str, SourceText]:
+        """The texts of the sources in the module, and of other files that its instructions come from."""
+        others = {line.file for line in self._lines if line.number} - self.sources.keys()
+        read = {file: SourceText(file, text) for file in sorted(others) if (text := self._on_disk(file))}
+        return {**self._texts, **read}
+
+    def _is_named(self, file: str) -> bool:
+        """Whether a `#line` directive names a file."""
+        return any(file in source.named_files for source in self._texts.values())
+
+    def _on_disk(self, file: str) -> str:
+        """Return the text of an include, or of a file that a directive names; empty if it cannot be read."""
+        folders = [Path(known).parent for known in self._texts] if self._is_named(file) else []
         for folder in [*folders, Path()]:
-            if not self._may_read(folder / line.file):
-                continue
-            try:
-                text = read_text(folder / line.file, errors="replace")
-            except (OSError, ValueError):
-                continue
-            # A directive counts the physical lines of the file that it names.
-            lines = text.split("\n")[line.number - 1 :]
-            return lines[0].rstrip() if named and lines else SourceText(line.file, text).text(line)
+            if self._may_read(folder / file):
+                try:
+                    return read_text(folder / file, errors="replace")
+                except (OSError, ValueError):
+                    continue
         return ""
 
     def _may_read(self, file: Path | str) -> bool:

@@ -21,6 +21,7 @@ from vkgroup.cli.options.table import (
 )
 
 _WHERE, _HOST, _INPUTS = "where it runs", "guarantees of the host", "inputs"
+_RESULTS = "results"
 _FOLDERS = "folders of shaders"
 
 # fmt: off
@@ -28,10 +29,6 @@ OF_FOLDERS = tuple(
     grouped(
         _FOLDERS,
         Option("--jobs", "N", "worker processes (default: one per core)", positive),
-        Option("--junit", "F", "also write JUnit XML", Path),
-        Option("--annotations", "|".join(choices.ANNOTATIONS),
-               "report findings for GitHub (printed) or GitLab (gl-code-quality-report.json in this folder)",
-               choices=choices.ANNOTATIONS),
         flag("--no-cache", "check unchanged configurations again, too"),
     )
 )
@@ -114,8 +111,20 @@ _CHECK = Command(
         flag("--barriers",
              "also remove or weaken each barrier and atomic in turn, and say which of them runs need"),
         flag("--strict", "exit code 1 also for weak findings", printed=18),
-        Option("--repro", "DIR", "write a folder that repeats the findings on any machine", Path),
-        json(),
+        *grouped(
+            _RESULTS,
+            json(),
+            Option("--junit", "F", "write JUnit XML", Path),
+            Option("--sarif", "F", "write SARIF 2.1.0, which GitHub and editors show at the lines", Path),
+            Option("--annotations", "|".join(choices.ANNOTATIONS),
+                   "report findings for GitHub (printed) or GitLab (gl-code-quality-report.json in this"
+                   " folder)", choices=choices.ANNOTATIONS),
+            Option("--repro", "DIR", "write a folder that repeats the findings on any machine", Path),
+            Option("--baseline", "F", "findings that are known: a file of --save-baseline", Path),
+            Option("--save-baseline", "F", "write the findings to F, or update F", Path),
+            flag("--bisect", "exit code 125 instead of 2, 3 and for what was not covered, for git bisect"
+                 " run"),
+        ),
         *OF_FOLDERS,
     ),
     "Check a compute shader or a fragment shader: run it on the reference device at every subgroup size,"
@@ -128,6 +137,7 @@ _CHECK = Command(
         **GROUPS,
         _HOST: "What the program that runs the shader guarantees; see docs/shaders/check.md.",
         _INPUTS: "Inputs that are not given are generated.",
+        _RESULTS: "A comment `// vkgroup: allow(KIND): reason` accepts a finding in its line.",
         _FOLDERS: "If SHADER is a folder, all its compute shaders, or the configurations of --with, are"
         " checked"
         " in parallel, without real devices unless --device names one.",
@@ -155,5 +165,14 @@ _EQUAL = Command(
     usage="%(prog)s SHADER [OTHER] [--sizes N[,N]] [--unordered B] [OPTION …]",
 )
 
-COMMANDS = {"check": _CHECK, "equal": _EQUAL}
+_EXPLAIN = Command(
+    (
+        Option("kind", None, "a kind of finding of `vkgroup check`", nargs="?",
+               choices=choices.FINDING_KINDS),
+    ),
+    "Explain a kind of finding: its rule, a wrong and a right shader, and the remedy. Without KIND, list"
+    " them.",
+)
+
+COMMANDS = {"check": _CHECK, "equal": _EQUAL, "explain": _EXPLAIN}
 # fmt: on

@@ -164,10 +164,15 @@ def quality_entry(
     return {
         "description": words,
         "check_name": check,
-        "fingerprint": hashlib.sha256(identity.encode()).hexdigest(),
+        "fingerprint": fingerprint(identity),
         "severity": severity,
         "location": {"path": at[0], "lines": {"begin": at[1]}},
     }
+
+
+def fingerprint(identity: str) -> str:
+    """Return the digest by which a code host recognises an entry in a later run."""
+    return hashlib.sha256(identity.encode()).hexdigest()
 
 
 def _missing(outcomes: RunOutcomes) -> str:

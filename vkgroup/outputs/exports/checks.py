@@ -52,7 +52,10 @@ class _Annotation:
 
 
 def write_junit(entries: Sequence[ExportEntry], path: Path) -> None:
-    """Write the outcomes as JUnit XML: findings fail, what is not covered is skipped, others are errors."""
+    """Write the outcomes as JUnit XML: findings fail, what is not covered is skipped, others are errors.
+
+    The output of a case lists the findings that are allowed.
+    """
     cases = (
         JUnitCase(
             entry.shader,
@@ -61,6 +64,7 @@ def write_junit(entries: Sequence[ExportEntry], path: Path) -> None:
             _TAGS.get(entry.outcome.kind, "error"),
             entry.outcome.summary,
             "\n".join(entry.outcome.text),
+            "\n".join(line for line in entry.outcome.text if line.startswith("allowed: ")),
         )
         for entry in entries
     )

@@ -86,6 +86,7 @@ class JUnitCase:
     tag: str = ""
     message: str = ""
     text: str = ""
+    output: str = ""
 
 
 def write_cases(name: str, cases: Iterable[JUnitCase], path: Path) -> None:
@@ -100,6 +101,8 @@ def write_cases(name: str, cases: Iterable[JUnitCase], path: Path) -> None:
         if entry.tag:
             element = ElementTree.SubElement(case, entry.tag, message=clean(entry.message))
             element.text = clean(entry.text or entry.message)
+        if entry.output:
+            ElementTree.SubElement(case, "system-out").text = clean(entry.output)
     counted = {"tests": "testcase", "failures": "*/failure", "errors": "*/error", "skipped": "*/skipped"}
     counts = {key: str(len(suite.findall(found))) for key, found in counted.items()}
     suite.attrib.update(counts)

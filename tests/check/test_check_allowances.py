@@ -1,0 +1,346 @@
+"""Findings that a comment, a configuration or a baseline allows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from vkgroup.base.choices import FINDING_KINDS
+from vkgroup.base.files import kinds
+from vkgroup.check.checking import check
+from vkgroup.check.findings import FindingKind
+from vkgroup.cli.main import main
+
+Write = Callable[..., Path]
+
+GLSL = """#version 460
+#extension GL_KHR_shader_subgroup_arithmetic : require
+layout(local_size_x = 64) in;
+layout(binding = 0) readonly buffer A { uint a[]; };
+layout(binding = 1) writeonly buffer B { uint b[]; };
+void main() {
+    %s
+    b[gl_GlobalInvocationID.x] = subgroupAdd(a[gl_GlobalInvocationID.x]); %s
+}
+"""
+HLSL = """StructuredBuffer<uint> a : register(t0);
+RWStructuredBuffer<uint> b : register(u1);
+[numthreads(64, 1, 1)] void main(uint3 id : SV_DispatchThreadID) {
+    %s
+    b[id.x] = WaveActiveSum(a[id.x]); %s
+}
+"""
+SLANG = HLSL.replace("[num", '[shader("compute")] [num')
+WGSL = """enable subgroups;
+@group(0) @binding(0) var<storage, read> a : array<u32>;
+@group(0) @binding(1) var<storage, read_write> b : array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id : vec3u) {
+    %s
+    b[id.x] = subgroupAdd(a[id.x]); %s
+}
+"""
+FRAGMENT = """#version 460
+#extension GL_KHR_shader_subgroup_arithmetic : require
+layout(location = 0) out vec4 color;
+void main() {
+    %s
+    color = vec4(float(subgroupAdd(1u))); %s
+}
+"""
+ALLOW = "// vkgroup: allow(differs): the sum of a subgroup is what it shows"
+
+TWO_LINES = """#version 460
+layout(local_size_x = 64) in;
+layout(binding = 0) writeonly buffer B { uint b[]; };
+shared uint part[64];
+void main() {
+    uint t = gl_LocalInvocationIndex;
+    part[t] = t;
+    barrier();
+    uint one = part[t + 7u];%s
+    uint other = part[t + 5u];%s
+    b[gl_GlobalInvocationID.x] = one + other;
+}
+"""
+
+
+def _found(report: dict[str, Any]) -> list[tuple[str, int]]:
+    return [(finding["kind"], finding["place"]["line"]) for finding in report["findings"]]
+
+
+@pytest.mark.usefixtures("tint")
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        (GLSL, "a.comp"),
+        (HLSL, "a.hlsl"),
+        (SLANG, "a.slang"),
+        (WGSL, "a.wgsl"),
+        (FRAGMENT, "a.frag"),
+    ],
+)
+def test_a_comment_allows_a_finding_in_its_line_or_the_next_one(
+    source: str, name: str, alone: bool, checked: Callable[..., dict[str, Any]], written: Write
+) -> None:
+    line = next(
+        number for number, text in enumerate(source.split("\n"), 1) if "Sum(" in text or "Add(" in text
+    )
+    assert ("differs", line) in _found(checked(written(source % ("", ""), name)))
+    shader = written(source % ((ALLOW, "") if alone else ("", ALLOW)), name)
+    report = checked(shader)
+    assert report["code"] == 0
+    assert _found(report) == []
+    for allowed in report["allowed"]:
+        assert allowed["finding"]["place"]["line"] == line
+        assert allowed["allowance"]["reason"] == "the sum of a subgroup is what it shows"
+        assert allowed["allowance"]["origin"] == f"{shader}:{line - alone}"
+    assert f"allowed: differs at {shader}:{line}: the sum of a subgroup is what it shows" in report["text"]
+    assert re.search(r"nothing found, \d allowed$", report["text"], re.MULTILINE)
+
+
+def test_an_allowance_covers_one_kind(checked: Callable[..., dict[str, Any]], written: Write) -> None:
+    shader = written(GLSL % (ALLOW.replace("differs", "race"), ""))
+    report = checked(shader)
+    assert _found(report) == [("differs", 8)]
+    assert report["code"] == 1
+    assert f"not needed by this check: {shader}:7: allow(race): the sum" in report["text"]
+
+
+def test_a_finding_with_two_lines_needs_two_allowances(
+    checked: Callable[..., dict[str, Any]], written: Write
+) -> None:
+    comment = " // vkgroup: allow(bounds): tried"
+    (both,) = checked(written(TWO_LINES % ("", "")))["findings"]
+    lines = [both["place"]["line"], *(place["line"] for place in both["further"])]
+    assert lines == [9, 10]
+    one = checked(written(TWO_LINES % (comment, "")))
+    assert _found(one) == [("bounds", 10)]
+    assert one["findings"][0]["further"] == []
+    assert [entry["finding"]["place"]["line"] for entry in one["allowed"]] == [9]
+    assert checked(written(TWO_LINES % (comment, comment)))["code"] == 0
+
+
+@pytest.mark.parametrize(
+    ("comment", "message"),
+    [
+        ("// vkgroup: allow(difers): x", "'difers' is no kind of finding. Did you mean 'differs'?"),
+        ("// vkgroup: allow(differs)", "the allowance of differs gives no reason."),
+        ("// vkgroup: allow(differs):  ", "the allowance of differs gives no reason."),
+        ("// vkgroup: alow(differs): x", "has another form than // vkgroup: allow(KIND): reason"),
+        ("/* vkgroup: ignore */", "has another form than // vkgroup: allow(KIND): reason"),
+    ],
+)
+def test_a_wrong_comment_is_an_error(
+    comment: str, message: str, checked: Callable[..., dict[str, Any]], written: Write
+) -> None:
+    shader = written(GLSL % (comment, ""))
+    report = checked(shader)
+    assert report["code"] == 2
+    assert f"{shader}:7: " in report["error"]
+    assert message in report["error"]
+
+
+def test_an_include_may_allow(tmp_path: Path, checked: Callable[..., dict[str, Any]], written: Write) -> None:
+    body = "b[gl_GlobalInvocationID.x] = subgroupAdd(a[gl_GlobalInvocationID.x]);"
+    text = GLSL.replace("void main", "#extension GL_GOOGLE_include_directive : require\nvoid main")
+    written(text.replace(body, '\n#include "body.glsl"\n') % ("", ""), "main.comp")
+    include = written(f"{body}\n", "body.glsl")
+    # As a folder, since outcomes of unchanged shaders are kept, and the module does not have the comment.
+    words = ["check", str(tmp_path), "--json", str(tmp_path / "x.json")]
+    assert main(words) == 1
+    include.write_text(f"{body} {ALLOW}\n")
+    assert main(words) == 0
+    (entry,) = json.loads((tmp_path / "x.json").read_text())["configurations"]
+    assert [each["finding"]["place"]["file"] for each in entry["report"]["allowed"]] == [str(include)]
+    assert entry["summary"] == "clean, 1 allowed"
+
+
+@pytest.mark.parametrize(
+    ("allow", "code"),
+    [
+        ({"kind": "differs", "line": 8, "reason": "x"}, 0),
+        ({"kind": "differs", "line": 8, "reason": "x", "file": "a.comp"}, 0),
+        ({"kind": "differs", "line": 8, "reason": "x", "file": "b.comp"}, 1),
+        ({"kind": "differs", "line": 7, "reason": "x"}, 1),
+        (
+            {
+                "kind": "differs",
+                "line": "b[gl_GlobalInvocationID.x] = subgroupAdd(a[gl_GlobalInvocationID.x]);",
+                "reason": "x",
+            },
+            0,
+        ),
+        ({"kind": "differ", "line": 8, "reason": "x"}, "allow[0]: 'differ' is no kind of finding"),
+        ({"kind": "differs", "line": 8}, "allow[0]: there is no field 'reason'"),
+        ({"kind": "differs", "line": 8, "reason": " "}, "allow[0]: the reason is empty"),
+        ({"kind": "differs", "line": 0, "reason": "x"}, "allow[0]: expected the number of a line"),
+        ({"kind": "differs", "line": 8, "reason": "x", "x": 1}, "allow[0]: unknown field 'x'"),
+    ],
+)
+def test_a_configuration_allows(
+    allow: dict[str, Any],
+    code: int | str,
+    tmp_path: Path,
+    checked: Callable[..., dict[str, Any]],
+    written: Write,
+) -> None:
+    shader = written((GLSL % ("", "")).replace("\n    \n", "\n\n"), "a.comp")
+    file = tmp_path / "with.json"
+    file.write_text(json.dumps({"allow": [allow]}))
+    report = checked(shader, "--with", str(file))
+    if isinstance(code, str):
+        assert report["code"] == 2
+        assert code in report["error"]
+        return
+    assert report["code"] == code
+    assert len(report["allowed"]) == 1 - code
+    is_known = allow.get("file", "a.comp") == "a.comp"
+    assert ("not needed by this check" in report["text"]) == bool(code and is_known)
+
+
+def test_a_baseline_knows_findings_until_they_are_gone(
+    tmp_path: Path, checked: Callable[..., dict[str, Any]], written: Write
+) -> None:
+    file = tmp_path / "known.json"
+    shader = written(TWO_LINES % ("", ""))
+    assert checked(shader, "--save-baseline", str(file))["code"] == 1
+    known = json.loads(file.read_text())["allow"]
+    assert [entry["line"] for entry in known] == ["uint one = part[t + 7u];", "uint other = part[t + 5u];"]
+    assert {entry["file"] for entry in known} == {"shader.comp"}
+    known[0]["reason"] = "see issue 7"
+    file.write_text(json.dumps({"allow": known}))
+    # Lines move, and there is a new error.
+    moved = written("\n" + (TWO_LINES % ("", "")).lstrip("\n"))
+    report = checked(moved, "--baseline", str(file))
+    assert (report["code"], len(report["allowed"])) == (0, 2)
+    worse = written((TWO_LINES % ("", "")).replace("one + other", "one + other + part[t + 9u]"))
+    report = checked(worse, "--baseline", str(file))
+    assert _found(report) == [("bounds", 11)]
+    # One is corrected: its entry is reported, and leaves the file when that is saved.
+    better = written(TWO_LINES.replace("part[t + 5u]", "part[t]") % ("", ""))
+    report = checked(better, "--baseline", str(file), "--save-baseline", str(file))
+    assert report["code"] == 0
+    assert f"not needed by this check: {file}: allow(bounds) in line 'uint other" in report["text"]
+    (left,) = json.loads(file.read_text())["allow"]
+    assert left["reason"] == "see issue 7"
+
+
+def test_a_baseline_is_not_thinned_out_by_a_check_that_did_not_end(tmp_path: Path, written: Write) -> None:
+    file = tmp_path / "known.json"
+    shader = written(TWO_LINES % ("", ""))
+    words = ["check", str(shader), "--device", "none", "--save-baseline", str(file)]
+    assert main(words) == 1
+    before = file.read_text()
+    shader.write_text("no shader")
+    assert main([*words, "--baseline", str(file)]) == 2
+    assert file.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{", "is not valid JSON"), ('{"allow": 3}', "expected a list"), (None, "cannot be read")],
+)
+def test_a_file_that_is_no_baseline(
+    content: str | None,
+    message: str,
+    tmp_path: Path,
+    checked: Callable[..., dict[str, Any]],
+    written: Write,
+) -> None:
+    file = tmp_path / "known.json"
+    if content is not None:
+        file.write_text(content)
+    report = checked(written(GLSL % ("", "")), "--baseline", str(file))
+    assert report["code"] == 2
+    assert message in report["error"]
+    if content is not None:
+        assert checked(written(GLSL % ("", "")), "--save-baseline", str(file))["code"] == 2
+        assert file.read_text() == content
+
+
+def test_files_for_other_programs_list_what_is_allowed(
+    tmp_path: Path, checked: Callable[..., dict[str, Any]], written: Write
+) -> None:
+    shader = written(GLSL % (ALLOW, ""))
+    junit, sarif = tmp_path / "junit.xml", tmp_path / "x.sarif"
+    assert checked(shader, "--junit", str(junit), "--sarif", str(sarif))["code"] == 0
+    case = ElementTree.parse(junit).find(".//testcase")
+    assert case is not None
+    assert [element.tag for element in case] == ["system-out"]
+    assert f"allowed: differs at {shader}:8: the sum" in (case[0].text or "")
+    (run,) = json.loads(sarif.read_text())["runs"]
+    (result,) = run["results"]
+    assert result["suppressions"] == [
+        {"kind": "inSource", "justification": "the sum of a subgroup is what it shows"}
+    ]
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 8
+    assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} == set(FINDING_KINDS)
+
+
+def test_errors_are_in_the_files_too(
+    tmp_path: Path, checked: Callable[..., dict[str, Any]], written: Write
+) -> None:
+    junit, sarif = tmp_path / "junit.xml", tmp_path / "x.sarif"
+    assert checked(written("no shader"), "--junit", str(junit), "--sarif", str(sarif))["code"] == 2
+    assert ElementTree.parse(junit).find(".//testcase/error") is not None
+    (run,) = json.loads(sarif.read_text())["runs"]
+    (invocation,) = run["invocations"]
+    assert not invocation["executionSuccessful"]
+    assert "does not compile" in invocation["toolExecutionNotifications"][0]["message"]["text"]
+
+
+def test_a_bisection_skips_what_has_no_verdict(tmp_path: Path, written: Write) -> None:
+    def code(shader: Path, *words: str) -> int:
+        return main(["check", str(shader), "--device", "none", "--bisect", *words])
+
+    unreached = GLSL.replace("%s\n    b", "if (a[0] * 2654435761u == 12345u) b[1] = 1u; %s\n    b")
+    assert code(written(GLSL % ("", ""))) == 1
+    assert code(written(GLSL % (ALLOW, ""))) == 0
+    assert code(written("no shader")) == 125
+    assert code(tmp_path / "absent.comp") == 125
+    assert (
+        code(
+            written(unreached % ("", ALLOW)),
+        )
+        == 125
+    )
+    assert main(["check", str(written(unreached % ("", ALLOW))), "--device", "none"]) == 0
+    with pytest.raises(SystemExit) as end:
+        code(tmp_path, "--nonsense")
+    assert end.value.code == 125
+
+
+PAGES = sorted(kinds().glob("*.md"))
+
+
+def test_every_kind_has_a_page() -> None:
+    assert {page.stem for page in PAGES} == {kind.value for kind in FindingKind} == set(FINDING_KINDS)
+
+
+@pytest.mark.usefixtures("tint")  # for the current glslang beside it
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_page_of_a_kind_has_a_wrong_and_a_right_shader(
+    page: Path, written: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = page.read_text()
+    shaders = dict(re.findall(r"```glsl (\w+)\.comp\n(.*?)```", text, re.DOTALL))
+    if page.stem != "compile":  # whose findings are of drivers
+        wrong = check(written(shaders["wrong"]))
+        assert [finding.kind for finding in wrong.findings] == [page.stem]
+        assert not wrong.questions
+        right = check(written(shaders["right"]))
+        assert not right.findings
+        assert not right.questions
+        assert not right.gaps
+    kind = FindingKind(page.stem)
+    assert text.startswith(f"# {kind}: {kind.title}\n")
+    assert kind.help
+    assert main(["explain", page.stem]) == 0
+    assert capsys.readouterr().out == text

@@ -1,0 +1,186 @@
+"""Findings that are allowed: by a comment in the source, by a configuration, or by a baseline.
+
+``// vkgroup: allow(differs): why it is intended`` covers one kind of finding in one line: its own, or the
+next line with code if the comment stands alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from vkgroup.base.errors import InvalidInput
+from vkgroup.base.files import write_output
+from vkgroup.check.findings import (
+    Allowance,
+    AllowedFinding,
+    Finding,
+    FindingKind,
+    SourceLocation,
+    SourceLocations,
+)
+from vkgroup.check.report import Report
+from vkgroup.check.request import CheckRequest
+from vkgroup.configuration import read
+from vkgroup.configuration.fields import AllowedLine, nearest
+from vkgroup.spirv.lines import Line, SourceText
+
+_COMMENT = re.compile(r"(?://|/\*|^\s*\*)\s*vkgroup\s*:\s*(.*?)\s*(?:\*/\s*)?$")
+_ALLOWANCE = re.compile(r"allow\s*\(\s*(\w*)\s*\)\s*(?::\s*(.*))?$")
+_FORM = "// vkgroup: allow(KIND): reason"
+
+_BASELINE_REASON = "in the baseline"
+
+
+def allowances_of(request: CheckRequest) -> list[Allowance]:
+    """Return the allowances of a check: those of the request for its files, then the comments in these.
+
+    Raises InvalidInput, with file and line: a comment has another form, an unknown kind, or no reason.
+    """
+    texts = SourceLocations(request.module, request.title, request.sources).lines.texts
+    given = (entry for entry in request.allow if any(map(entry.names, (request.title, *texts))))
+    return [*given, *(allowance for source in texts.values() for allowance in _in_file(source))]
+
+
+def _in_file(source: SourceText) -> Iterator[Allowance]:
+    waiting: list[tuple[Line, FindingKind, str]] = []
+    for place, text, bare in source.lines():
+        if found := _COMMENT.search(text):
+            kind, reason = _read(found[1], f"{place.file}:{place.number}")
+            waiting.append((place, kind, reason))
+        if bare.strip():
+            for own, kind, reason in waiting:
+                yield Allowance(kind, reason, place.file, place.number, f"{own.file}:{own.number}")
+            waiting = []
+    for own, kind, reason in waiting:
+        yield Allowance(kind, reason, own.file, 0, f"{own.file}:{own.number}")
+
+
+def _read(text: str, where: str) -> tuple[FindingKind, str]:
+    """Return the kind and the reason of a comment."""
+    found = _ALLOWANCE.match(text)
+    if found is None:
+        raise InvalidInput(f"{where}: the comment 'vkgroup: {text}' has another form than {_FORM}.")
+    kind = _kind(found[1], where)
+    if not found[2]:
+        raise InvalidInput(f"{where}: the allowance of {kind} gives no reason. Write {_FORM}.")
+    return kind, found[2]
+
+
+def _kind(name: str, where: str) -> FindingKind:
+    kinds = [kind.value for kind in FindingKind]
+    if name not in kinds:
+        known = nearest(name, kinds) or f" There are: {', '.join(kinds)}."
+        raise InvalidInput(f"{where}: {name!r} is no kind of finding.{known}")
+    return FindingKind(name)
+
+
+def allowed_lines(entries: Iterable[AllowedLine], file: Path, where: str) -> Iterator[Allowance]:
+    """Yield the allowances in the field ``allow`` of a configuration or a baseline.
+
+    `file`, `where`: the file that has them, and the words for it in messages.
+    """
+    for number, entry in enumerate(entries):
+        kind = _kind(entry.kind, f"{where}, allow[{number}]")
+        named = file.parent / entry.file
+        source = str(named) if entry.file and named.exists() else entry.file
+        yield Allowance(kind, entry.reason, source, entry.line, str(file))
+
+
+def read_baseline(path: Path) -> tuple[Allowance, ...]:
+    """Return the allowances in a file of `save_baseline`; raise InvalidInput if it is not such a file."""
+    allowances: list[Allowance] = []
+    for configuration in read(path):
+        allowances += allowed_lines(configuration.fields.allow, path, configuration.where)
+    return tuple(allowances)
+
+
+def save_baseline(
+    path: Path, reports: Sequence[dict[str, Any]], earlier: Sequence[Allowance], *, complete: bool
+) -> int:
+    """Write a file that allows the findings of reports; return how many lines it allows.
+
+    `reports`: those of `Report.to_json`.
+    `earlier`: the baseline of the check; what is still found of it stays, with its reason.
+    `complete`: whether every shader has a report; if not, all of the earlier baseline stays.
+    """
+    lines: dict[tuple[str, str, int | str], str] = {}
+    for report in reports:
+        asked = (finding for question in report["questions"] for finding in question["findings"])
+        for finding in (*report["findings"], *asked):
+            for place in (finding["place"], *finding["further"]):
+                line = place["text"].strip() or place["line"]
+                lines[finding["kind"], _relative(place["file"], path), line] = _BASELINE_REASON
+    used = {Allowance(**entry["allowance"]) for report in reports for entry in report["allowed"]}
+    for entry in earlier:
+        if entry in used or not complete:
+            lines[entry.kind, _relative(entry.file, path), entry.line] = entry.reason
+    ordered = sorted(lines.items(), key=str)
+    allowed = [
+        {"kind": kind, "file": file, "line": line, "reason": reason} for (kind, file, line), reason in ordered
+    ]
+    write_output(path, json.dumps({"allow": allowed}, indent=1) + "\n")
+    return len(allowed)
+
+
+def _relative(file: str, path: Path) -> str:
+    """Return a file relative to the folder of a baseline, if it exists; else its name in the module."""
+    return Path(os.path.relpath(file, path.parent)).as_posix() if Path(file).exists() else file
+
+
+def with_allowances(report: Report, allowances: Sequence[Allowance]) -> Report:
+    """Return a report whose allowed findings are apart; questions of only such findings are left out.
+
+    A finding with several lines is allowed where all have an allowance; else it stays at the others.
+    """
+    kept: list[Finding] = []
+    allowed: list[AllowedFinding] = []
+    for finding in report.findings:
+        rest, covered = _split(finding, allowances)
+        kept += rest
+        allowed += covered
+    questions = []
+    for question in report.questions:
+        parts = [_split(finding, allowances) for finding in question.findings]
+        allowed += [entry for _, covered in parts for entry in covered]
+        questions += [question] if any(rest for rest, _ in parts) else []
+    used = {entry.allowance for entry in allowed}
+    return replace(
+        report,
+        findings=tuple(kept),
+        questions=tuple(questions),
+        allowed=tuple(allowed),
+        unused_allowances=tuple(entry for entry in allowances if entry not in used),
+    )
+
+
+def _split(finding: Finding, allowances: Sequence[Allowance]) -> tuple[list[Finding], list[AllowedFinding]]:
+    """Return what is left of a finding, nothing if all its lines are allowed, and each allowed line of it."""
+    rest: list[SourceLocation] = []
+    allowed = []
+    for place in (finding.place, *finding.further):
+        found = [entry for entry in allowances if entry.covers(finding.kind, place)]
+        allowed += [AllowedFinding(entry, replace(finding, place=place, further=())) for entry in found]
+        rest += [] if found else [place]
+    if not allowed:
+        return [finding], []
+    return [replace(finding, place=rest[0], further=tuple(rest[1:]))] if rest else [], allowed
+
+
+def unused_in(reports: Iterable[dict[str, Any]], baseline: Iterable[Allowance] = ()) -> list[str]:
+    """Return the allowances that no report of a command needs, in words.
+
+    `reports`: those of `Report.to_json`.
+    `baseline`: the allowances of a baseline, of which a report has only those of its files.
+    """
+    known = dict.fromkeys(baseline)
+    used = set()
+    for report in reports:
+        known.update(dict.fromkeys(Allowance(**entry) for entry in report["unused_allowances"]))
+        used |= {Allowance(**entry["allowance"]) for entry in report["allowed"]}
+    return [str(entry) for entry in known if entry not in used]

@@ -1,0 +1,71 @@
+"""The files that ``vkgroup check`` writes about its results, and the allowances that no result needs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from vkgroup.base.errors import InvalidInput
+from vkgroup.check.allowances import read_baseline, save_baseline, unused_in
+from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, worst
+from vkgroup.cli import output
+from vkgroup.cli.console import Console
+from vkgroup.cli.settings import Settings
+from vkgroup.outputs.exports.checks import ExportEntry, github, write_gitlab, write_junit
+from vkgroup.outputs.exports.sarif import write_sarif
+
+
+def require_files(arguments: argparse.Namespace) -> None:
+    """Raise InvalidInput if a file of results cannot be written, or a baseline cannot be read or replaced."""
+    for file in (arguments.json, arguments.junit, arguments.sarif, arguments.save_baseline):
+        output.require_writable(file)
+    if arguments.baseline is not None:
+        read_baseline(arguments.baseline)
+    saved = arguments.save_baseline
+    if saved is not None and saved.suffix != ".json":
+        raise InvalidInput(f"--save-baseline {saved}: a baseline is JSON; give a name that ends in .json.")
+    if saved is not None and saved.exists():
+        read_baseline(saved)
+
+
+def write_files(
+    arguments: argparse.Namespace,
+    checked: Sequence[tuple[Settings, ConfigurationOutcome]],
+    console: Console,
+    *,
+    complete: bool = True,
+) -> None:
+    """Write the files of the options about checks, and print the allowances that none of them needs.
+
+    `complete`: whether every configuration was checked.
+    """
+    entries = [
+        ExportEntry(settings.name or settings.options.shader.name, str(settings.options.shader), outcome)
+        for settings, outcome in checked
+    ]
+    reports = [entry.outcome.report for entry in entries if entry.outcome.report is not None]
+    baseline = () if arguments.baseline is None else read_baseline(arguments.baseline)
+    for text in unused_in(reports, baseline):
+        console.write_line(f"not needed by this check: {text}", style="yellow")
+    if arguments.save_baseline is not None:
+        complete = complete and len(reports) == len(entries)
+        count = save_baseline(arguments.save_baseline, reports, baseline, complete=complete)
+        console.write_line(f"Baseline: {arguments.save_baseline} ({count} lines)")
+    if arguments.junit is not None:
+        write_junit(entries, arguments.junit)
+    if arguments.sarif is not None:
+        write_sarif(entries, arguments.sarif)
+    if arguments.annotations == "gitlab":
+        write_gitlab(entries, Path())
+    elif arguments.annotations == "github":
+        sys.stdout.flush()
+        sys.stdout.write("".join(f"{line}\n" for line in github(entries)))
+
+
+def code_of(outcomes: Sequence[ConfigurationOutcome], *, bisect: bool) -> int:
+    """Return the exit code of several checks; for a bisection, one that did not look at all is undecided."""
+    code = worst(outcome.exit_code for outcome in outcomes)
+    in_part = any(outcome.kind == OutcomeKind.IN_PART for outcome in outcomes)
+    return output.UNDECIDED if bisect and not code and in_part else code
