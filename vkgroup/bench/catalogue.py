@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from vkgroup.base.errors import InvalidInput
+from vkgroup.base.errors import InvalidInput, describe
 from vkgroup.base.files import bench
 from vkgroup.bench.definition import Definition, Peer
 
@@ -24,21 +24,20 @@ MICRO = "micro."
 _SEPARATE = (CEILING, MICRO)
 
 
-def load(folder: Path) -> tuple[Definition, ...]:
-    """Load the definitions of all files of a folder, by name, except files whose names begin with ``_``.
+def load(path: Path) -> tuple[Definition, ...]:
+    """Load the definitions of a file, or of a folder's files whose names do not begin with ``_``, by name.
 
-    Raises InvalidInput: a file has no list `DEFINITIONS`, or two definitions have the same name.
+    Raises InvalidInput: a file cannot be loaded, has no list `DEFINITIONS`, or names two definitions alike.
     """
     definitions: dict[str, Definition] = {}
-    for path in sorted(folder.glob("*.py")):
-        if path.name.startswith("_"):
-            continue
-        module = _module("definitions", path)
+    found = sorted(file for file in path.glob("*.py") if not file.name.startswith("_"))
+    for file in found if path.is_dir() else [path]:
+        module = _module("definitions", file)
         if not hasattr(module, "DEFINITIONS"):
-            raise InvalidInput(f"{path} has no list DEFINITIONS; see docs/benchmarks/definitions.md.")
+            raise InvalidInput(f"{file} has no list DEFINITIONS; see docs/benchmarks/definitions.md.")
         for definition in module.DEFINITIONS:
             if definition.name in definitions:
-                raise InvalidInput(f"{path}: there are two benchmarks {definition.name}; rename one of them.")
+                raise InvalidInput(f"{file}: there are two benchmarks {definition.name}; rename one of them.")
             definitions[definition.name] = definition
     return tuple(definitions[name] for name in sorted(definitions))
 
@@ -92,7 +91,10 @@ def _module(kind: str, path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(specification)
     # Dataclasses look up their module in sys.modules.
     sys.modules[name] = module
-    specification.loader.exec_module(module)
+    try:
+        specification.loader.exec_module(module)
+    except Exception as error:
+        raise InvalidInput(f"{path} cannot be loaded: {describe(error)}.") from error
     return module
 
 

@@ -97,8 +97,8 @@ def lines_of(report: Report) -> Iterator[Text]:
     yield from _summary(report)
 
 
-def finding_lines(finding: Finding) -> Iterator[Text]:
-    """Yield the lines of one finding."""
+def finding_lines(finding: Finding, *, with_help: bool = True) -> Iterator[Text]:
+    """Yield the lines of one finding; the help is of checks, not of comparisons of two shaders."""
     colour = _COLOURS.get(finding.kind, "bold red")
     place = finding.place
     margin = max(
@@ -112,7 +112,7 @@ def finding_lines(finding: Finding) -> Iterator[Text]:
         if note.place is not None and note.place.identity != place.identity:
             yield from _quote(note.place, note.message, margin, "cyan", "-", shown)
             shown = note.place
-    for text in _remarks(finding):
+    for text in _remarks(finding, with_help):
         yield Text.assemble((" " * margin + " = ", "blue"), text)
 
 
@@ -179,7 +179,7 @@ def _quote(
     yield Text.assemble((" " * margin + " | ", "blue"), (underline + remark, colour))
 
 
-def _remarks(finding: Finding) -> Iterator[str]:
+def _remarks(finding: Finding, with_help: bool) -> Iterator[str]:
     for note in finding.notes:
         is_here = note.place is None or note.place.identity == finding.place.identity
         if is_here and not note.message.startswith(HELP):
@@ -189,7 +189,8 @@ def _remarks(finding: Finding) -> Iterator[str]:
     if finding.invocation is not None:
         where = f" (at {finding.configurations[0]})" if finding.configurations else ""
         yield f"for example {describe(finding.invocation)}{where}"
-    yield f"help: {finding.help.rstrip('.')} (vkgroup explain {finding.kind})"
+    if with_help:
+        yield f"help: {finding.help.rstrip('.')} (vkgroup explain {finding.kind})"
     if finding.command:
         yield f"repeat: {finding.command}"
 

@@ -26,7 +26,10 @@ from vkgroup.outputs.history import HistoryRecording, recorded
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     console = Console.for_people(arguments.json)
-    chosen = catalogue.choose(arguments.names)
+    if (arguments.with_file or arguments.configuration) and not arguments.against:
+        raise InvalidInput("--with, --configuration: only with --against B.comp.")
+    own = None if arguments.definitions is None else catalogue.load(arguments.definitions)
+    chosen = () if arguments.against else catalogue.choose(arguments.names, own)
     if arguments.list:
         console.print(bench_tables.listing(chosen))
         return 0
@@ -34,6 +37,14 @@ def execute(arguments: argparse.Namespace) -> int:
         plot.require_drawable(arguments.plot)
     source = None if arguments.json in (None, "-") else Path(arguments.json)
     with HistoryRecording(arguments.db, source) as recording, vkgroup.open(arguments.device) as device:
+        if arguments.against:
+            # Imported here, because vkgroup's own benchmarks need no reference model.
+            from vkgroup.cli.bench_shaders import definitions
+
+            found = definitions(arguments, device, console)
+            if found is None:
+                return 1
+            chosen = tuple(found)
         return _run(arguments, device, chosen, console, recording)
 
 
@@ -102,7 +113,7 @@ def _partial_results(latest: list[BenchmarkResult], json_file: str | None) -> st
 
 def _options(arguments: argparse.Namespace, device: Device, console: Console) -> BenchmarkOptions:
     smoke = arguments.smoke
-    if device.info.is_reference and not arguments.size and not smoke:
+    if device.info.is_reference and not arguments.size and not smoke and not arguments.against:
         console.print("The reference device is slow: using --smoke; give --size to measure times.")
         smoke = True
     if arguments.plot and smoke:
@@ -113,5 +124,5 @@ def _options(arguments: argparse.Namespace, device: Device, console: Console) ->
         sizes=arguments.size,
         sweep=arguments.sweep,
         smoke=smoke,
-        peers=arguments.peers,
+        peers=() if arguments.against else arguments.peers,
     )

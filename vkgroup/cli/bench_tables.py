@@ -60,11 +60,9 @@ def results(result: BenchmarkResult, smoke: bool) -> Iterator[RenderableType]:
             yield others
         if any(row.ceilings for row in result.rows):
             yield _ceilings(result.rows)
-        yield Text(
-            f"Medians; ± and ranges are {CONFIDENCE:.0%} intervals. Shares refer to the named ceiling, which"
-            " is measured in the same rounds.",
-            style="dim",
-        )
+        shares = " Shares refer to the named ceiling, which is measured in the same rounds."
+        shares *= any(row.shares for row in result.rows)
+        yield Text(f"Medians; ± and ranges are {CONFIDENCE:.0%} intervals.{shares}", style="dim")
         yield from _clocks(result.rows)
     yield from _notes(result)
 

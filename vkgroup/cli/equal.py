@@ -74,7 +74,7 @@ def _lines(result: Equality) -> Iterator[Text]:
             yield Text(f"  {problem}")
         return
     if result.difference is not None:
-        yield from finding_lines(result.difference)
+        yield from finding_lines(result.difference, with_help=False)
         yield Text()
         yield Text(f"{what}: different", style="bold red")
     elif result.no_verdict:

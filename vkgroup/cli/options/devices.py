@@ -19,6 +19,7 @@ from vkgroup.cli.options.table import (
     json,
     natural,
     positive,
+    repeated,
     seconds,
     threshold,
 )
@@ -119,6 +120,18 @@ _BENCH = Command(
                "benchmarks: globs, or beginnings up to a dot, as in reduce or 'scan.*.uint32' (default: all"
                " except micro and ceiling)", default=list, nargs="*"),
         device("measure"),
+        Option("--definitions", "F.py",
+               "benchmarks of your own, in a file or a folder (docs/benchmarks/definitions.md)", Path),
+        *grouped(
+            "shaders of your own",
+            repeated("--against", "against", "SHADER",
+                     "compare the times of the compute shader NAME and of this one, whose outputs must be the"
+                     " same", Path),
+            Option("--with", "F",
+                   "their groups, inputs and constants (docs/shaders/configuration.md)", Path,
+                   dest="with_file"),
+            Option("--configuration", "NAME", "with --with: the configuration of this name"),
+        ),
         *grouped(
             "measurement",
             Option("--size", "N[,N]…",
