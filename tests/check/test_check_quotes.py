@@ -67,3 +67,49 @@ def test_macros_with_parameters(checked, written) -> None:
     assert report["findings"] == []
     (finding,) = checked(written(_HEAD + body), "-D", "TURNED(a,n)=a[8u - (n)]")["findings"]
     assert "-D 'TURNED(a,n)=a[8u - (n)]'" in finding["command"]
+
+
+def test_unwritten_shared_memory_is_quoted_where_it_is_read(checked, written) -> None:
+    text = """#version 460
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer B { uint b[]; };
+shared uint part[64];
+void main() {
+    uint t = gl_LocalInvocationIndex;
+    if (t < 32u)
+        part[t] = t;
+    barrier();
+    uint first = part[t / 2u];
+    uint other = part[63u - t];
+    b[gl_GlobalInvocationID.x] = first + other * 3u;
+}
+"""
+    (finding,) = checked(written(text))["findings"]
+    assert (finding["kind"], finding["place"]["line"]) == ("undefined", 4)
+    notes = {note["message"]: note["place"]["line"] for note in finding["notes"] if note["place"]}
+    assert notes["it is read here"] == 11
+    assert notes["B holds an undefined value at the end: b[0]"] == 12
+
+
+def test_the_constant_that_is_the_length_of_an_array_is_named(checked, written) -> None:
+    text = """#version 460
+layout(local_size_x = 64) in;
+layout(constant_id = 3) const uint COUNT = 16u;
+layout(constant_id = 4) const uint OTHER = 8u;
+layout(binding = 0) buffer B { uint b[]; };
+shared uint part[2][COUNT * 2u];
+void main() {
+    uint t = gl_LocalInvocationIndex;
+    part[1][t] = OTHER;
+    barrier();
+    b[gl_GlobalInvocationID.x] = part[1][t];
+}
+"""
+    (finding,) = checked(written(text))["findings"]
+    assert finding["kind"] == "bounds"
+    named = [note["message"] for note in finding["notes"] if "specialization constant" in note["message"]]
+    assert named == [
+        "the length is the specialization constant COUNT (id 3) = 16; if the host sets it, give its value:"
+        " --spec 3=V"
+    ]
+    assert checked(written(text), "--spec", "3=32")["findings"] == []

@@ -89,3 +89,13 @@ def test_sizes_that_make_no_sense_are_bad_input_or_not_there(shader: Path) -> No
     words = ["run", str(shader), "--groups", "1", "--out", "values=uint[64]", "--device"]
     assert main([*words, "reference:many"]) == 2
     assert main([*words, "reference:3"]) == 3
+
+
+@pytest.mark.parametrize(("length", "warned"), [(40, True), (64, False)])
+def test_run_warns_of_accesses_outside_of_an_array(
+    shader: Path, length: int, warned: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", str(shader), "--groups", "1", "--out", f"values=uint[{length}]", "--device", "reference"]
+    assert main(words) == 0
+    warning = "Warning: an access outside of values, which has 160 bytes (24 times)"
+    assert (warning in capsys.readouterr().err) == warned

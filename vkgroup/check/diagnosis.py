@@ -20,6 +20,7 @@ from vkgroup.check.findings import (
     notes_of_lines,
 )
 from vkgroup.check.flow import DataFlow
+from vkgroup.check.lengths import constants_of_lengths
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference
 from vkgroup.check.size_constants import SizeCandidate
 from vkgroup.reference.events import Event
@@ -349,8 +350,13 @@ def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: Checke
         what = f"{event.message}: {label}" if label else event.message
         used = places[event.position]
         notes.append(Note(what, used if used.identity != group.place.identity else None))
+        if cause.read >= 0 and places[cause.read].identity not in (used.identity, group.place.identity):
+            notes.insert(0, Note("it is read here", places[cause.read]))
     if event.kind == FindingKind.BOUNDS:
         notes += notes_of_lines("also out of bounds", further)
+        for constant in constants_of_lengths(dispatch.program.module, event.position):
+            text = f"the length is the specialization constant {constant}; if the host sets it"
+            notes.append(Note(f"{text}, give its value: --spec {constant.id}=V"))
     if event.kind in RACES:
         other = event.other_invocation
         who = f" by invocation {other.local} of workgroup {other.workgroup}" if other is not None else ""

@@ -73,6 +73,12 @@ def _run(arguments: argparse.Namespace, configured: Settings | None) -> int:
         print(f"Ran on {device.name}{time}", file=sys.stderr)
         if compiler := compiler_of(arguments.shader, arguments.compiler, arguments.dialect):
             print(f"Compiled by {compiler}", file=sys.stderr)
+    for event in result.events:
+        if event.kind == "bounds":
+            times = f" ({event.count} times)" if event.count > 1 else ""
+            print(
+                f"Warning: {event.message}{times}: make it larger, or run fewer workgroups", file=sys.stderr
+            )
     with phase("writing the results"):
         _write_all(arguments, files, work.names, result)
     return 0

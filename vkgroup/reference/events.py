@@ -13,11 +13,13 @@ class EventCause:
     ----------
     kind : such as ``"inactive_lane"``, ``"uninitialised"``, ``"shift"``; ``"order"`` for atomics.
     position : of the instruction that made it, as `Instruction.position`; -1 where none did.
+    read : of shared memory that was not written: position of the load; otherwise -1.
     """
 
     kind: str
     detail: str
     position: int
+    read: int = -1
 
 
 REPORTED_ALREADY = frozenset({"race", "bounds"})

@@ -46,7 +46,8 @@ def _memory_of(slot: Slot, resource: Resource) -> Memory:
         if slot.texels is not None:
             resource.memory = _as_texels(slot, resource, resource.memory)
         resource.memory.kind = "buffer" if slot.texels is None else "image"
-    resource.memory.name = slot.names[0] if slot.names else f"set {slot.set}, binding {slot.binding}"
+    name = slot.names[0] if slot.names else f"set {slot.set}, binding {slot.binding}"
+    resource.memory.name = resource.memory.label = name
     return resource.memory
 
 

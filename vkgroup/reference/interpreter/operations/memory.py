@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.reference.events import EventCause
 from vkgroup.reference.interpreter.operations.accessor import Accessor, Flags
 from vkgroup.reference.interpreter.operations.memory_order import Order
 from vkgroup.reference.interpreter.operations.races import Accesses
@@ -61,6 +63,8 @@ class Memory:
         self.address = 0
         self.writable = True
         self.causes: Causes | None = None
+        #: Of shared memory: the cause of bytes that nothing has written, and its number.
+        self.unwritten: tuple[int, EventCause] | None = None
         self.accesses: Accesses | None = None
         self._views: dict[np.dtype[Any], Data] = {}
         self.reached = 0
@@ -143,7 +147,7 @@ class Memory:
             if self.nbytes < dtype.itemsize:
                 return np.zeros(offset.shape, dtype), marked(outside, site.cause("bounds", _BOUNDS))
         data = self._gather(offset, dtype)
-        cause = self.causes_at(offset, dtype.itemsize)
+        cause = self._read_here(site, self.causes_at(offset, dtype.itemsize))
         if self.accesses is not None:
             racing = self.accesses.read(frame, site, Target(offset, dtype.itemsize, outside))
             if racing is not None:
@@ -168,6 +172,14 @@ class Memory:
             parts = self.data[offset[..., None] + np.arange(itemsize)]
             return np.ascontiguousarray(parts).view(dtype)[..., 0]
         return self.view(dtype).take(offset >> (itemsize.bit_length() - 1))
+
+    def _read_here(self, site: Site, cause: Causes | None) -> Causes | None:
+        """Return the causes of a load: what was never written gets that of this load."""
+        if cause is None or self.unwritten is None:
+            return cause
+        number, fact = self.unwritten
+        fresh = cause == number
+        return np.where(fresh, np.uint16(site.causes.number(replace(fact, read=site.position))), cause)
 
     def causes_at(self, offset: Offsets, itemsize: int) -> Causes | None:
         """Return the causes of numbers at some offsets, in their shape; None where all are defined."""

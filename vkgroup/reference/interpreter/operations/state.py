@@ -298,7 +298,8 @@ class SliceState(Slice):
             memory.refine(program.variables.granule(identifier))
             detail = f"no invocation has written to this part of {name}, which is shared memory"
             cause = EventCause("uninitialised", detail, program.variables.shared_positions[identifier])
-            memory.causes = np.full(memory.granules, program.causes.number(cause), np.uint16)
+            memory.unwritten = (program.causes.number(cause), cause)
+            memory.causes = np.full(memory.granules, memory.unwritten[0], np.uint16)
             self.shared[identifier] = memory
         self.executed = 0
 
