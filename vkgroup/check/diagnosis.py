@@ -9,6 +9,7 @@ from vkgroup.base.errors import DispatchTimeout
 from vkgroup.check.assumptions import Assumption
 from vkgroup.check.divergence import Divergence, find_divergence
 from vkgroup.check.findings import (
+    HELP,
     RACES,
     Finding,
     FindingKind,
@@ -21,6 +22,7 @@ from vkgroup.check.findings import (
 )
 from vkgroup.check.flow import DataFlow
 from vkgroup.check.lengths import constants_of_lengths
+from vkgroup.check.rules import REMEDIES, RULES
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference
 from vkgroup.check.size_constants import SizeCandidate
 from vkgroup.reference.events import Event
@@ -226,24 +228,6 @@ _SEPARATE_FINDINGS = (*RACES, FindingKind.BOUNDS)
 _DATA_DEPENDENT = ("bounds", "hang", "division", "math_domain", "shift", "conversion")
 """Events and causes that depend on the values of the inputs."""
 
-_RULES = {
-    "race": "if two invocations access the same memory and one writes, a barrier or atomics must order them",
-    "same_value": "Vulkan's memory model calls it a data race: write from one invocation or with atomics",
-    "barrier": "all invocations of a workgroup must execute the same barriers",
-    "inactive_lane": "the value read from an inactive lane is undefined",
-    "lane_out_of_range": "the value read from a lane outside the subgroup is undefined",
-    "quad": "the value read from a lane outside the quad is undefined",
-    "cooperative_matrix": "the specification of cooperative matrices leaves this undefined",
-    "not_uniform": "this operand must be the same in all active lanes, else the result is undefined",
-    "cluster": "a cluster must not be larger than the subgroup, else the result is undefined",
-    "partition": "the ballots must be a partition of the active lanes, else the result is undefined",
-    "empty_ballot": "the index of a bit is undefined if no bit is set",
-    "uninitialised": "unwritten memory holds undefined values",
-    "shift": "a shift by the width of the number or more is undefined",
-    "division": "the quotient and the remainder of integers are undefined if the divisor is zero",
-}
-"""Rules of the specification by kind of event or cause, where the message does not state the rule."""
-
 
 @dataclass
 class _EventGroup:
@@ -368,8 +352,10 @@ def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: Checke
             notes.append(Note(f"{chosen}; if the host dispatches other numbers, give --groups"))
     if event.kind == FindingKind.BARRIER:
         notes += notes_of_lines("also this barrier", further)
-    if event.reason in _RULES:
-        notes.append(Note(f"rule: {_RULES[event.reason]}"))
+    if event.reason in RULES:
+        notes.append(Note(f"rule: {RULES[event.reason]}"))
+    if event.reason in REMEDIES:
+        notes.append(Note(HELP + REMEDIES[event.reason]))
     if event.kind == FindingKind.BOUNDS and (made_up := inputs.made_up_length(event.memory)):
         notes.append(Note(made_up))
     elif event.reason in _DATA_DEPENDENT and dispatch.generated.reaches(event):

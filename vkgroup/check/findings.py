@@ -200,9 +200,9 @@ class Finding(_Configured):
 
     @property
     def help(self) -> str:
-        """The remedy: that of a note which begins with `HELP`, or that of the kind."""
-        own = (note.message.removeprefix(HELP) for note in self.notes if note.message.startswith(HELP))
-        return next(own, self.kind.help)
+        """The remedy: that of the last note which begins with `HELP`, or that of the kind."""
+        own = [note.message.removeprefix(HELP) for note in self.notes if note.message.startswith(HELP)]
+        return own[-1] if own else self.kind.help
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields, sizes and devices as JSON data."""

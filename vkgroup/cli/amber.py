@@ -53,7 +53,7 @@ def scripts_of(arguments: argparse.Namespace) -> list[Path]:
         if path.is_dir():
             found += sorted(file for file in path.rglob(f"*{SCRIPT}") if file.is_file())
         elif path.suffix != SCRIPT:
-            raise InvalidInput(f"{path} is no Amber script ({SCRIPT}): only scripts can be several.")
+            raise InvalidInput(f"{path} is no Amber script ({SCRIPT}): name scripts only.")
         elif not path.exists() and any(sign in str(path) for sign in "*?["):
             matching = sorted(file for file in map(Path, glob(str(path), recursive=True)) if file.is_file())
             if not matching:

@@ -33,18 +33,23 @@ from vkgroup.configuration import Arrays, Configuration, write
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     require_files(arguments)
+    if arguments.watch:
+        # Imported here, because only --watch needs other processes.
+        from vkgroup.cli import check_watch
+
+        return check_watch.execute(arguments)
     if has_scripts(arguments):
         # Imported here, because only scripts need worker processes.
         from vkgroup.cli import check_amber
 
         return check_amber.execute(arguments)
-    if arguments.shader is not None and arguments.shader.is_dir():
-        # Imported here, because only folders need worker processes.
+    if arguments.scripts or (arguments.shader is not None and arguments.shader.is_dir()):
+        # Imported here, because only several shaders need worker processes.
         from vkgroup.cli.check_folder import execute_folder
 
         return execute_folder(arguments)
     if given := [option.name for option in changed(OF_FOLDERS, arguments)]:
-        raise InvalidInput(f"{', '.join(given)}: only for a folder of shaders.")
+        raise InvalidInput(f"{', '.join(given)}: only for several shaders or a folder.")
     settings = settings_of(arguments)
     compilations = {} if arguments.compile_on is None else compile_all(settings, arguments.compile_on)
     arrays = None if arguments.save_with is None else Arrays(arguments.save_with)

@@ -58,7 +58,7 @@ def execute_folder(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     for option in ("repro", "save_with"):
         if vars(arguments)[option] is not None:
-            raise InvalidInput(f"--{option.replace('_', '-')}: only for one shader, not for a folder.")
+            raise InvalidInput(f"--{option.replace('_', '-')}: only for one shader.")
     return execute_library(
         Library(arguments, _settings(arguments), Console(file=output.people(arguments.json)))
     )
@@ -76,14 +76,19 @@ def execute_library(library: Library) -> int:
 
 def _settings(arguments: argparse.Namespace) -> list[Settings]:
     """Return the settings of all configurations."""
+    if arguments.with_file is not None and arguments.scripts:
+        raise InvalidInput("--with: for one shader or one folder; its configurations name several shaders.")
     if arguments.with_file is not None:
         return [
             replace(entry, name=entry.name or _name(entry.options.shader, arguments.shader))
             for entry in settings_of(arguments)
         ]
     settings = []
-    for shader in _shaders_in(arguments.shader):
-        name = _name(shader, arguments.shader)
+    folders = [path for path in (arguments.shader, *arguments.scripts) if path.is_dir()]
+    shaders = {shader: folder for folder in folders for shader in _shaders_in(folder)}
+    shaders |= {path: path.parent for path in (arguments.shader, *arguments.scripts) if path not in folders}
+    for shader, folder in shaders.items():
+        name = str(shader) if arguments.scripts else _name(shader, folder)
         for entry_point in _entry_points(shader):
             options = argparse.Namespace(**{**vars(arguments), "shader": shader})
             if entry_point:
@@ -94,7 +99,7 @@ def _settings(arguments: argparse.Namespace) -> list[Settings]:
 
 def _entry_points(shader: Path) -> list[str]:
     """Return the compute entry points of a file of WGSL with several entry points; else an empty name."""
-    if shader.suffix != ".wgsl":
+    if shader.suffix != ".wgsl" or not shader.is_file():
         return [""]
     entries = read_wgsl(read_text(shader, errors="replace")).entry_points
     names = [entry.name for entry in entries if entry.stage == "compute"]

@@ -50,6 +50,8 @@ def run_in_child(chosen: argparse.Namespace, started: float) -> int | None:
 
     Commands that call no driver are not supervised, and neither are systems without `fork`: they get None.
     """
+    if getattr(chosen, "watch", False):
+        return None  # each of its checks is supervised
     if chosen.command not in SUPERVISED or not hasattr(os, "fork") or not hasattr(signal, "sigtimedwait"):
         return None
     if (file := phases.inherited()) is not None:
@@ -94,7 +96,11 @@ def time_limit_of(chosen: argparse.Namespace) -> float:
         return math.inf
     several = has_scripts(chosen)
     if chosen.command == "check":
-        several |= chosen.with_file is not None or (chosen.shader is not None and chosen.shader.is_dir())
+        several |= (
+            bool(chosen.scripts)
+            or chosen.with_file is not None
+            or (chosen.shader is not None and chosen.shader.is_dir())
+        )
         several |= chosen.compile_on is not None
     return math.inf if several else float(chosen.timeout)
 

@@ -22,7 +22,7 @@ from vkgroup.cli.options.table import (
 
 _WHERE, _HOST, _INPUTS = "where it runs", "guarantees of the host", "inputs"
 _RESULTS = "results"
-_FOLDERS = "folders of shaders"
+_FOLDERS = "several shaders"
 
 # fmt: off
 OF_FOLDERS = tuple(
@@ -43,7 +43,7 @@ _OF_EQUAL = (
 _CHECK = Command(
     (
         *CONFIGURED,
-        Option("scripts", "SCRIPT", "further Amber scripts", Path, list, nargs="*"),
+        Option("scripts", "FILE", "further shaders, folders or Amber scripts", Path, list, nargs="*"),
         Option("--save-with", "F",
                "write the configuration that was assumed, inputs included, as JSON for --with", Path),
         Option("--target",
@@ -119,7 +119,8 @@ _CHECK = Command(
             Option("--annotations", "|".join(choices.ANNOTATIONS),
                    "report findings for GitHub (printed) or GitLab (gl-code-quality-report.json in this"
                    " folder)", choices=choices.ANNOTATIONS),
-            Option("--repro", "DIR", "write a folder that repeats the findings on any machine", Path),
+            flag("--watch", "check again whenever a file changes, until Ctrl-C"),
+        Option("--repro", "DIR", "write a folder that repeats the findings on any machine", Path),
             Option("--baseline", "F", "findings that are known: a file of --save-baseline", Path),
             Option("--save-baseline", "F", "write the findings to F, or update F", Path),
             flag("--bisect", "exit code 125 instead of 2, 3 and for what was not covered, for git bisect"
@@ -138,9 +139,8 @@ _CHECK = Command(
         _HOST: "What the program that runs the shader guarantees; see docs/shaders/check.md.",
         _INPUTS: "Inputs that are not given are generated.",
         _RESULTS: "A comment `// vkgroup: allow(KIND): reason` accepts a finding in its line.",
-        _FOLDERS: "If SHADER is a folder, all its compute shaders, or the configurations of --with, are"
-        " checked"
-        " in parallel, without real devices unless --device names one.",
+        _FOLDERS: "Several shaders, and all compute shaders of a folder or the configurations of --with for"
+        " it, are checked in parallel, without real devices unless --device names one.",
     },
 )
 

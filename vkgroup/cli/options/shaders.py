@@ -154,7 +154,10 @@ def has_scripts(chosen: argparse.Namespace) -> bool:
     """
     path = chosen.shader
     if path is None or not path.is_dir():
-        return bool(chosen.scripts) or (path is not None and path.suffix == SCRIPT)
+        # A check may have several shaders.
+        given = [path, *(chosen.scripts if chosen.command == "check" else [])]
+        is_one = any(file is not None and file.suffix == SCRIPT for file in given)
+        return is_one or (chosen.command == "run" and bool(chosen.scripts))
     if (path / "repro.json").exists():
         return False
     files = [file for file in path.rglob("*") if not file.name.startswith(".")]
