@@ -57,6 +57,6 @@ def test_each_change_is_checked(tmp_path: Path) -> None:
         until(f"{configuration} changed", "race: ", f"{shader}: 1 finding", "B: b[] random")
     finally:
         watch.send_signal(signal.SIGINT)
-        assert watch.wait(timeout=30) == 1
+        assert watch.wait(timeout=30) in (0, 1)  # the last check may not have ended
         reader.join()
         watch.stdout.close()

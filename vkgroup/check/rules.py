@@ -20,7 +20,7 @@ RULES = {
 
 REMEDIES = {
     "inactive_lane": "read only active lanes: move the operation before the branch or the return, test the"
-    " lane with subgroupBallot(true), or use an operation that leaves inactive lanes out, such as subgroupAdd",
+    " lane with subgroupBallot(true), or use an operation that leaves inactive lanes out (subgroupAdd)",
     "lane_out_of_range": "compare the lane with gl_SubgroupSize, and use another value beyond it",
     "quad": "use a lane of the quad (0 to 3)",
     "not_uniform": "give all active lanes the same value, for example with subgroupBroadcastFirst()",

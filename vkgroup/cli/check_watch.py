@@ -19,16 +19,19 @@ _IMPORT = re.compile(r"""^\s*(?:import|__include)\s+"?([\w./]+)"?\s*;""", re.MUL
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Check until Ctrl-C; return the exit code of the last check."""
+    """Check until Ctrl-C; return the exit code of the last check that ended."""
     words = [word for word in arguments.words if word != "--watch"]
+    code: int | None = None
     while True:
         # Before the check, so that a change during it is not missed.
         before = _times(arguments)
-        # Each check is a process of its own: it has its time limit, and its crash does not end the watch.
-        code = subprocess.run([sys.executable, "-m", "vkgroup", *words]).returncode
         try:
+            # Each check is a process of its own: it has its time limit, and its crash does not end the watch.
+            code = subprocess.run([sys.executable, "-m", "vkgroup", *words]).returncode
             changed = _wait(arguments, before)
         except KeyboardInterrupt:
+            if code is None:
+                raise
             return code
         print(f"\n--- {time.strftime('%H:%M:%S')}: {', '.join(map(str, changed))} changed", flush=True)
 
