@@ -36,6 +36,7 @@ COMMANDS = {
     "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
     "check": "check a compute or fragment shader at every subgroup size",
     "explain": "explain a kind of finding of check",
+    "language-server": "show findings of check in an editor (Language Server Protocol)",
     "equal": "compare the outputs of two compute shaders, or of one at two subgroup sizes",
     "cost": "compile a compute shader for GPUs, also absent ones, and print registers, code and estimates",
     "report": "show runs in one HTML file: verdicts, failures by lane, charts, changes",
@@ -226,7 +227,7 @@ def _start_own_process(chosen: argparse.Namespace) -> None:
 def _run(chosen: argparse.Namespace) -> int:
     _start_own_process(chosen)
     if chosen.command != "conform":
-        return int(import_module(f"vkgroup.cli.{chosen.command}").execute(chosen))
+        return int(import_module(f"vkgroup.cli.{chosen.command.replace('-', '_')}").execute(chosen))
     start = import_module("vkgroup.cli.conform_start")
     start.begin(chosen)
     try:

@@ -174,5 +174,17 @@ _EXPLAIN = Command(
     " them.",
 )
 
-COMMANDS = {"check": _CHECK, "equal": _EQUAL, "explain": _EXPLAIN}
+_LANGUAGE_SERVER = Command(
+    (),
+    "Serve an editor: check a shader when it is opened or saved, and show the findings at their lines. If"
+    " blur.toml or blur.json is beside blur.comp, it is the configuration of --with. Needs pygls: pip install"
+    " 'vkgroup[editor]'.",
+)
+
+COMMANDS = {
+    "check": _CHECK,
+    "equal": _EQUAL,
+    "explain": _EXPLAIN,
+    "language-server": _LANGUAGE_SERVER,
+}
 # fmt: on
