@@ -48,8 +48,8 @@ class FindingKind(StrEnum):
 
     @property
     def help(self) -> str:
-        """The remedy in one sentence."""
-        return " ".join(self.page.rpartition("\nHelp: ")[2].split())
+        """The remedy: the first sentence of the last paragraph, without a point."""
+        return " ".join(self.page.rpartition("\nHelp: ")[2].split()).partition(". ")[0].rstrip(".")
 
     @property
     def weak(self) -> bool:

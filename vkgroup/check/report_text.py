@@ -190,7 +190,7 @@ def _remarks(finding: Finding, with_help: bool) -> Iterator[str]:
         where = f" (at {finding.configurations[0]})" if finding.configurations else ""
         yield f"for example {describe(finding.invocation)}{where}"
     if with_help:
-        yield f"help: {finding.help.rstrip('.')} (vkgroup explain {finding.kind})"
+        yield f"help: {finding.help} (vkgroup explain {finding.kind})"
     if finding.command:
         yield f"repeat: {finding.command}"
 
