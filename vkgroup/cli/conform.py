@@ -25,6 +25,7 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.signals import keeping
 from vkgroup.compiler.front_ends import compiler_of_language
 from vkgroup.conformance import AnyCase, Run, select, select_names
+from vkgroup.conformance.families import nearest_filter
 from vkgroup.conformance.languages import expressible
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.history import HistoryRecording
@@ -209,7 +210,8 @@ def _list(filters: tuple[str, ...]) -> int:
 
 def _none_matches(filters: Sequence[str]) -> InvalidInput:
     patterns = " or ".join(map(repr, filters))
-    return InvalidInput(f"no case matches {patterns}: list the names with vkgroup conform --list")
+    hints = "".join(map(nearest_filter, filters))
+    return InvalidInput(f"no case matches {patterns}.{hints} `vkgroup conform --list` lists the names.")
 
 
 def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ...]:

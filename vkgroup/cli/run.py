@@ -18,12 +18,12 @@ from vkgroup.base.choices import HITS
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import write_array
 from vkgroup.base.phases import CodeOwner, phase, update
+from vkgroup.base.suggestions import suggestion
 from vkgroup.cli import deadline, output, pairs, shaders
 from vkgroup.cli.options.shaders import DRAWING, OF_SCRIPTS, TRACING, has_scripts
 from vkgroup.cli.options.table import changed
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.dispatch import Device, DrawState, HitGroup
-from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import notes_of
 from vkgroup.gl import Names
