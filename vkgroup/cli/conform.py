@@ -167,8 +167,10 @@ def execute(arguments: argparse.Namespace) -> int:
         sys.stdout.write(show(named(arguments.show), arguments.seed))
         return 0
     check_files(arguments)
-    if arguments.resume and arguments.out is None:
-        raise InvalidInput("--resume needs the folder of the run to resume: --out DIR")
+    if (arguments.resume or arguments.overwrite) and arguments.out is None:
+        raise InvalidInput("--resume and --overwrite need the folder of the earlier run: --out DIR")
+    if arguments.resume and arguments.overwrite:
+        raise InvalidInput("--resume continues the run in --out, --overwrite replaces it: omit one of them")
     if arguments.list and not _chooses_cases(arguments):
         return _list(tuple(arguments.filter))
     remarks = Console(stderr=True, highlight=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +17,7 @@ from rich.text import Text
 from vkgroup.base.errors import InternalError, InvalidInput, NoDevice
 from vkgroup.base.files import require_regular_if_exists
 from vkgroup.cli.conform_end import (
+    BATCHES,
     REPORT,
     finish,
     print_causes,
@@ -33,6 +35,7 @@ from vkgroup.outputs.exports.folder import write_capabilities, write_summary
 from vkgroup.outputs.exports.junit import write_junit
 from vkgroup.outputs.history import HistoryRecording
 from vkgroup.record.causes import Cause
+from vkgroup.record.journal import discard
 from vkgroup.record.record import TakeResults
 from vkgroup.record.run import CasesWithoutVerdict
 from vkgroup.workers import multi_device
@@ -65,6 +68,15 @@ def check_files(arguments: argparse.Namespace) -> None:
     _check_distinct(arguments)
     if arguments.save_baseline is not None:
         check_baseline(arguments.save_baseline)
+
+
+def remove_run(folder: Path) -> None:
+    """Remove what an earlier run wrote into its folder; InvalidInput if it is not finished."""
+    discard(folder)
+    for name in (*OWN_FILES, REPORT):
+        (folder / name).unlink(missing_ok=True)
+    for name in (BATCHES, "reproducers"):
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _check_folder(out: Path) -> None:
@@ -113,6 +125,8 @@ class ConformRun:
 
         The run may have cases without a verdict, or a problem that ended it; `conclude` raises the error.
         """
+        if self.expecting.arguments.overwrite:
+            remove_run(self.out)
         name = self.target.name if self.target else "conform"
         limit, recording = self.expecting.arguments.time_limit, self.recording
         return self._run(

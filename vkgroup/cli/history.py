@@ -66,7 +66,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return _add(arguments.file, arguments.runs)
     if arguments.action == "export":
         with history.open(arguments.file) as runs:
-            for path in export(runs.run(arguments.run), arguments.out):
+            for path in export(runs.run(arguments.run), arguments.out, arguments.overwrite):
                 print(path)
         return 0
     if arguments.action == "remove":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from vkgroup.base import choices
-from vkgroup.cli.options.shaders import CHECK_INPUTS, CONFIGURED, CONSTANTS, GROUPS, MEMORY, PUSH
+from vkgroup.cli.options.shaders import CHECK_INPUTS, CONFIGURED, CONSTANTS, GROUPS, MEMORY, PUSH, TARGET
 from vkgroup.cli.options.table import (
     Command,
     Option,
@@ -20,7 +21,7 @@ from vkgroup.cli.options.table import (
     subgroup_sizes,
 )
 
-_WHERE, _HOST, _INPUTS = "where it runs", "guarantees of the host", "inputs"
+_WHERE, _HOST, _INPUTS, _REPORT = "where it runs", "guarantees of the host", "inputs", "results"
 _FOLDERS = "folders of shaders"
 
 # fmt: off
@@ -47,11 +48,7 @@ _CHECK = Command(
     (
         *CONFIGURED,
         Option("scripts", "SCRIPT", "further Amber scripts", Path, list, nargs="*"),
-        Option("--save-with", "F",
-               "write the configuration that was assumed, inputs included, as JSON for --with", Path),
-        Option("--target",
-               help="Vulkan version of the shader (default: 1.2; SPIR-V: that of its version)",
-               choices=choices.VULKAN_VERSIONS, field="target", printed=5),
+        replace(TARGET, printed=5),
         *grouped(
             _WHERE,
             Option("--subgroup-size", "N[,N]…",
@@ -111,11 +108,16 @@ _CHECK = Command(
             PUSH,
             CONSTANTS,
         ),
-        flag("--barriers",
-             "also remove or weaken each barrier and atomic in turn, and say which of them runs need"),
-        flag("--strict", "exit code 1 also for weak findings", printed=18),
-        Option("--repro", "DIR", "write a folder that repeats the findings on any machine", Path),
-        json(),
+        *grouped(
+            _REPORT,
+            flag("--barriers",
+                 "also remove or weaken each barrier and atomic in turn, and say which of them runs need"),
+            flag("--strict", "exit code 1 also for weak findings", printed=18),
+            Option("--repro", "DIR", "write a folder that repeats the findings on any machine", Path),
+            Option("--save-with", "F",
+                   "write the configuration that was assumed, inputs included, as JSON for --with", Path),
+            json(),
+        ),
         *OF_FOLDERS,
     ),
     "Check a compute shader or a fragment shader: run it on the reference device at every subgroup size,"
@@ -132,6 +134,9 @@ _CHECK = Command(
         " checked"
         " in parallel, without real devices unless --device names one.",
     },
+    usage="%(prog)s SHADER [--device D] [--groups X,Y,Z] [OPTION …]\n"
+    "       %(prog)s FOLDER [--with F] [--jobs N] [OPTION …]\n"
+    "       %(prog)s F.amber|FOLDER|'GLOB.amber' … [--device D] [OPTION …]",
 )
 
 _EQUAL = Command(

@@ -9,6 +9,7 @@ from typing import Any
 
 from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput
+from vkgroup.base.suggestions import suggestion
 from vkgroup.cli.options.table import (
     Command,
     Option,
@@ -37,7 +38,8 @@ class _Compare(argparse.Action):
 def _fetched(text: str) -> str:
     # Python 3.11 compares the default of an argument that may be missing with `choices`, too.
     if text not in choices.FETCHED_COMPILERS:
-        raise argparse.ArgumentTypeError(f"choose from {', '.join(choices.FETCHED_COMPILERS)}, not {text!r}")
+        hint = suggestion(text, choices.FETCHED_COMPILERS)
+        raise argparse.ArgumentTypeError(f"invalid choice: {text!r}.{hint}")
     return text
 
 
@@ -151,6 +153,7 @@ _BENCH = Command(
     " limits of the device.",
     "Exit codes: 0 all results right, 1 a wrong result or, with --compare, a slower row, 2 wrong usage or"
     " input, 3 no such device or missing capability. Method: docs/benchmarks/method.md.",
+    usage="%(prog)s [NAME …] [--device D] [--size N] [OPTION …]",
 )
 
 COMMANDS = {
