@@ -7,7 +7,7 @@ import secrets
 import time
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import TimeElapsedColumn
 
 import vkgroup
 from vkgroup.base.errors import InvalidInput
@@ -19,6 +19,7 @@ from vkgroup.bench.run import BenchmarkOptions, BenchmarkResult, run
 from vkgroup.cli import bench_tables
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import write_json
+from vkgroup.cli.progress import bars
 from vkgroup.dispatch import Device
 from vkgroup.outputs.history import HistoryRecording, recorded
 
@@ -28,7 +29,7 @@ def execute(arguments: argparse.Namespace) -> int:
     console = Console.for_people(arguments.json)
     chosen = catalogue.choose(arguments.names)
     if arguments.list:
-        console.print(bench_tables.listing(chosen))
+        console.print(bench_tables.listing(chosen, arguments.wide))
         return 0
     if arguments.plot:
         plot.require_drawable(arguments.plot)
@@ -50,14 +51,7 @@ def _run(
     context = machine.context(device, last_level_cache(device.capabilities), options.seed)
     console.write_line(bench_tables.heading(context))
     latest: list[BenchmarkResult] = []
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    ) as progress:
+    with bars(TimeElapsedColumn()) as progress:
         task = progress.add_task("bench", total=None)
 
         def on_row(result: BenchmarkResult, total: int) -> None:

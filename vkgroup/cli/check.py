@@ -24,6 +24,7 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.options.check import OF_FOLDERS
 from vkgroup.cli.options.shaders import has_scripts
 from vkgroup.cli.options.table import changed
+from vkgroup.cli.progress import working
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cli.supervisor import late
 from vkgroup.configuration import Arrays, Configuration, write
@@ -87,7 +88,7 @@ class CheckCommand:
         if self.arguments.repro is not None:
             _make_folder(self.arguments.repro, settings, request, report)
             folder = shlex.quote(str(self.arguments.repro))
-            self.console.print(f"Reproduce it on any host: vkgroup run {folder}", soft_wrap=True)
+            self.console.write_line(f"Reproduce it on any host: vkgroup run {folder}")
         return _code(report, self.arguments.strict)
 
     def all(self, settings: Sequence[Settings]) -> int:
@@ -129,9 +130,10 @@ class CheckCommand:
 
     def _print(self, settings: Settings, request: CheckRequest) -> Report:
         """Check a shader, and print and return the report."""
-        report = with_compilation(perform(request), self.compilations.get(settings.name))
+        with working():
+            report = with_compilation(perform(request), self.compilations.get(settings.name))
         for line in lines_of(report):
-            self.console.print(line, soft_wrap=True)
+            self.console.write(line)
         if self.arrays is not None:
             file = self.arguments.save_with
             self.saved.append(assumed(settings, request, report, file, self.arrays))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -27,6 +27,7 @@ from vkgroup.cli.conform_end import (
 )
 from vkgroup.cli.conform_expected import Expecting
 from vkgroup.cli.console import Console
+from vkgroup.cli.progress import bars
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
@@ -253,15 +254,7 @@ def default_folder(device: str) -> Path:
 
 def progress_view() -> Progress:
     """Return the progress display with one bar for each run."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[verdicts]}"),
-        console=Console(stderr=True),
-        transient=True,
-    )
+    return bars(TimeRemainingColumn(), TextColumn("{task.fields[verdicts]}"))
 
 
 def unexpected_causes(outcomes: RunOutcomes) -> list[Cause]:
@@ -309,9 +302,14 @@ def _table(found: Run) -> Table:
     table = Table(title=f"{summary['device']} · {summary['driver']['name']} {summary['driver']['info']}")
     table.add_column("category")
     for status in summary["totals"]:
-        table.add_column(status, justify="right", style=_COLOURS[Status(status)])
+        table.add_column(status, justify="right")
     for category, counts in summary["by_category"].items():
-        table.add_row(category, *(str(count or "·") for count in counts.values()))
+        table.add_row(category, *(_cell(*count, "·") for count in counts.items()))
     table.add_section()
-    table.add_row("total", *map(str, summary["totals"].values()), style="bold")
+    table.add_row("total", *(_cell(*count, "0") for count in summary["totals"].items()), style="bold")
     return table
+
+
+def _cell(status: str, count: int, zero: str) -> Text:
+    """Return a number in the colour of its status; zero is no error."""
+    return Text(str(count), style=_COLOURS[Status(status)]) if count else Text(zero, style="dim")

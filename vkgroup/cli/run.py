@@ -22,6 +22,7 @@ from vkgroup.base.suggestions import suggestion
 from vkgroup.cli import deadline, output, pairs, shaders
 from vkgroup.cli.options.shaders import DRAWING, OF_SCRIPTS, TRACING, has_scripts
 from vkgroup.cli.options.table import changed
+from vkgroup.cli.progress import working
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.dispatch import Device, DrawState, HitGroup
 from vkgroup.dispatch.results import RunResult
@@ -67,8 +68,9 @@ def _run(arguments: argparse.Namespace, configured: Settings | None) -> int:
         bindings: dict[pairs.Key, Any] = {**pairs.arrays(arguments.inputs)}
         files = _outputs(arguments, bindings, is_configured=configured is not None)
     with vkgroup.open(arguments.device) as device:
-        work = _work(arguments, configured, device, bindings)
-        result = work.run(device, arguments)
+        with working():
+            work = _work(arguments, configured, device, bindings)
+            result = work.run(device, arguments)
         time = f", {_time(result.seconds)}" if result.seconds is not None else ""
         print(f"Ran on {device.name}{time}", file=sys.stderr)
         if compiler := compiler_of(arguments.shader, arguments.compiler, arguments.dialect):

@@ -96,7 +96,8 @@ _CHECK = Command(
         ),
         *grouped(
             _INPUTS,
-            Option("--groups", "X[,Y[,Z]]", "workgroups in each dimension (default: several)", groups,
+            Option("--groups", "X[,Y[,Z]]",
+                   "workgroups in each dimension, as in 4,4 or 4x4 (default: several)", groups,
                    field="groups", printed=15),
             Option("--size", "W,H", "pixels that a fragment shader draws (default: 15,9)", groups,
                    printed=16),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.suggestions import suggestion
 from vkgroup.cli.options.table import (
+    WIDE,
     Command,
     Option,
     database,
@@ -144,6 +146,7 @@ _BENCH = Command(
             database("in which to record each row"),
             Option("--plot", "F.png", "draw the results (.png, .svg or .pdf)", Path),
             flag("--list", "list the benchmarks; needs no device"),
+            replace(WIDE, help="with --list: also print what --sweep takes"),
             Option("--compare", ("A.json", "B.json"), "compare two recorded runs", Path, action=_Compare,
                    nargs=2),
             threshold("change in per cent from which --compare reports slower or faster"),
@@ -157,7 +160,7 @@ _BENCH = Command(
 )
 
 COMMANDS = {
-    "devices": Command((json("write the list as JSON"),)),
+    "devices": Command((WIDE, json("write the list as JSON"))),
     "drivers": _DRIVERS,
     "compilers": _COMPILERS,
     "probe": Command((device("probe"), database("in which to record the results"), json())),

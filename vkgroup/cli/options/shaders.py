@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vkgroup.base import choices
 from vkgroup.cli.options.table import (
+    WIDE,
     Command,
     Option,
     byte_count,
@@ -214,8 +215,8 @@ _RUN = Command(
         *grouped(
             "execution",
             device("run on"),
-            Option("--groups", "X[,Y[,Z]]", "workgroups of a compute shader to run", groups_or_none,
-                   field="groups"),
+            Option("--groups", "X[,Y[,Z]]", "workgroups of a compute shader to run, as in 4,4 or 4x4",
+                   groups_or_none, field="groups"),
             Option("--subgroup-size", "N", "require this subgroup size", int, field="subgroup_sizes"),
             FULL_SUBGROUPS,
             Option("--repeat", "N", "number of runs, one after the other", int, 1),
@@ -288,6 +289,7 @@ _COST = Command(
                    Path),
             threshold("percentage by which a cost may be worse than in the baseline", choices.COST_THRESHOLD),
         ),
+        WIDE,
         flag("--isa", "print the assembly, where the driver provides it"),
         json("write all costs, with all statistics of the drivers, as JSON"),
     ),

@@ -229,6 +229,9 @@ def flag(names: str, help: str, default: bool = False, **others: Any) -> Option:
     )
 
 
+WIDE = flag("--wide", "print all columns, for a wide terminal")
+
+
 def repeated(names: str, dest: str, metavar: str, help: str, type: Any = None, **others: Any) -> Option:
     """Return an option that may be repeated, whose values are stored in a list."""
     return Option(names, metavar, help, type, default=list, action="append", dest=dest, **others)
