@@ -19,7 +19,7 @@ PACKAGE = Path(vkgroup.__file__).parent
 #: names: the modules of the package's own folder, except ``__main__``.
 LAYERS = {
     "spec": 1_970,
-    "base": 1_370,
+    "base": 1_390,
     "spirv": 3_970,
     "reference": 15_470,
     "configuration": 840,

@@ -12,6 +12,7 @@ from typing import Any
 from vkgroup.base.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import printable, read_bytes
+from vkgroup.base.numbers import shortest
 from vkgroup.check.inputs import SPECIALIZED, GeneratedNumber, Key
 from vkgroup.compiler import TargetEnvironment, assemble, compile_file, validate
 from vkgroup.compiler.front_ends import compiler_of
@@ -85,7 +86,7 @@ class SpecializationValue:
     value: bool | int | float  # the given value, or the default
 
     def __str__(self) -> str:
-        value = f"{self.value:.9g}" if isinstance(self.value, float) else str(self.value).lower()
+        value = shortest(self.value).lower()
         return f"{self.name} (id {self.id}) = {value}" if self.name else f"id {self.id} = {value}"
 
 

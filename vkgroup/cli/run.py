@@ -297,7 +297,7 @@ def _output(text: str) -> tuple[npt.NDArray[Any] | None, Path | None]:
 
 def _write(key: pairs.Key, array: npt.NDArray[Any], file: Path | None) -> None:
     if file is None:
-        print(f"{_text(key)} = {np.array2string(array, separator=', ')}")
+        print(f"{_text(key)} = {np.array2string(array, separator=', ', floatmode='unique')}")
         return
     try:
         write_array(file, array)
