@@ -69,12 +69,12 @@ def _run(
         except (Exception, KeyboardInterrupt) as end:
             # The device is lost, vkgroup failed, or the user interrupted: print the results measured so far.
             for item in bench_tables.results(latest[0], options.smoke) if latest else ():
-                console.print(item)
+                console.write(item)
             if isinstance(end, KeyboardInterrupt):
                 end.add_note(_partial_results(latest, arguments.json))
             raise
     for item in bench_tables.results(result, options.smoke):
-        console.print(item)
+        console.write(item)
     context |= {f"{name}_after": value for name, value in machine.clocks(device.capabilities).items()}
     data = google.to_json(result, context)
     write_json(data, arguments.json)
@@ -97,7 +97,7 @@ def _partial_results(latest: list[BenchmarkResult], json_file: str | None) -> st
 def _options(arguments: argparse.Namespace, device: Device, console: Console) -> BenchmarkOptions:
     smoke = arguments.smoke
     if device.info.is_reference and not arguments.size and not smoke:
-        console.print("The reference device is slow: using --smoke; give --size to measure times.")
+        console.write_line("The reference device is slow: using --smoke; give --size to measure times.")
         smoke = True
     if arguments.plot and smoke:
         raise InvalidInput("--plot needs times, which --smoke does not measure: omit one of them.")

@@ -234,6 +234,11 @@ def _notes(result: BenchmarkResult) -> Iterator[RenderableType]:
         yield Text(f"Without {name}: {reason}", style="dim")
 
 
+def row_name(name: str) -> Text:
+    """Return the name of a row, with the size and the version below the benchmark."""
+    return Text(name.replace("/", "\n  ", 1))
+
+
 def comparison(runs: Comparison) -> Iterator[RenderableType]:
     """Yield the output of ``--compare``."""
     for name, (old, new) in runs.context.items():
@@ -247,7 +252,7 @@ def comparison(runs: Comparison) -> Iterator[RenderableType]:
     for change in runs.changes:
         verdict = change.verdict(runs.threshold)
         table.add_row(
-            Text(change.name),
+            row_name(change.name),
             duration(change.old.median, change.unit),
             duration(change.new.median, change.unit),
             f"{change.ratio:.3f}",

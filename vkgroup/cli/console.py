@@ -16,8 +16,8 @@ WIDTH = 100
 _COPIED = re.compile(r"vkgroup (run|check|conform)\b|^ *\d* \||^ +(-->|cc) |https?:")
 """Lines that are not wrapped."""
 
-_LEADING = re.compile(r"^ *(= |\d+\. )?")
-"""The beginning of a line, which is as wide as its hanging indent."""
+_LEADING = re.compile(r" *(= |\d+\. )?")
+"""The beginning of a line: spaces, and a mark that the hanging indent goes beyond."""
 
 
 class Console(rich.console.Console):
@@ -41,17 +41,23 @@ class Console(rich.console.Console):
         """Print text without Rich's markup; see `write`."""
         self.write(Text(text, style=style))
 
-    def write(self, text: Text) -> None:
+    def write(self, text: rich.console.RenderableType) -> None:
         """Print lines; on a terminal, what does not fit goes on below, with a hanging indent.
 
-        Commands, paths and lines of sources are printed as they are, so that they can be copied.
+        Commands, paths and lines of sources are printed as they are, so that they can be copied; so are
+        tables.
         """
+        if not isinstance(text, Text):
+            self.print(text)
+            return
         for line in text.split("\n", allow_blank=True):
             if not self.is_terminal or line.cell_len <= self.width or _COPIED.search(line.plain):
                 self.print(line, soft_wrap=True)
                 continue
-            indent = len(line.plain) - len(_LEADING.sub("", line.plain, count=1))
-            start, hanging = line[:indent], indent or 2
+            leading = _LEADING.match(line.plain)
+            assert leading is not None  # it may match nothing
+            indent = leading.end()
+            start, hanging = line[:indent], indent if leading[1] else indent + 2
             for part in line[indent:].wrap(self, self.width - hanging):
                 part.rstrip()
                 self.print(start + part, soft_wrap=True)
