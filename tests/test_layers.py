@@ -42,7 +42,7 @@ LAYERS = {
     "outputs": 8_490,
     "__init__": 180,
     "testing": 510,
-    "cli": 7_510,
+    "cli": 7_520,
     "__main__": 30,
 }
 

@@ -13,6 +13,7 @@ import vkgroup
 from vkgroup.base.choices import COMPILERS
 from vkgroup.base.errors import InvalidInput, NoDevice, Unsupported
 from vkgroup.base.files import read_text
+from vkgroup.base.suggestions import nearest
 from vkgroup.cli import shaders
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, table, write_json
@@ -92,6 +93,8 @@ def _other(options: argparse.Namespace, against: str) -> argparse.Namespace:
     other = argparse.Namespace(**vars(options))
     if against in COMPILERS:
         other.compiler = against
+    elif not Path(against).exists() and (hint := nearest(against, COMPILERS)):
+        raise InvalidInput(f"--against {against}: there is no such file and no such compiler.{hint}")
     else:
         other.shader = Path(against)
     return other
