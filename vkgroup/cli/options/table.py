@@ -121,8 +121,9 @@ _LARGEST = 128
 
 def _extent(text: str, fewest: int = 1, least: int = 1) -> tuple[int, ...]:
     """Return one to three numbers, none of them below `least`: ``4``, ``8,8`` or ``8x8x1``."""
-    numbers = tuple(natural(word.strip()) for word in re.split("[,x]", text.lower()))
-    if not fewest <= len(numbers) <= 3 or min(numbers) < least:
+    words = [word.strip() for word in re.split("[,x]", text.lower())]
+    numbers = tuple(int(word) for word in words if word.isdecimal())
+    if not fewest <= len(numbers) == len(words) <= 3 or min(numbers) < least:
         count = "two or three" if fewest == 2 else "one to three"
         raise argparse.ArgumentTypeError(f"{text!r}: give {count} numbers of at least {least}, as in 8,8")
     return numbers
