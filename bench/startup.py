@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-from vkgroup.cli.main import COMMANDS
+from vkgroup.cli.parser import COMMANDS
 
 LIMIT = 0.15
 """Time limit of ``vkgroup --help`` in seconds."""

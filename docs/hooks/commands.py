@@ -9,7 +9,7 @@ from typing import Any
 
 from mkdocs.structure.pages import Page
 
-from vkgroup.cli.main import parser
+from vkgroup.cli.parser import parser
 
 PAGE = "start/commands.md"
 MARK = "<!-- commands -->"

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.cli.main import COMMANDS, main, parser
+from vkgroup.cli.main import main
 from vkgroup.cli.options.devices import SHELLS
+from vkgroup.cli.parser import COMMANDS, parser
 
 #: What is typed, and what must be among the completions.
 LINES = [

@@ -104,7 +104,21 @@ def test_a_read_only_folder_can_be_read(run: Path, own: Path) -> None:
     assert content(run) == before
 
 
-@pytest.mark.parametrize("resume", [(), ("--resume",)])
+def test_overwrite_replaces_an_earlier_run_and_no_other_file(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    for name in (RESULTS, "report.html", "notes.txt"):
+        (out / name).write_text("earlier\n")
+    assert main([*CONFORM, str(out)]) == 2
+    assert main([*CONFORM, str(out), "--overwrite", "--resume"]) == 2
+    assert (out / RESULTS).read_text() == "earlier\n"
+    assert main([*CONFORM, str(out), "--overwrite"]) == 0
+    assert "earlier" not in (out / RESULTS).read_text()
+    assert (out / "notes.txt").read_text() == "earlier\n"
+    assert not (out / "report.html").exists()
+
+
+@pytest.mark.parametrize("resume", [(), ("--resume",), ("--overwrite",)])
 def test_a_run_that_another_process_writes_is_not_changed(
     resume: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -133,6 +133,10 @@ def test_recorded_runs_are_added_listed_exported_and_removed(tmp_path: Path, cap
     (probe,) = _list(capsys, "--kind", "probe")
     assert main(["history", "export", database, probe["id"], "--out", str(tmp_path / "out")]) == 0
     recorded = json.loads((RECORDED / "nvidia-h200" / "probe.json").read_text())
+    (tmp_path / "out" / "probe.json").write_text("{}")
+    for option, code in (([], 2), (["--overwrite"], 0)):
+        words = ["history", "export", database, probe["id"], "--out", str(tmp_path / "out"), *option]
+        assert main(words) == code
     assert json.loads((tmp_path / "out" / "probe.json").read_text()) == recorded
     assert main(["history", "remove", database, probe["id"]]) == 0
     assert _list(capsys, "--kind", "probe") == []

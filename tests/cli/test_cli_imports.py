@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from vkgroup.base import choices
-from vkgroup.cli.main import COMMANDS
+from vkgroup.cli.parser import COMMANDS
 from vkgroup.compiler import TargetEnvironment
 from vkgroup.compiler.optimizer import LEVELS
 from vkgroup.dispatch.draw_state import TOPOLOGIES

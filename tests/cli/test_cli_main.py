@@ -16,7 +16,8 @@ import pytest
 
 from vkgroup.base import errors
 from vkgroup.cli import main as command_line
-from vkgroup.cli.main import COMMANDS, main
+from vkgroup.cli.main import main
+from vkgroup.cli.parser import COMMANDS
 
 
 def _vkgroup(*arguments: str) -> list[str]:
@@ -47,6 +48,59 @@ def test_bad_usage_is_2(words: list[str], capsys: pytest.CaptureFixture[str]) ->
         main(words)
     assert ended.value.code == 2
     assert "usage: vkgroup" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "meant", "command"),
+    [
+        (["chek"], "check", "vkgroup"),
+        (["check", "a.comp", "--devise=x"], "--device", "vkgroup check"),
+        (["conform", "--fliter", "*"], "--filter", "vkgroup conform"),
+        (["check", "a.comp", "--compiler", "glslagn"], "glslang", "vkgroup check"),
+        (["drivers", "fecth"], "fetch", "vkgroup drivers"),
+        (["drivers", "fetch", "--ofline", "x"], "--offline", "vkgroup drivers fetch"),
+        (["compilers", "fetch", "glslnag"], "glslang", "vkgroup compilers fetch"),
+    ],
+)
+def test_a_misspelled_word_shows_the_right_one_and_a_short_usage(
+    words: list[str], meant: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(words)
+    usage, *_, error, advice = capsys.readouterr().err.splitlines()
+    assert usage.startswith(f"usage: {command} ")
+    assert error.startswith(f"{command}: error: ")
+    assert f"Did you mean {meant!r}?" in error
+    assert advice == f"`{command} --help` explains the options."
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_usage_of_an_error_is_short(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--nonesuch"])
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) <= 6
+    assert all(len(line) <= 80 for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["conform", "--list", "--filter", "aritmetic.*"], "arithmetic.*"),
+        (["conform", "--list", "--filter", "*.compute.*.bvec22.all.exact"], "*.compute.*.bvec2.all.exact"),
+        (["conform", "--list", "--filter", "arithmetic"], "arithmetic.*"),
+        (["bench", "--list", "redcue"], "reduce"),
+        (["drivers", "path", "lavapip-22.3.6"], "lavapipe"),
+        (["probe", "--device", "refrence:64"], "reference"),
+        (["probe", "--device", "radvv:navi31"], "radv:navi31"),
+        (["probe", "--device", "nvk:ga1044"], "ga104"),
+    ],
+)
+def test_a_misspelled_name_shows_the_nearest(
+    words: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) in (2, 3)
+    assert f"Did you mean {meant!r}?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from vkgroup.check import CheckRequest, check
-from vkgroup.cli.main import COMMANDS, parse
 from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.options.table import changed, words_of
+from vkgroup.cli.parser import COMMANDS, parse
 from vkgroup.configuration.fields import FIELDS
 
 PAGE = Path(__file__).parents[2] / "docs/shaders/configuration.md"
@@ -59,6 +59,17 @@ def test_an_option_is_given_even_with_its_default() -> None:
     options = OPTIONS["check"].options
     assert words_of(options, chosen) == ["--groups", "1"]
     assert words_of(options, chosen, with_defaults=True) == ["--groups", "1", "--seed", "0"]
+
+
+@pytest.mark.parametrize("separator", [",", "x", ", "])
+def test_numbers_by_dimension_have_commas_or_crosses_between(separator: str) -> None:
+    text = separator.join("423")
+    chosen = parse(["check", "a.comp", "--groups", text, "--local-size", text])
+    assert chosen.groups == chosen.local_size == (4, 2, 3)
+    assert parse(["run", "a.frag", "--size", separator.join("42")]).size == (4, 2)
+    for wrong in ("4x", "4x4x4x4", "0x1", "x"):
+        with pytest.raises(SystemExit):
+            parse(["check", "a.comp", "--groups", wrong])
 
 
 def test_lists_of_defaults_are_not_shared() -> None:

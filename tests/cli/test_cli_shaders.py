@@ -284,7 +284,7 @@ def test_a_size_is_two_positive_numbers(pictures: Path, capsys: pytest.CaptureFi
     for size in ("4", "0,4", "4,-1", "a,b"):
         with pytest.raises(SystemExit):
             main(["run", "x.frag", "--size", size])
-        assert "is not W,H with both at least 1" in capsys.readouterr().err
+        assert "give two or three numbers of at least 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["check", "compile", "run --groups 1", "cost --device none"])

@@ -103,7 +103,7 @@ def test_every_stage_compiles(folder: Path, capsys: pytest.CaptureFixture[str], 
     [
         ("a.rgen --in scene=wall.npy", 2, "needs --size W,H[,D]"),
         ("a.rgen --groups 4 --in scene=wall.npy", 2, "needs --size W,H[,D]"),
-        ("a.rgen --size 4,0", 2, "is not W,H with both at least 1"),
+        ("a.rgen --size 4,0", 2, "give two or three numbers of at least 1"),
         (f"{RUN} --vertex a.vert", 2, "--vertex: only for draws"),
         (f"{RUN} --full-subgroups", 2, "only for compute shaders"),
         (f"{RUN} --closest-hit a.rahit --any-hit nothing.rahit", 2, "cannot be read"),

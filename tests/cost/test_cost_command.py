@@ -103,7 +103,7 @@ def test_specialization_constants_change_the_code(shaders: Path) -> None:
 
 
 def test_two_shaders_are_compared_side_by_side(shaders: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    both = [str(shaders / "subgroup.comp"), "--against", str(shaders / "shared.comp")]
+    both = [str(shaders / "subgroup.comp"), "--against", str(shaders / "shared.comp"), "--wide"]
     (found,) = cost(shaders, *both, "--device", GPU, "--subgroup-size", "64")
     before, after = found["costs"][0]["quantities"], found["against_costs"][0]["quantities"]
     out = capsys.readouterr().out
@@ -159,6 +159,7 @@ def test_a_configuration_names_the_shader(shaders: Path) -> None:
         (["shader.geom", "--device", GPU], 3, "shader.geom: Costs are those of"),
         (["blocks.frag", "--device", GPU], 3, "is no scalar or vector"),
         (["shared.comp", "--device", "turnip:1"], 3, "has no GPU '1'"),
+        (["shared.comp", "--device", GPU, "--against", "glslagn"], 2, "Did you mean 'glslang'?"),
         (["shared.comp", "--device", GPU, "--baseline", "absent.json"], 2, "cannot be read"),
         (["shared.comp", "--device", GPU, "--baseline", "shared.comp"], 2, "not JSON"),
     ],

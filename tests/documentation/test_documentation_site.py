@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from mkdocs.config import load_config
 
-from vkgroup.cli.main import COMMANDS, parser
+from vkgroup.cli.parser import COMMANDS, parser
 
 ROOT = Path(__file__).parents[2]
 LINKED = ("gallery/", "development/traceability/", "conformance/coverage.html", "example-project/")

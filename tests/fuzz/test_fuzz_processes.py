@@ -14,7 +14,7 @@ from command_lines import Place, execute
 from command_words import line
 
 from vkgroup import drivers
-from vkgroup.cli.main import COMMANDS
+from vkgroup.cli.parser import COMMANDS
 
 
 def _python(program: str) -> list[str]:

@@ -170,4 +170,4 @@ def _histogram_distance(one: Contents, other: Contents) -> float:
 
 
 def _text(value: Any) -> str:
-    return np.array2string(np.asarray(value), separator=", ")
+    return np.array2string(np.asarray(value), separator=", ", floatmode="unique")

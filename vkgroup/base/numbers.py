@@ -27,6 +27,19 @@ def as_numbers(value: Any) -> npt.NDArray[Any]:
     return given
 
 
+def shortest(number: Any) -> str:
+    """Return a number with the fewest digits that identify it: ``0.1`` for the float32 0.10000000149.
+
+    NumPy's `str` does so; its formats and `tolist` give the digits of a double. A float of Python that is
+    exactly a float32 has the digits of one.
+    """
+    if type(number) is float:
+        with np.errstate(over="ignore"):
+            single = np.float32(number)
+        number = single if float(single) == number else number
+    return str(number)
+
+
 def rounded_floats(
     given: npt.NDArray[Any], dtype: np.dtype[Any]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:

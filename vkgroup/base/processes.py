@@ -19,7 +19,9 @@ from vkgroup.base.files import PACKAGE
 
 _LENGTH = struct.Struct("<Q")
 
-EXTERNAL_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_EXTERNAL = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
+
+EXTERNAL_SIGNALS = tuple(getattr(signal, name) for name in _EXTERNAL if hasattr(signal, name))
 """Signals that the system or another process sends, such as SIGKILL where memory is exhausted; no error of a
 driver raises them."""
 

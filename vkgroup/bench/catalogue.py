@@ -13,6 +13,7 @@ from types import ModuleType
 
 from vkgroup.base.errors import InvalidInput, describe
 from vkgroup.base.files import bench
+from vkgroup.base.suggestions import nearest
 from vkgroup.bench.definition import Definition, Peer
 
 CEILING = "ceiling."
@@ -61,7 +62,12 @@ def choose(patterns: Sequence[str] = (), among: Iterable[Definition] | None = No
         return tuple(definition for definition in everything if not definition.name.startswith(_SEPARATE))
     for pattern in patterns:
         if not any(_fits(definition.name, pattern) for definition in everything):
-            raise InvalidInput(f"No benchmark is called {pattern!r}; `vkgroup bench --list` shows all names.")
+            parts = [entry.name.split(".") for entry in everything]
+            known = {".".join(names[:count]) for names in parts for count in (1, 2, None)}
+            raise InvalidInput(
+                f"No benchmark is called {pattern!r}.{nearest(pattern, known)} `vkgroup bench --list` shows"
+                " all names."
+            )
     return tuple(
         definition
         for definition in everything

@@ -11,6 +11,7 @@ import numpy as np
 
 from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput, OutOfMemory, Unsupported
+from vkgroup.base.suggestions import suggestion
 from vkgroup.bench import catalogue
 from vkgroup.bench.definition import Definition, Peer
 from vkgroup.bench.machine import Cache, eviction, last_level_cache
@@ -124,7 +125,7 @@ def _available(
     wanted = tuple(known) if options.peers is None else options.peers
     unknown = [name for name in wanted if name not in known]
     if unknown:
-        raise InvalidInput(f"There is no peer {unknown[0]!r}; there are {', '.join(known) or 'none'}.")
+        raise InvalidInput(f"There is no peer {unknown[0]!r}.{suggestion(unknown[0], known)}")
     reasons = {name: known[name].available(device) for name in wanted}
     available = {name: known[name] for name, reason in reasons.items() if reason is None}
     return available, {name: reason for name, reason in reasons.items() if reason is not None}

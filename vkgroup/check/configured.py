@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidInput
+from vkgroup.base.suggestions import nearest
 from vkgroup.check.fields import Field, fields_of, member_names, put, take
 from vkgroup.check.inputs import image_of, is_globals, texel_format
-from vkgroup.configuration.fields import Key, key_of, nearest
+from vkgroup.configuration.fields import Key, key_of
 from vkgroup.configuration.rules import Source, elements, is_rule, load, make, numbers, parse
 from vkgroup.spirv import Binding, ImageType, Module, PushConstants, StructType
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from vkgroup.base.byte_sizes import size_text
 from vkgroup.base.errors import InvalidDispatch, Unsupported
+from vkgroup.base.suggestions import suggestion
 from vkgroup.check.configured import find_binding, members_of
 from vkgroup.check.contents import NumberGenerator, neutral, partial_count
 from vkgroup.check.fields import Field, fields_of, put
@@ -48,7 +49,7 @@ from vkgroup.check.members import (
     require_members,
 )
 from vkgroup.check.request import CheckRequest
-from vkgroup.dispatch.blocks import pack_push, suggestion
+from vkgroup.dispatch.blocks import pack_push
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.reference.interpreter.operations.images.memory import AXES
 from vkgroup.spirv import Binding, ImageType, Module, SampledImageType, StructType

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.formats import FORMATS, TexelFormat, fitting
+from vkgroup.base.numbers import shortest
 from vkgroup.base.sampler import Sampler
 from vkgroup.check.contents import words_of
 from vkgroup.check.fields import Field, fields_of, member_names
@@ -248,7 +249,7 @@ class SpecializationValue:
     value: bool | int | float  # the given value, or the default
 
     def __str__(self) -> str:
-        value = f"{self.value:.9g}" if isinstance(self.value, float) else str(self.value).lower()
+        value = shortest(self.value).lower()
         return f"{self.name} (id {self.id}) = {value}" if self.name else f"id {self.id} = {value}"
 
 

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch, InvalidInput
+from vkgroup.base.suggestions import nearest
 from vkgroup.check.configured import find_binding, keys_of, members_of, names_of, typed
 from vkgroup.check.fields import Field, fields_of, member_names, put, take
 from vkgroup.check.inputs import is_globals
 from vkgroup.configuration import Arrays
-from vkgroup.configuration.fields import Key, key_of, nearest
+from vkgroup.configuration.fields import Key, key_of
 from vkgroup.dispatch.blocks import check_array
 from vkgroup.spirv import Binding, Module, PushConstants, StructType
 

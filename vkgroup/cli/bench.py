@@ -7,7 +7,7 @@ import secrets
 import time
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import TimeElapsedColumn
 
 import vkgroup
 from vkgroup.base.errors import InvalidInput
@@ -19,6 +19,7 @@ from vkgroup.bench.run import BenchmarkOptions, BenchmarkResult, run
 from vkgroup.cli import bench_tables
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import write_json
+from vkgroup.cli.progress import bars
 from vkgroup.dispatch import Device
 from vkgroup.outputs.history import HistoryRecording, recorded
 
@@ -31,7 +32,7 @@ def execute(arguments: argparse.Namespace) -> int:
     own = None if arguments.definitions is None else catalogue.load(arguments.definitions)
     chosen = () if arguments.against else catalogue.choose(arguments.names, own)
     if arguments.list:
-        console.print(bench_tables.listing(chosen))
+        console.print(bench_tables.listing(chosen, arguments.wide))
         return 0
     if arguments.plot:
         plot.require_drawable(arguments.plot)
@@ -61,14 +62,7 @@ def _run(
     context = machine.context(device, last_level_cache(device.capabilities), options.seed)
     console.write_line(bench_tables.heading(context))
     latest: list[BenchmarkResult] = []
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    ) as progress:
+    with bars(TimeElapsedColumn()) as progress:
         task = progress.add_task("bench", total=None)
 
         def on_row(result: BenchmarkResult, total: int) -> None:
@@ -86,12 +80,12 @@ def _run(
         except (Exception, KeyboardInterrupt) as end:
             # The device is lost, vkgroup failed, or the user interrupted: print the results measured so far.
             for item in bench_tables.results(latest[0], options.smoke) if latest else ():
-                console.print(item)
+                console.write(item)
             if isinstance(end, KeyboardInterrupt):
                 end.add_note(_partial_results(latest, arguments.json))
             raise
     for item in bench_tables.results(result, options.smoke):
-        console.print(item)
+        console.write(item)
     context |= {f"{name}_after": value for name, value in machine.clocks(device.capabilities).items()}
     data = google.to_json(result, context)
     write_json(data, arguments.json)
@@ -114,7 +108,7 @@ def _partial_results(latest: list[BenchmarkResult], json_file: str | None) -> st
 def _options(arguments: argparse.Namespace, device: Device, console: Console) -> BenchmarkOptions:
     smoke = arguments.smoke
     if device.info.is_reference and not arguments.size and not smoke and not arguments.against:
-        console.print("The reference device is slow: using --smoke; give --size to measure times.")
+        console.write_line("The reference device is slow: using --smoke; give --size to measure times.")
         smoke = True
     if arguments.plot and smoke:
         raise InvalidInput("--plot needs times, which --smoke does not measure: omit one of them.")

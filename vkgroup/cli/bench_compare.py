@@ -15,5 +15,5 @@ def execute(arguments: argparse.Namespace) -> int:
     old, new = arguments.compare
     comparison = compare.compare(old, new, arguments.threshold)
     for item in bench_tables.comparison(comparison):
-        console.print(item)
+        console.write(item)
     return 1 if comparison.worse else 0

@@ -37,15 +37,15 @@ def title(context: Mapping[str, object]) -> str:
     return f"{context['device']} · {context['driver_name']} {context['driver_info']}".rstrip(" ·")
 
 
-def listing(definitions: Iterable[Definition]) -> Table:
-    """Return the table of ``--list``."""
+def listing(definitions: Iterable[Definition], wide: bool) -> Table:
+    """Return the table of ``--list``; `wide`: with the parameters that ``--sweep`` takes."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("benchmark", "sizes", "sweeps", "what it measures"):
-        table.add_column(name, no_wrap=name == "benchmark", overflow="fold")
+    for name in ("benchmark", "sizes", *["sweeps"] * wide, "what it measures"):
+        table.add_column(name, no_wrap=name in ("benchmark", "sizes"), overflow="fold")
     for definition in definitions:
         ends = dict.fromkeys(power_text(size) for size in (definition.sizes[0], definition.sizes[-1]))
-        cells = (definition.name, " … ".join(ends), ", ".join(definition.tuning), definition.title)
-        table.add_row(*map(Text, cells))
+        sweeps = [", ".join(definition.tuning)] * wide
+        table.add_row(*map(Text, (definition.name, " … ".join(ends), *sweeps, definition.title)))
     return table
 
 
@@ -185,14 +185,14 @@ def _verified(rows: Sequence[BenchmarkRow]) -> Table:
     table.add_column("benchmark", overflow="fold")
     table.add_column("size", justify="right")
     table.add_column("right", overflow="fold")
-    table.add_column("wrong", overflow="fold", style="bold red")
+    table.add_column("wrong", overflow="fold")
     for row in rows:
         label = "/".join((row.name, *(f"{key}:{value}" for key, value in row.tuning.items())))
         table.add_row(
             Text(label),
             power_text(row.size),
             ", ".join(row.right) or _NOTHING,
-            ", ".join(row.wrong) or _NOTHING,
+            Text(", ".join(row.wrong), style="bold red") if row.wrong else _NOTHING,
         )
     return table
 
@@ -232,6 +232,11 @@ def _notes(result: BenchmarkResult) -> Iterator[RenderableType]:
         yield Text(f"Without {name}: {reason}", style="dim")
 
 
+def row_name(name: str) -> Text:
+    """Return the name of a row, with the size and the version below the benchmark."""
+    return Text(name.replace("/", "\n  ", 1))
+
+
 def comparison(runs: Comparison) -> Iterator[RenderableType]:
     """Yield the output of ``--compare``."""
     for name, (old, new) in runs.context.items():
@@ -245,7 +250,7 @@ def comparison(runs: Comparison) -> Iterator[RenderableType]:
     for change in runs.changes:
         verdict = change.verdict(runs.threshold)
         table.add_row(
-            Text(change.name),
+            row_name(change.name),
             duration(change.old.median, change.unit),
             duration(change.new.median, change.unit),
             f"{change.ratio:.3f}",

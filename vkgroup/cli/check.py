@@ -25,6 +25,7 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.options.check import OF_FOLDERS
 from vkgroup.cli.options.shaders import has_scripts
 from vkgroup.cli.options.table import changed
+from vkgroup.cli.progress import working
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cli.supervisor import late
 from vkgroup.configuration import Arrays, Configuration, write
@@ -102,7 +103,7 @@ class CheckCommand:
         if self.arguments.repro is not None:
             _make_folder(self.arguments.repro, settings, request, report)
             folder = shlex.quote(str(self.arguments.repro))
-            self.console.print(f"Reproduce it on any host: vkgroup run {folder}", soft_wrap=True)
+            self.console.write_line(f"Reproduce it on any host: vkgroup run {folder}")
         code = _code(report, self.arguments.strict)
         return output.UNDECIDED if self.arguments.bisect and not code and report.gaps else code
 
@@ -150,9 +151,10 @@ class CheckCommand:
 
     def _print(self, settings: Settings, request: CheckRequest) -> Report:
         """Check a shader, and print and return the report."""
-        report = with_compilation(perform(request), self.compilations.get(settings.name))
+        with working():
+            report = with_compilation(perform(request), self.compilations.get(settings.name))
         for line in lines_of(report):
-            self.console.print(line, soft_wrap=True)
+            self.console.write(line)
         if self.arrays is not None:
             file = self.arguments.save_with
             self.saved.append(assumed(settings, request, report, file, self.arrays))

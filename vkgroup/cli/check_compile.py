@@ -10,6 +10,7 @@ from vkgroup.base.errors import InvalidInput, Unsupported, VkgroupError
 from vkgroup.check.findings import Finding, FindingKind, SourceLocation
 from vkgroup.check.report import Report
 from vkgroup.cli.check_request import load
+from vkgroup.cli.progress import track
 from vkgroup.cli.settings import Settings
 from vkgroup.cost import CompileJob, CompileStatus, Cost, costs_of_jobs, job_of
 from vkgroup.device import DeviceInfo
@@ -62,7 +63,7 @@ def compile_all(settings: Sequence[Settings], choice: str) -> dict[str, CompileR
         compiled = pool.map(
             lambda device: costs_of_jobs(device, list(jobs.values())), devices if jobs else ()
         )
-        for on_device in compiled:
+        for on_device in track(compiled, len(devices), f"compiling for {choice}"):
             for name, its in zip(jobs, on_device, strict=True):
                 costs[name] += its
     shaders = {entry.name: str(entry.options.shader) for entry in settings}

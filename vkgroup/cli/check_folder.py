@@ -195,7 +195,6 @@ class Library:
         choice = self.arguments.compile_on
         if choice is None:
             return {}
-        self.console.write_line(f"compiling for {choice}", style="dim")
         return compile_all(self.settings, choice)
 
     def print(self, settings: Settings, outcome: ConfigurationOutcome) -> None:

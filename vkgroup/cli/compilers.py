@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from vkgroup.base.choices import COMPILERS
 from vkgroup.base.errors import CompilerUnavailable
-from vkgroup.cli.output import megabytes, people, show_progress, table, write_json
+from vkgroup.cli.output import megabytes, people, table, write_json
+from vkgroup.cli.progress import show_fetch
 from vkgroup.compiler.front_ends import compiler_name
 from vkgroup.compiler.installed import GLSLANG, compilers_folder
 
@@ -49,7 +50,7 @@ def _fetch(names: Sequence[str]) -> int:
     from vkgroup.drivers.compilers import fetch_compiler, remove_others
 
     for name in names or (GLSLANG,):
-        compiler = fetch_compiler(name, show_progress)
+        compiler = fetch_compiler(name, show_fetch)
         remove_others(compiler)
         size = sum(file.stat().st_size for file in compiler.folder.rglob("*") if file.is_file())
         print(f"{compiler.name} ({megabytes(size)}): {compilers_folder() / compiler.folder.name}")

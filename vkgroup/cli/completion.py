@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import shtab
 
-from vkgroup.cli.main import parser
+from vkgroup.cli.parser import parser
 
 _DEVICES = "echo gpu; echo lavapipe; echo swiftshader; echo reference"
 _FOLDERS = ("DIR", "FOLDER")

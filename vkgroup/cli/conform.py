@@ -25,6 +25,7 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.signals import keeping
 from vkgroup.compiler.front_ends import compiler_of_language
 from vkgroup.conformance import AnyCase, Run, select, select_names
+from vkgroup.conformance.families import nearest_filter
 from vkgroup.conformance.languages import expressible
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.history import HistoryRecording
@@ -166,8 +167,10 @@ def execute(arguments: argparse.Namespace) -> int:
         sys.stdout.write(show(named(arguments.show), arguments.seed))
         return 0
     check_files(arguments)
-    if arguments.resume and arguments.out is None:
-        raise InvalidInput("--resume needs the folder of the run to resume: --out DIR")
+    if (arguments.resume or arguments.overwrite) and arguments.out is None:
+        raise InvalidInput("--resume and --overwrite need the folder of the earlier run: --out DIR")
+    if arguments.resume and arguments.overwrite:
+        raise InvalidInput("--resume continues the run in --out, --overwrite replaces it: omit one of them")
     if arguments.list and not _chooses_cases(arguments):
         return _list(tuple(arguments.filter))
     remarks = Console(stderr=True, highlight=False)
@@ -209,7 +212,8 @@ def _list(filters: tuple[str, ...]) -> int:
 
 def _none_matches(filters: Sequence[str]) -> InvalidInput:
     patterns = " or ".join(map(repr, filters))
-    return InvalidInput(f"no case matches {patterns}: list the names with vkgroup conform --list")
+    hints = "".join(map(nearest_filter, filters))
+    return InvalidInput(f"no case matches {patterns}.{hints} `vkgroup conform --list` lists the names.")
 
 
 def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ...]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from vkgroup.base.errors import InternalError, InvalidInput, NoDevice
 from vkgroup.base.files import require_regular_if_exists
 from vkgroup.cli.conform_end import (
+    BATCHES,
     REPORT,
     finish,
     print_causes,
@@ -25,6 +27,7 @@ from vkgroup.cli.conform_end import (
 )
 from vkgroup.cli.conform_expected import Expecting
 from vkgroup.cli.console import Console
+from vkgroup.cli.progress import bars
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
@@ -33,6 +36,7 @@ from vkgroup.outputs.exports.folder import write_capabilities, write_summary
 from vkgroup.outputs.exports.junit import write_junit
 from vkgroup.outputs.history import HistoryRecording
 from vkgroup.record.causes import Cause
+from vkgroup.record.journal import discard
 from vkgroup.record.record import TakeResults
 from vkgroup.record.run import CasesWithoutVerdict
 from vkgroup.workers import multi_device
@@ -65,6 +69,15 @@ def check_files(arguments: argparse.Namespace) -> None:
     _check_distinct(arguments)
     if arguments.save_baseline is not None:
         check_baseline(arguments.save_baseline)
+
+
+def remove_run(folder: Path) -> None:
+    """Remove what an earlier run wrote into its folder; InvalidInput if it is not finished."""
+    discard(folder)
+    for name in (*OWN_FILES, REPORT):
+        (folder / name).unlink(missing_ok=True)
+    for name in (BATCHES, "reproducers"):
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _check_folder(out: Path) -> None:
@@ -113,6 +126,8 @@ class ConformRun:
 
         The run may have cases without a verdict, or a problem that ended it; `conclude` raises the error.
         """
+        if self.expecting.arguments.overwrite:
+            remove_run(self.out)
         name = self.target.name if self.target else "conform"
         limit, recording = self.expecting.arguments.time_limit, self.recording
         return self._run(
@@ -239,15 +254,7 @@ def default_folder(device: str) -> Path:
 
 def progress_view() -> Progress:
     """Return the progress display with one bar for each run."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[verdicts]}"),
-        console=Console(stderr=True),
-        transient=True,
-    )
+    return bars(TimeRemainingColumn(), TextColumn("{task.fields[verdicts]}"))
 
 
 def unexpected_causes(outcomes: RunOutcomes) -> list[Cause]:
@@ -295,9 +302,14 @@ def _table(found: Run) -> Table:
     table = Table(title=f"{summary['device']} · {summary['driver']['name']} {summary['driver']['info']}")
     table.add_column("category")
     for status in summary["totals"]:
-        table.add_column(status, justify="right", style=_COLOURS[Status(status)])
+        table.add_column(status, justify="right")
     for category, counts in summary["by_category"].items():
-        table.add_row(category, *(str(count or "·") for count in counts.values()))
+        table.add_row(category, *(_cell(*count, "·") for count in counts.items()))
     table.add_section()
-    table.add_row("total", *map(str, summary["totals"].values()), style="bold")
+    table.add_row("total", *(_cell(*count, "0") for count in summary["totals"].items()), style="bold")
     return table
+
+
+def _cell(status: str, count: int, zero: str) -> Text:
+    """Return a number in the colour of its status; zero is no error."""
+    return Text(str(count), style=_COLOURS[Status(status)]) if count else Text(zero, style="dim")

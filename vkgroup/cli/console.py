@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NoReturn, Self
 
 import rich.console
@@ -11,6 +12,12 @@ from vkgroup.cli.output import people
 
 WIDTH = 100
 """Width of output that does not go to a terminal, in columns."""
+
+_COPIED = re.compile(r"vkgroup (run|check|conform)\b|^ *\d* \||^ +(-->|cc) |https?:")
+"""Lines that are not wrapped."""
+
+_LEADING = re.compile(r" *(= |\d+\. )?")
+"""The beginning of a line: spaces, and a mark that the hanging indent goes beyond."""
 
 
 class Console(rich.console.Console):
@@ -26,6 +33,32 @@ class Console(rich.console.Console):
         """Raise BrokenPipeError, as other output functions do."""
         raise BrokenPipeError
 
+    def show_cursor(self, show: bool = True) -> bool:
+        """Leave the cursor as it is: a command that is killed could not show it again."""
+        return False
+
     def write_line(self, text: str, style: str = "") -> None:
-        """Print text as it is: without Rich's markup and line breaks."""
-        self.print(Text(text, style=style), soft_wrap=True)
+        """Print text without Rich's markup; see `write`."""
+        self.write(Text(text, style=style))
+
+    def write(self, text: rich.console.RenderableType) -> None:
+        """Print lines; on a terminal, what does not fit goes on below, with a hanging indent.
+
+        Commands, paths and lines of sources are printed as they are, so that they can be copied; so are
+        tables.
+        """
+        if not isinstance(text, Text):
+            self.print(text)
+            return
+        for line in text.split("\n", allow_blank=True):
+            if not self.is_terminal or line.cell_len <= self.width or _COPIED.search(line.plain):
+                self.print(line, soft_wrap=True)
+                continue
+            leading = _LEADING.match(line.plain)
+            assert leading is not None  # it may match nothing
+            indent = leading.end()
+            start, hanging = line[:indent], indent if leading[1] else indent + 2
+            for part in line[indent:].wrap(self, self.width - hanging):
+                part.rstrip()
+                self.print(start + part, soft_wrap=True)
+                start = Text(" " * hanging)

@@ -5,21 +5,26 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 import vkgroup
 from vkgroup.base.choices import COMPILERS
 from vkgroup.base.errors import InvalidInput, NoDevice, Unsupported
 from vkgroup.base.files import read_text
+from vkgroup.base.suggestions import nearest
 from vkgroup.cli import shaders
+from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, table, write_json
+from vkgroup.cli.progress import track
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cost import FIELDS, CompileJob, CompileStatus, Cost, costs_on, job_of, labels, regressions
 from vkgroup.cost.comparing import paired
 from vkgroup.device import DeviceInfo
 from vkgroup.device.fetched import newest_names, representatives
 from vkgroup.workers.multi_device import choose
+from vkgroup.workers.pool import default_jobs
 
 _BAD = (CompileStatus.REJECTED, CompileStatus.CRASH, CompileStatus.TIMEOUT)
 """Statuses that are verdicts against a driver."""
@@ -32,19 +37,21 @@ def execute(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     devices = _devices(arguments.device)
     baseline = None if arguments.baseline is None else _read(arguments.baseline)
-    stream = people(arguments.json)
+    console = Console(file=people(arguments.json), highlight=False)
     code, written = 0, []
     for setting in settings:
         costs = _costs(devices, setting, setting.options)
         others = None
         if arguments.against is not None:
             others = _costs(devices, setting, _other(setting.options, arguments.against))
-        _print(_title(setting, arguments.against), costs, others, stream)
+        _print(_title(setting, arguments.against), costs, others, console, wide=arguments.wide)
         if arguments.isa:
-            _print_assembly([*costs, *(others or ())], stream)
+            _print_assembly([*costs, *(others or ())], console.file)
         if any(cost.status in _BAD for cost in [*costs, *(others or ())]):
             code = 1
-        if baseline is not None and _print_regressions(costs, baseline, arguments.threshold, setting, stream):
+        if baseline is not None and _print_regressions(
+            costs, baseline, arguments.threshold, setting, console
+        ):
             code = 1
         written.append(_data(setting, costs, others, arguments.against))
     write_json(written, arguments.json)
@@ -86,15 +93,20 @@ def _other(options: argparse.Namespace, against: str) -> argparse.Namespace:
     other = argparse.Namespace(**vars(options))
     if against in COMPILERS:
         other.compiler = against
+    elif not Path(against).exists() and (hint := nearest(against, COMPILERS)):
+        raise InvalidInput(f"--against {against}: there is no such file and no such compiler.{hint}")
     else:
         other.shader = Path(against)
     return other
 
 
 def _costs(devices: Sequence[DeviceInfo], setting: Settings, options: argparse.Namespace) -> list[Cost]:
-    """Return the costs of a shader on all devices."""
+    """Return the costs of a shader on all devices, several of which compile at the same time."""
     job = _job(setting, options)
-    return [cost for device in devices for cost in costs_on(device, job, options.timeout)]
+    with ThreadPoolExecutor(default_jobs()) as pool:
+        compiled = pool.map(lambda device: costs_on(device, job, options.timeout), devices)
+        each = track(compiled, len(devices), f"compiling {Path(options.shader).name}")
+        return [cost for costs in each for cost in costs]
 
 
 def _title(setting: Settings, against: str | None) -> str:
@@ -102,27 +114,34 @@ def _title(setting: Settings, against: str | None) -> str:
     return name if against is None else f"{name} → {against}"
 
 
-def _print(title: str, costs: Sequence[Cost], others: Sequence[Cost] | None, stream: TextIO) -> None:
-    """Print a table: a row for each device and subgroup size, a column for each quantity."""
+def _print(
+    title: str, costs: Sequence[Cost], others: Sequence[Cost] | None, console: Console, *, wide: bool
+) -> None:
+    """Print a table: a row for each device and subgroup size, a column for each quantity.
+
+    `wide`: whether it has all quantities and the kinds of instructions.
+    """
     rows = paired(costs, others or ())
     devices = labels([*costs, *(others or ())], newest_names())
-    names = [name for name in FIELDS if any(name in cost.quantities for cost, _ in rows)]
-    shown = [["device", "size", *(FIELDS[name].title for name in names), "kinds"]]
+    headings = {name: field.title if wide else field.short for name, field in FIELDS.items()}
+    names = [name for name in FIELDS if headings[name] and any(name in cost.quantities for cost, _ in rows)]
+    shown = [["device", "size", *(headings[name] for name in names), *["kinds"] * wide]]
     for cost, other in rows:
-        cells = [devices[cost.device], str(cost.subgroup_size)]
-        if cost.status is not CompileStatus.COMPILED:
-            cells += [cost.status.value, *([""] * len(names))]
-        else:
-            cells += [_cell(name, cost, other) for name in names]
-            cells.append(", ".join(f"{count} {kind}" for kind, count in cost.kinds.items()) or _NONE)
-        shown.append(cells)
-    print(title, file=stream)
-    table(shown, stream)
-    for cost, other in rows:
-        for entry in filter(None, (cost, other)):
-            if entry.status is not CompileStatus.COMPILED:
-                where = f"{devices[entry.device]}, subgroups of {entry.subgroup_size}"
-                print(f"{where}: {entry.status}: {entry.detail}", file=stream)
+        if cost.status is CompileStatus.COMPILED:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in cost.kinds.items()) or _NONE
+            cells = (_cell(name, cost, other) for name in names)
+            shown.append([devices[cost.device], str(cost.subgroup_size), *cells, *[kinds] * wide])
+    console.write_line(title)
+    if len(shown) > 1:
+        table(shown, console.file)
+        if not wide:
+            console.write_line("subgroup: instructions of subgroup operations. --wide prints all quantities.")
+    failed = (entry for pair in rows for entry in pair if entry and entry.status != CompileStatus.COMPILED)
+    for line in dict.fromkeys(
+        f"{devices[entry.device]}, subgroups of {entry.subgroup_size}: {entry.status}: {entry.detail}"
+        for entry in failed
+    ):
+        console.write_line(line)
 
 
 def _cell(name: str, cost: Cost, other: Cost | None) -> str:
@@ -134,7 +153,7 @@ def _cell(name: str, cost: Cost, other: Cost | None) -> str:
     return text if after == value else f"{text} → {_NONE if after is None else f'{after:g}'}"
 
 
-def _print_assembly(costs: Sequence[Cost], stream: TextIO) -> None:
+def _print_assembly(costs: Sequence[Cost], stream: IO[str]) -> None:
     devices = labels(costs, newest_names())
     for cost in costs:
         print(f"\n{devices[cost.device]}, subgroups of {cost.subgroup_size}:", file=stream)
@@ -146,7 +165,7 @@ def _print_regressions(
     baseline: dict[str, list[Cost]],
     threshold: float,
     setting: Settings,
-    stream: TextIO,
+    console: Console,
 ) -> bool:
     """Print what is worse than in the baseline, and return whether there is something."""
     old = baseline.get(_name(setting))
@@ -155,9 +174,9 @@ def _print_regressions(
         raise InvalidInput(f"The baseline has no shader {_name(setting)}; it has {names}.")
     changes = regressions(costs, old, threshold)
     for change in changes:
-        print(f"Regression: {change}", file=stream)
+        console.write_line(f"Regression: {change}")
     if not changes:
-        print(f"No cost is worse than in the baseline by more than {100 * threshold:g} %.", file=stream)
+        console.write_line(f"No cost is worse than in the baseline by more than {100 * threshold:g} %.")
     return bool(changes)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from vkgroup.cli.output import people, table, write_json
+from vkgroup.cli.progress import working
 from vkgroup.device import Discovery
 from vkgroup.device.fetched import fetched_gpus, own_drivers
 from vkgroup.drivers import CachedDriver
@@ -16,40 +17,44 @@ from vkgroup.workers.opening import devices as find_devices
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return 0, because the reference device always exists."""
-    discovery = find_devices()
-    stream = people(arguments.json)
+    with working("asking all drivers for their devices"):
+        discovery = find_devices()
+    stream, wide = people(arguments.json), arguments.wide
     print(f"Loader: {discovery.loader or discovery.problem}", file=stream)
-    rows = [["", "#", "device", "type", "Vulkan", "subgroup", "driver", "version"]]
+    rows = [["", "#", "device", *["type"] * wide, "Vulkan", "subgroup", *["driver"] * wide, "version"]]
     for index, device in enumerate(discovery.devices):
         rows.append(
             [
                 "*" if device == discovery.default else "",
                 str(index),
                 device.name,
-                device.type.replace("_", " "),
+                *[device.type.replace("_", " ")] * wide,
                 "none" if device.is_reference else ".".join(map(str, device.api_version)),
                 str(device.subgroup_size or "none"),
-                f"{device.driver_name} {device.driver_info}".strip(),
+                *[f"{device.driver_name} {device.driver_info}".strip()] * wide,
                 device.driver_version or "unknown",
             ]
         )
     table(rows, stream)
-    print("* is the default; --device takes the number, part of a name, or the driver's file;", file=stream)
-    print("reference:64 is the reference device with subgroups of 64", file=stream)
+    print("* is the default; --device takes the number, part of a name, or the driver's", file=stream)
+    print("file; reference:64 is the reference device with subgroups of 64.", file=stream)
     if names := own_drivers():
-        print(f"Drivers with their own C library, for workers and commands: {', '.join(names)}", file=stream)
+        print("Drivers with their own C library, for workers and commands:", file=stream)
+        print(f"  {', '.join(names)}", file=stream)
     compile_only = fetched_gpus()
     if compile_only:
         print("Compile only: drivers that compile for absent GPUs and execute nothing:", file=stream)
-        rows = [["  device", "GPU", "products", "driver"]]
+        rows = [["  device", "GPU", *["driver"] * wide, "products"]]
         rows += [
-            [f"  {gpu.choice}", gpu.generation, gpu.products, driver.name] for driver, gpu in compile_only
+            [f"  {gpu.choice}", gpu.generation, *[driver.name] * wide, gpu.products]
+            for driver, gpu in compile_only
         ]
         table(rows, stream)
     icds = [icd for icd in discovery.icds if icd.manifest]
     if icds:
         print("Drivers (ICDs):", file=stream)
-        table([[f"  {icd.manifest}", _state(icd.status, icd.message)] for icd in icds], stream)
+        states = ((icd.status, f"{icd.manifest}: {icd.message}".removesuffix(": ")) for icd in icds)
+        table([[f"  {status}", text] for status, text in states], stream)
     if all(device.is_reference for device in discovery.devices):
         print(
             "There is no Vulkan device. Fetch a software driver with `vkgroup drivers fetch swiftshader`.",
@@ -57,10 +62,6 @@ def execute(arguments: argparse.Namespace) -> int:
         )
     write_json(_data(discovery, compile_only), arguments.json)
     return 0
-
-
-def _state(status: str, message: str) -> str:
-    return status if not message else f"{status}: {message}"
 
 
 def _data(discovery: Discovery, compile_only: Sequence[tuple[CachedDriver, Gpu]]) -> dict[str, object]:

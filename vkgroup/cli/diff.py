@@ -12,11 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from vkgroup.bench.compare import Comparison
-from vkgroup.cli.bench_tables import duration
+from vkgroup.cli.bench_tables import duration, row_name
 from vkgroup.cli.console import Console
 from vkgroup.cli.diff_statistics import statistics
 from vkgroup.cli.history import Runs, counts, moment
 from vkgroup.cli.output import write_json
+from vkgroup.cli.progress import working
 from vkgroup.outputs import diff, history
 from vkgroup.outputs.diff import CapabilityChange, CaseChange, CaseDifferences, CauseDifferences
 from vkgroup.outputs.history import RunInfo
@@ -24,7 +25,7 @@ from vkgroup.outputs.history import RunInfo
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
-    with Runs(arguments) as runs:
+    with Runs(arguments) as runs, working("comparing the runs"):
         old, new = (
             history.load(run) if isinstance(run, Path) else run
             for run in map(runs.named, (arguments.old, arguments.new))
@@ -41,7 +42,7 @@ def execute(arguments: argparse.Namespace) -> int:
         statistics(found.statistics, limit) if found.statistics is not None else (),
     ):
         for item in part:
-            console.print(item, soft_wrap=isinstance(item, Text))
+            console.write(item)
     write_json(found.to_json(), arguments.json)
     return 1 if found.newly_fails else 0
 
@@ -177,7 +178,7 @@ def _speed(found: Comparison, limit: int | None) -> Iterator[RenderableType]:
     for verdict, style in (("slower", "bold red"), ("faster", "green")):
         for one in changed[verdict][:limit]:
             times = [duration(time.median, one.unit) for time in (one.old, one.new)]
-            table.add_row(Text(one.name), *times, f"{one.ratio:.3f}", Text(verdict, style=style))
+            table.add_row(row_name(one.name), *times, f"{one.ratio:.3f}", Text(verdict, style=style))
     yield table
     for verdict in ("slower", "faster"):
         yield from _more(len(changed[verdict]), limit)

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from vkgroup import drivers
 from vkgroup.base.errors import DriverFetchError, InvalidInput
-from vkgroup.cli.output import megabytes, people, show_progress, table, write_json
+from vkgroup.cli.output import megabytes, people, table, write_json
+from vkgroup.cli.progress import show_fetch
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -24,7 +25,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.offline is not None:
         found = (drivers.unpack(name, arguments.offline / "drivers") for name in arguments.names)
     else:
-        found = drivers.fetch_all(arguments.names, show_progress)
+        found = drivers.fetch_all(arguments.names, show_fetch)
     for driver in _naming_the_cache(found):
         print(f"{driver.name} ({megabytes(driver.size)}): {driver.icd}")
     return 0
@@ -45,7 +46,7 @@ def _naming_the_cache(found: Iterator[drivers.CachedDriver]) -> Iterator[drivers
 
 def _list(json_file: str | None) -> int:
     try:
-        statuses = drivers.list_drivers()
+        statuses = drivers.list_drivers(show_fetch)
     except DriverFetchError as error:
         print(f"vkgroup: the drivers of the distribution cannot be listed. {error}", file=sys.stderr)
         statuses = [

@@ -16,6 +16,7 @@ from vkgroup.check.report_text import finding_lines
 from vkgroup.cli import deadline, output, pairs
 from vkgroup.cli.check_request import load, shader_request
 from vkgroup.cli.console import Console
+from vkgroup.cli.progress import working
 from vkgroup.cli.settings import Settings, settings_of
 
 _NO_VERDICT = 3
@@ -28,7 +29,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if len(settings) > 1:
         raise InvalidInput("equal: one configuration at a time; choose it with --configuration NAME.")
     console = Console(file=output.people(arguments.json), highlight=False)
-    with deadline.within(settings[0].options.timeout):
+    with deadline.within(settings[0].options.timeout), working():
         first = replace(shader_request(settings[0]), sizes=arguments.sizes)
         second = None
         if arguments.other is not None:
@@ -44,7 +45,7 @@ def execute(arguments: argparse.Namespace) -> int:
         )
     phases.allow_writing()
     for line in _lines(result):
-        console.print(line, soft_wrap=True)
+        console.write(line)
     output.write_json(result.to_json(), arguments.json)
     if result.no_verdict:
         return _NO_VERDICT

@@ -12,6 +12,7 @@ from rich.text import Text
 from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import write_json
+from vkgroup.cli.progress import working
 from vkgroup.outputs import history
 from vkgroup.outputs.exports.folder import export
 from vkgroup.outputs.history import RunInfo, RunKind, RunRecord
@@ -66,7 +67,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return _add(arguments.file, arguments.runs)
     if arguments.action == "export":
         with history.open(arguments.file) as runs:
-            for path in export(runs.run(arguments.run), arguments.out):
+            for path in export(runs.run(arguments.run), arguments.out, arguments.overwrite):
                 print(path)
         return 0
     if arguments.action == "remove":
@@ -79,7 +80,8 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _add(file: Path, paths: list[Path]) -> int:
-    loaded = [(path, history.load_all(path)) for path in paths]  # errors must come before the first write
+    with working("reading the runs"):
+        loaded = [(path, history.load_all(path)) for path in paths]  # errors come before the first write
     with history.open(file, write=True) as runs:
         for path, recorded in loaded:
             for run in recorded:

@@ -8,44 +8,21 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
 
 from vkgroup.base import errors, phases
 from vkgroup.base.choices import NO_VALIDATE
 from vkgroup.cli import deadline, signals
-from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.output import UNDECIDED
+from vkgroup.cli.parser import parse
 from vkgroup.cli.supervisor import late, run_in_child
 
 VERDICT, BAD_INPUT, NO_DEVICE = 1, 2, 3
 """Exit codes other than 0 (success)."""
 
 _PIPE_CLOSED = 128 + 13  # the exit code in a shell of a process ended by SIGPIPE
-
-COMMANDS = {
-    "devices": "list devices and drivers, and the default device",
-    "drivers": "list and download software drivers in the user's cache",
-    "compilers": "list compilers of shaders, and download a current glslang",
-    "probe": "print what a device declares and what experiments observe",
-    "conform": "test a device against the specification",
-    "worker": "offer the devices of this host to a cluster",
-    "compile": "compile a shader to SPIR-V",
-    "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
-    "check": "check a compute or fragment shader at every subgroup size",
-    "explain": "explain a kind of finding of check",
-    "language-server": "show findings of check in an editor (Language Server Protocol)",
-    "equal": "compare the outputs of two compute shaders, or of one at two subgroup sizes",
-    "cost": "compile a compute shader for GPUs, also absent ones, and print registers, code and estimates",
-    "report": "show runs in one HTML file: verdicts, failures by lane, charts, changes",
-    "bench": "measure subgroup operations against their alternatives",
-    "history": "list, add, export or remove runs in a database",
-    "diff": "compare two runs: cases, capabilities, speed",
-    "completion": "print a completion script for bash, zsh or fish",
-}
-"""Each command and its help; `vkgroup.cli.COMMAND` executes it."""
 
 # The first matching entry applies, so subclasses are listed before their bases.
 _EXIT_CODES: tuple[tuple[type[errors.VkgroupError], int], ...] = (
@@ -255,63 +232,3 @@ def _open_streams() -> None:
 def _drop_output() -> None:
     """Discard the rest of standard output's buffer."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
-    """Return the parser of the whole command line.
-
-    `with_options`: the commands whose options are declared; of the others only name and purpose are.
-    """
-    whole = _Parser(
-        prog="vkgroup",
-        description="Test Vulkan subgroup operations against a NumPy SPIR-V reference.",
-        epilog="A device (--device D) is a number or part of a name as `vkgroup devices` lists them; gpu, "
-        "lavapipe, swiftshader, reference or reference:64 (with subgroups of 64); or the ICD file (.json) of "
-        "a driver. VKGROUP_DEVICE sets the default. "
-        "Exit codes: 0 success, 1 a verdict against the device or the shader, "
-        "2 wrong usage or input, or an internal error, 3 no such device, a missing capability, or a crash of "
-        "the driver.",
-    )
-    whole.add_argument("--version", action=_Version)
-    commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, purpose in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
-        if name in with_options:
-            OPTIONS[name].declare(command)
-    return whole
-
-
-def parse(words: list[str]) -> argparse.Namespace:
-    """Return the options of a command, with their defaults.
-
-    `given` are the names of those on the command line, `words` the command line.
-    """
-    name = next((word for word in words if not word.startswith("-")), "")
-    chosen = parser((name,)).parse_args(words)
-    OPTIONS[name].complete(chosen)
-    chosen.words = words
-    return chosen
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that reports an error if its help cannot be written, for example to a full disk."""
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        if file is not sys.stdout:
-            super()._print_message(message, file)
-            return
-        file.write(message)
-        file.flush()
-
-
-class _Version(argparse.Action):
-    """Print the version, which is looked up only if it is asked for."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
-        super().__init__(option_strings, dest, nargs=0, help="show the version")
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
-
-        print(f"vkgroup {version('vkgroup')}", flush=True)
-        parser.exit()

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, TextIO
+from shutil import get_terminal_size
+from textwrap import wrap
+from typing import IO, Any, TextIO
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import write_whole
 
 UNDECIDED = 125
 """The exit code with ``--bisect`` where there is no verdict: ``git bisect run`` skips such a commit."""
+
+_LEAST = 20
+"""Columns of a terminal below which the last column of a table is not wrapped."""
 
 
 def people(json_file: str | None) -> TextIO:
@@ -46,21 +51,18 @@ def write_json(data: Any, json_file: str | None) -> None:
         raise InvalidInput(f"{json_file} cannot be written: {error.strerror}") from error
 
 
-def table(rows: list[list[str]], stream: TextIO) -> None:
-    """Print `rows` in aligned columns."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+def table(rows: list[list[str]], stream: IO[str]) -> None:
+    """Print `rows` in aligned columns; on a terminal, what does not fit of the last one goes on below."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)] if rows else []
+    indent = " " * sum(width + 2 for width in widths)
+    room = get_terminal_size().columns - len(indent) if stream.isatty() else 0
     for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        print("  ".join(cells).rstrip(), file=stream)
+        first, *rest = wrap(row[-1], room, break_long_words=False) if room > _LEAST else [row[-1]]
+        cells = [*(cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=True)), first]
+        for line in ["  ".join(cells), *(indent + part for part in rest)]:
+            print(line.rstrip(), file=stream)
 
 
 def megabytes(size: int) -> str:
     """Return a size with a suitable unit: ``31.6 MB``."""
     return f"{size / 1e6:.1f} MB"
-
-
-def show_progress(what: str, fraction: float) -> None:
-    """Print progress on one line that is overwritten, if standard error is a terminal."""
-    if sys.stderr.isatty():
-        end = "\n" if fraction >= 1 else ""
-        print(f"\r\x1b[Kfetching {what} {fraction:4.0%}", end=end, file=sys.stderr, flush=True)

@@ -14,6 +14,7 @@ from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import write_json
 from vkgroup.cli.probe_tables import add_declared, add_title, empty_table, print_opengl
+from vkgroup.cli.progress import working
 from vkgroup.device import DeviceInfo
 from vkgroup.device.discovery import normal_choice
 from vkgroup.device.fetched import is_compile_only
@@ -49,7 +50,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
             recording = stack.enter_context(HistoryRecording(arguments.db, source))
         device = stack.enter_context(vkgroup.open(arguments.device))
-        with phase("running the experiments", CodeOwner.EXECUTION):
+        with phase("running the experiments", CodeOwner.EXECUTION), working():
             result = probe(device)
         # Write everything before the device is closed, because closing a lost device may fail.
         _print(result, console)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
+from rich.table import Table
+
 from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.console import Console
-from vkgroup.cli.output import people, table, write_json
+from vkgroup.cli.output import write_json
 from vkgroup.cli.probe_tables import print_declared
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.device.discovery import inspect_in_own_process
@@ -73,16 +75,16 @@ def _data(device: DeviceInfo, capabilities: Capabilities) -> dict[str, object]:
 
 def _print_table(known: Sequence[tuple[DeviceInfo, Capabilities]], json_file: str | None) -> None:
     """Print one line for each GPU: subgroup sizes, operations, stages and types."""
-    stream = people(json_file)
-    rows = [["device", "generation", *_COLUMNS]]
+    console = Console.for_people(json_file, 140)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("device", "generation", *_COLUMNS):
+        table.add_column(name, no_wrap=name in ("device", "sizes"))
     names = labels([device.choice for device, _ in known], newest_names())
     for device, capabilities in known:
-        gpu = gpu_of(device)
-        rows.append(
-            [names[device.choice], gpu.generation, *(tell(capabilities) for tell in _COLUMNS.values())]
-        )
-    table(rows, stream)
-    print(NOTHING_RAN.replace("the GPU is", "the GPUs are"), file=stream)
+        cells = (tell(capabilities) for tell in _COLUMNS.values())
+        table.add_row(names[device.choice], gpu_of(device).generation, *cells)
+    console.print(table)
+    console.write_line(NOTHING_RAN.replace("the GPU is", "the GPUs are"))
 
 
 def _sizes(capabilities: Capabilities) -> str:

@@ -7,6 +7,7 @@ import sys
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.history import Runs
+from vkgroup.cli.progress import working
 from vkgroup.outputs.report import read, write_html
 
 
@@ -14,7 +15,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
     if arguments.out.is_dir():
         raise InvalidInput(f"-o {arguments.out} is a folder; give the name of a file")
-    with Runs(arguments) as runs:
+    with Runs(arguments) as runs, working("making the report"):
         inputs = read([runs.named(name) for name in arguments.runs])
         write_html(inputs, arguments.out, threshold=arguments.threshold)
     parts = (

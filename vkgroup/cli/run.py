@@ -18,12 +18,13 @@ from vkgroup.base.choices import HITS
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import write_array
 from vkgroup.base.phases import CodeOwner, phase, update
+from vkgroup.base.suggestions import suggestion
 from vkgroup.cli import deadline, output, pairs, shaders
 from vkgroup.cli.options.shaders import DRAWING, OF_SCRIPTS, TRACING, has_scripts
 from vkgroup.cli.options.table import changed
+from vkgroup.cli.progress import working
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.dispatch import Device, DrawState, HitGroup
-from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import notes_of
 from vkgroup.gl import Names
@@ -67,8 +68,9 @@ def _run(arguments: argparse.Namespace, configured: Settings | None) -> int:
         bindings: dict[pairs.Key, Any] = {**pairs.arrays(arguments.inputs)}
         files = _outputs(arguments, bindings, is_configured=configured is not None)
     with vkgroup.open(arguments.device) as device:
-        work = _work(arguments, configured, device, bindings)
-        result = work.run(device, arguments)
+        with working():
+            work = _work(arguments, configured, device, bindings)
+            result = work.run(device, arguments)
         time = f", {_time(result.seconds)}" if result.seconds is not None else ""
         print(f"Ran on {device.name}{time}", file=sys.stderr)
         if compiler := compiler_of(arguments.shader, arguments.compiler, arguments.dialect):
@@ -301,7 +303,7 @@ def _output(text: str) -> tuple[npt.NDArray[Any] | None, Path | None]:
 
 def _write(key: pairs.Key, array: npt.NDArray[Any], file: Path | None) -> None:
     if file is None:
-        print(f"{_text(key)} = {np.array2string(array, separator=', ')}")
+        print(f"{_text(key)} = {np.array2string(array, separator=', ', floatmode='unique')}")
         return
     try:
         write_array(file, array)

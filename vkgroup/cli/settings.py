@@ -16,6 +16,7 @@ from vkgroup.check.configured import ConfiguredInputs, check_push, find_binding,
 from vkgroup.check.members import split_member, with_member
 from vkgroup.cli import pairs, shaders
 from vkgroup.cli.options import OPTIONS
+from vkgroup.cli.parser import Parser
 from vkgroup.configuration import Configuration, chosen, read
 from vkgroup.configuration.fields import NUMBERS, define_text, triple
 from vkgroup.configuration.generated import without_generated
@@ -198,7 +199,7 @@ def settings_of(arguments: argparse.Namespace) -> list[Settings]:
         if arguments.configuration is not None:
             raise InvalidInput("--configuration: only with --with F.")
         if arguments.shader is None:
-            parser = argparse.ArgumentParser(prog=f"vkgroup {arguments.command}")
+            parser = Parser(prog=f"vkgroup {arguments.command}")
             OPTIONS[arguments.command].declare(parser)
             parser.error("give SHADER, or --with F with a configuration that names it")
         return [Settings(arguments)]

@@ -218,7 +218,9 @@ class Supervisor:
 
 def _print(line: str, code: int) -> int:
     """Print an error, and return an exit code."""
-    print(f"vkgroup: {line}", file=sys.stderr, flush=True)
+    # What the command showed of its work may be in this line.
+    clear = "\r\x1b[K" if sys.stderr.isatty() else ""
+    print(f"{clear}vkgroup: {line}", file=sys.stderr, flush=True)
     return code
 
 

@@ -12,6 +12,7 @@ from vkgroup.base.choices import DIALECTS, SOURCE_DIALECTS
 from vkgroup.base.errors import CompileError
 from vkgroup.base.files import printable
 from vkgroup.base.phases import phase
+from vkgroup.base.suggestions import nearest
 from vkgroup.compiler.build import compile_program, compile_request
 from vkgroup.compiler.gl.rules import link_error
 from vkgroup.compiler.gl_limits import Limit, limits_of
@@ -260,13 +261,17 @@ def _request(
 ) -> CompileRequest:
     """Return the checked and normalized options."""
     if dialect not in DIALECTS:
-        raise CompileError(f"unknown dialect {dialect!r}; choose one of: {', '.join(DIALECTS)}")
+        raise CompileError(
+            f"unknown dialect {dialect!r}; choose one of: {', '.join(DIALECTS)}.{nearest(dialect, DIALECTS)}"
+        )
     if dialect != "wgsl" and not _IDENTIFIER.fullmatch(entry_point):
         raise CompileError(f"{entry_point!r} is not a valid name of an entry point")
     kind = STAGE_NAMES.get(stage)
     if kind is None:
-        known = ", ".join(entry.name for entry in STAGES)
-        raise CompileError(f"unknown stage {stage!r}; choose one of: {known}")
+        known = [entry.name for entry in STAGES]
+        raise CompileError(
+            f"unknown stage {stage!r}; choose one of: {', '.join(known)}.{nearest(stage, known)}"
+        )
     target = options.get("target") or options.get("default_target", DEFAULT_TARGET)
     return CompileRequest(
         source=clean(source, name),

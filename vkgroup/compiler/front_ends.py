@@ -12,6 +12,7 @@ from typing import Protocol
 
 from vkgroup.base.choices import COMPILERS, SOURCE_DIALECTS
 from vkgroup.base.errors import CompileError, Diagnostic
+from vkgroup.base.suggestions import nearest
 from vkgroup.compiler.dxc import dxc_identity, dxc_library
 from vkgroup.compiler.glslang import glslang_identity, glslang_name, with_include_directive
 from vkgroup.compiler.includes import Dependencies
@@ -65,7 +66,10 @@ def front_end(compiler: str, dialect: str = "vulkan") -> FrontEnd:
     Raises CompileError: there is no such name, or the compiler does not compile the dialect.
     """
     if compiler not in COMPILERS:
-        raise CompileError(f"unknown compiler {compiler!r}; choose one of: {', '.join(COMPILERS)}")
+        known = ", ".join(COMPILERS)
+        raise CompileError(
+            f"unknown compiler {compiler!r}; choose one of: {known}.{nearest(compiler, COMPILERS)}"
+        )
     if not compiles(compiler, dialect):
         raise CompileError(
             f"{compiler} does not compile the dialect {dialect}; omit --compiler (in Python: compiler=)"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from vkgroup.base.errors import CompileError, Diagnostic, InvalidInput
 from vkgroup.base.files import read_bytes
+from vkgroup.base.suggestions import suggestion
 from vkgroup.compiler.gl_limits import Limits
 from vkgroup.spec.stages import Stage
 
@@ -91,8 +92,8 @@ class TargetEnvironment(Enum):
         for target in cls:
             if name in (target.environment, target.environment.removeprefix("vulkan")):
                 return target
-        names = ", ".join(target.environment for target in cls)
-        raise InvalidInput(f"Unknown target {name!r}; choose one of: {names}.")
+        names = [target.environment for target in cls]
+        raise InvalidInput(f"Unknown target {name!r}.{suggestion(name, names)}")
 
     @classmethod
     def for_api_version(cls, version: int | tuple[int, ...]) -> TargetEnvironment:

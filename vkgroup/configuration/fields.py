@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import msgspec
 
 from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput
+from vkgroup.base.suggestions import nearest
 from vkgroup.spec.stages import STAGE_NAMES
 
 Key = str | int | tuple[int, int]
@@ -105,12 +105,6 @@ _WORDS = {
     "null": "null",
 }
 """Types of JSON in words, by the names that msgspec uses."""
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the question whether the nearest of the known names is meant; empty if none is near."""
-    near = difflib.get_close_matches(name, list(known), 1)
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def key_of(name: str) -> Key:

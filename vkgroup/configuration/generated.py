@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.configuration.fields import Configuration, nearest
+from vkgroup.base.suggestions import nearest
+from vkgroup.configuration.fields import Configuration
 
 SECTIONS = ("inputs", "push", "specialization")
 """The fields that may have generated values."""

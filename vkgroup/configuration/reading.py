@@ -12,7 +12,8 @@ from typing import Any
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import read_text
-from vkgroup.configuration.fields import Configuration, from_data, nearest, resolved
+from vkgroup.base.suggestions import nearest
+from vkgroup.configuration.fields import Configuration, from_data, resolved
 
 LIST = "configurations"
 """The field of a file that lists several configurations."""

@@ -15,7 +15,7 @@ from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import read_array
 from vkgroup.base.masks import refuse_mask
 from vkgroup.base.numbers import as_numbers, rounded_floats
-from vkgroup.configuration.fields import nearest
+from vkgroup.base.suggestions import nearest
 
 RULES = ("random", "arange", "fill", "zeros", "indices_of", "from")
 """The rules; an object with one of these names is a rule."""

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.base.numbers import shortest
 from vkgroup.conformance.arrays import Flags, Indices
 from vkgroup.spec.limits import SUBGROUP_SIZES
 
@@ -166,5 +167,5 @@ def text_of(value: Any) -> str:
     """Return a NumPy number, or the components of a lane's value, as text."""
     if isinstance(value, str):
         return str(value)
-    items = [repr(item) for item in np.ravel(value).tolist()]
+    items = [shortest(item) for item in np.ravel(value)]
     return items[0] if len(items) == 1 else f"({', '.join(items)})"

@@ -9,6 +9,7 @@ from re import compile as compile_pattern
 from typing import Any, NamedTuple
 
 from vkgroup.base.lifetime import paused
+from vkgroup.base.suggestions import similar
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.globs import Globs, MayBegin
 from vkgroup.conformance.subgroup.cases import subgroup_cases, subgroup_names
@@ -187,6 +188,20 @@ def select_names(filters: tuple[str, ...] = ()) -> Iterator[str]:
             if entry.name != "subgroup":
                 names = (case.name for case in _cases_of(entry.name))
             yield from names if not filters else filter(globs.match, names)
+
+
+def nearest_filter(glob: str) -> str:
+    """Return the question whether another glob is meant: one with the nearest words, or for a part of a name.
+
+    It is empty if no such glob matches a case.
+    """
+    words = {word for name in select_names() for word in name.split(".")}.union(CATEGORIES)
+    corrected = ".".join(
+        word if word in words or set("*?[") & set(word) else "".join(similar(word, words))
+        for word in glob.split(".")
+    )
+    globs = (corrected, f"{corrected}.*", f"*.{corrected}.*")
+    return next((f" Did you mean {other!r}?" for other in globs if any(select_names((other,)))), "")
 
 
 @cache

@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
+from vkgroup.base.suggestions import similar
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.evidence import text_of
 from vkgroup.conformance.execute import Executor
@@ -126,14 +126,14 @@ def named(name: str) -> AnyCase:
     if case is not None:
         return case
     first, *others = name.split(".")
-    filters = tuple(f"{category}.*" for category in get_close_matches(first, CATEGORIES, 1))
+    filters = tuple(f"{category}.*" for category in similar(first, CATEGORIES))
     # Of all names, those with the most equal parts are compared.
     by_parts: dict[int, list[str]] = {}
     for other in select_names(filters) if filters else ():
         by_parts.setdefault(len(set(others).intersection(other.split("."))), []).append(other)
     nearest = by_parts[max(by_parts)][:_COMPARED] if by_parts else []
-    similar = get_close_matches(name, nearest, _NAMES, cutoff=0.0)
-    lines = [f"no case is named {name!r}" + "; similar names:" * bool(similar), *similar]
+    near = similar(name, nearest, _NAMES, cutoff=0.0)
+    lines = [f"no case is named {name!r}" + "; similar names:" * bool(near), *near]
     raise InvalidInput("\n".join([*lines, "vkgroup conform --list prints all names"]))
 
 

@@ -17,12 +17,14 @@ import msgspec
 from vkgroup.base import processes
 from vkgroup.base.errors import NoDevice
 from vkgroup.base.files import expanded
+from vkgroup.base.suggestions import nearest
 from vkgroup.device import vk
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.fetched import driver_of, is_compile_only, needs_own_process
 from vkgroup.device.launch import Launch, launch
 from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
 from vkgroup.drivers import version_key
+from vkgroup.drivers.gpus import GPUS
 
 _INSPECT = "vkgroup.device.inspect"
 
@@ -245,7 +247,9 @@ def choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
             if any(word in name.lower() for name in (device.name, device.driver_name, device.icd))
         ]
     if not matching:
-        raise NoDevice(_nothing(f"No device fits {choice!r}.", discovery))
+        words = ("gpu", "reference", *_SOFTWARE, *(gpu.choice for gpu in GPUS))
+        known = (*words, *(device.name for device in devices))
+        raise NoDevice(_nothing(f"No device fits {choice!r}.{nearest(choice, known)}", discovery))
     return matching[0]
 
 

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 
 from vkgroup import drivers
 from vkgroup.base.errors import NoDevice
+from vkgroup.base.suggestions import nearest
 from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.drivers import CachedDriver
 from vkgroup.drivers.cache import version_key
@@ -28,8 +29,10 @@ def driver_of(choice: str) -> tuple[CachedDriver, Gpu | None]:
         return drivers.path(name), None
     gpu = next((gpu for gpu in gpus_of(family.name) if gpu.name == word), None)
     if gpu is None:
-        known = ", ".join(gpu.name for gpu in gpus_of(family.name))
-        raise NoDevice(f"{family.name} has no GPU {word!r}. It compiles for {known}.")
+        known = [gpu.name for gpu in gpus_of(family.name)]
+        raise NoDevice(
+            f"{family.name} has no GPU {word!r}.{nearest(word, known)} It compiles for {', '.join(known)}."
+        )
     driver = drivers.path(name)
     if not _knows(driver, gpu):
         raise NoDevice(

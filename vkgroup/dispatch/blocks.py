@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.base.masks import refuse_mask
 from vkgroup.base.numbers import exact_numbers
+from vkgroup.base.suggestions import suggestion
 from vkgroup.spirv import (
     ArrayType,
     MatrixType,
@@ -26,14 +26,6 @@ from vkgroup.spirv import (
 )
 from vkgroup.spirv.array_layout import check_layout
 from vkgroup.spirv.layout_text import number_dtypes, scalar_dtype
-
-
-def suggestion(name: object, valid: Iterable[str]) -> str:
-    """Say which names there are, the nearest first asked after."""
-    names = [entry for entry in valid if entry]
-    near = difflib.get_close_matches(str(name), names, 1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f" There are: {', '.join(names) or 'none'}.{hint}"
 
 
 def checked_mapping(given: Any, what: str) -> Mapping[Any, Any]:

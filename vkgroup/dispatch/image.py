@@ -12,8 +12,8 @@ import numpy.typing as npt
 from vkgroup.base.errors import DriverError, InvalidDispatch, Unsupported
 from vkgroup.base.formats import FORMATS, TexelFormat, find, fitting
 from vkgroup.base.lifetime import Closeable
+from vkgroup.base.suggestions import suggestion
 from vkgroup.device.base import DeviceBase
-from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.buffer import as_bytes, checked_array
 from vkgroup.spirv import ImageType
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vkgroup.base.errors import InvalidDispatch, Unsupported
-from vkgroup.dispatch.blocks import suggestion
+from vkgroup.base.suggestions import suggestion
 from vkgroup.spirv import Binding, ImageType, SampledImageType, StructType
 
 Key = str | int | tuple[int, int]

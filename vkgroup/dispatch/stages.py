@@ -12,10 +12,11 @@ import numpy as np
 from vkgroup.base.errors import InvalidDispatch, InvalidModule, Unsupported
 from vkgroup.base.masks import refuse_mask
 from vkgroup.base.numbers import as_numbers, exact_numbers
+from vkgroup.base.suggestions import suggestion
 from vkgroup.compiler import TargetEnvironment, validate
 from vkgroup.device import limits, requirements
 from vkgroup.device.base import DeviceBase
-from vkgroup.dispatch.blocks import checked_mapping, suggestion
+from vkgroup.dispatch.blocks import checked_mapping
 from vkgroup.dispatch.slots import Slot, slots_of
 from vkgroup.spirv import EntryPoint, Module, PushConstants, StructMember, Value
 from vkgroup.spirv.constants import SpecializationConstant

@@ -38,6 +38,7 @@ class Quantity:
 
     name: str
     title: str  # heading of its column
+    short: str = ""  # heading in a narrow table, which has only the quantities with one
     #: Whether a larger value is worse (1), better (-1).
     worse: int = 1
 
@@ -45,17 +46,17 @@ class Quantity:
 FIELDS = {
     quantity.name: quantity
     for quantity in (
-        Quantity("vector_registers", "vector registers"),
+        Quantity("vector_registers", "vector registers", "registers"),
         Quantity("scalar_registers", "scalar registers"),
-        Quantity("spills", "spills"),
+        Quantity("spills", "spills", "spills"),
         Quantity("shared_memory", "shared memory"),
         Quantity("scratch", "scratch"),
         Quantity("code_size", "code size"),
-        Quantity("instructions", "instructions"),
-        Quantity("subgroup_instructions", "subgroup instructions"),
+        Quantity("instructions", "instructions", "instructions"),
+        Quantity("subgroup_instructions", "subgroup instructions", "subgroup"),
         Quantity("latency", "latency"),
         Quantity("inverse_throughput", "inverse throughput"),
-        Quantity("waves", "waves", -1),
+        Quantity("waves", "waves", "waves", worse=-1),
     )
 }
 """All quantities, in the order of columns."""

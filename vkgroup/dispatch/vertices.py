@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch, Unsupported
-from vkgroup.dispatch.blocks import suggestion
+from vkgroup.base.suggestions import suggestion
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.dispatch.draw_state import Attribute
 from vkgroup.spirv import EntryPoint, MatrixType, ScalarType, StageVariable, VectorType

@@ -21,6 +21,7 @@ import msgspec
 
 from vkgroup.base.errors import DriverFetchError, InvalidInput
 from vkgroup.base.files import cache_folder, require_regular
+from vkgroup.base.suggestions import nearest
 
 _FORMAT = 1
 
@@ -368,7 +369,8 @@ def parse_name(name: str) -> tuple[DriverPackage, str | None]:
     family = FAMILIES.get(match.group(1)) if match else None
     if match is None or family is None:
         raise InvalidInput(
-            f"There is no driver `{name}` to fetch. Choose from {', '.join(sorted(FAMILIES))}, optionally "
-            "with a version, such as lavapipe-25.0.7; `vkgroup drivers list` lists them."
+            f"There is no driver `{name}` to fetch.{nearest(name.partition('-')[0], FAMILIES)} Choose from"
+            f" {', '.join(sorted(FAMILIES))}, optionally with a version, such as lavapipe-25.0.7;"
+            " `vkgroup drivers list` lists them."
         )
     return family, match.group(2)

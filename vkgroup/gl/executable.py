@@ -12,12 +12,12 @@ import numpy as np
 
 from vkgroup.base.errors import InvalidDispatch, LinkError
 from vkgroup.base.sampler import Sampler
+from vkgroup.base.suggestions import suggestion
 from vkgroup.compiler.front import link
 from vkgroup.compiler.gl.interface import GlInterface, Resource, interface_of
 from vkgroup.compiler.request import read
 from vkgroup.device.gl_limits import Limit, gl_values
 from vkgroup.dispatch import Buffer, Device, Image
-from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.pipeline import Pipeline, Work
 from vkgroup.gl.tokens import InvalidEnum, InvalidOperation, InvalidValue
 from vkgroup.gl.uniforms import DefaultBlock

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.base.numbers import exact_numbers
+from vkgroup.base.suggestions import suggestion
 from vkgroup.compiler.gl.interface import GlInterface, LooseUniform, interface_of
-from vkgroup.dispatch.blocks import suggestion
 from vkgroup.gl.tokens import InvalidOperation
 from vkgroup.spirv import Module
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidDispatch
+from vkgroup.base.suggestions import suggestion
 from vkgroup.spec.types import SCALARS
 
 GLSL: dict[np.dtype[Any], str] = {
@@ -93,7 +94,7 @@ def check_operation(
 ) -> None:
     """Raise `InvalidDispatch` if an algorithm has no such operation, or does not support the dtype."""
     if operation not in operations:
-        raise InvalidDispatch(f"There is no {algorithm} {operation!r}; there are {', '.join(operations)}.")
+        raise InvalidDispatch(f"There is no {algorithm} {operation!r}.{suggestion(operation, operations)}")
     bitwise = operation in ("and", "or", "xor")
     known = [kind for kind in NUMBERS if not (bitwise and kind.kind == "f")]
     if dtype not in known:

@@ -67,7 +67,8 @@ class Journal:
             self.done = read_results(results)
         else:
             raise InvalidInput(
-                f"{self.folder} already contains a run: continue it (--resume) or use another folder (--out)"
+                f"{self.folder} already contains a run: continue it (--resume), replace it (--overwrite), or"
+                " use another folder (--out)"
             )
 
     def append(self, results: list[Result]) -> None:
@@ -102,6 +103,14 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def discard(folder: Path) -> None:
+    """Remove the results in the folder of a run; raise InvalidInput if another run is writing them."""
+    if (folder / RESULTS).is_file():
+        with (folder / RESULTS).open("a", encoding="utf-8") as file:
+            _lock(file, folder)
+            file.truncate(0)
 
 
 def _lock(file: TextIO, folder: Path) -> None:

@@ -34,7 +34,7 @@ from command_words import FILES, line, prepare
 from vkgroup import drivers
 from vkgroup.base import processes
 from vkgroup.base.phases import WRITING_SECONDS
-from vkgroup.cli.main import parse
+from vkgroup.cli.parser import parse
 from vkgroup.cli.supervisor import time_limit_of
 
 LIMIT = 120.0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vkgroup.cli.main import COMMANDS, parser
+from vkgroup.cli.parser import COMMANDS, parser
 
 CASE = "vote.compute.subgroupAll.bool.all.exact"
 FILTERS = (

@@ -16,7 +16,8 @@ import fuzz_inputs as make
 from fuzz_target import Command, Damage, Target
 
 from vkgroup.base.errors import InvalidInput
-from vkgroup.cli.main import COMMANDS, main
+from vkgroup.cli.main import main
+from vkgroup.cli.parser import COMMANDS
 from vkgroup.record.journal import RESULTS, RUN
 
 _RECORD = "repro.json"

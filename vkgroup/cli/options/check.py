@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from vkgroup.base import choices
-from vkgroup.cli.options.shaders import CHECK_INPUTS, CONFIGURED, CONSTANTS, GROUPS, MEMORY, PUSH
+from vkgroup.cli.options.shaders import CHECK_INPUTS, CONFIGURED, CONSTANTS, GROUPS, MEMORY, PUSH, TARGET
 from vkgroup.cli.options.table import (
     Command,
     Option,
@@ -20,8 +21,7 @@ from vkgroup.cli.options.table import (
     subgroup_sizes,
 )
 
-_WHERE, _HOST, _INPUTS = "where it runs", "guarantees of the host", "inputs"
-_RESULTS = "results"
+_WHERE, _HOST, _INPUTS, _RESULTS = "where it runs", "guarantees of the host", "inputs", "results"
 _FOLDERS = "several shaders"
 
 # fmt: off
@@ -44,11 +44,7 @@ _CHECK = Command(
     (
         *CONFIGURED,
         Option("scripts", "FILE", "further shaders, folders or Amber scripts", Path, list, nargs="*"),
-        Option("--save-with", "F",
-               "write the configuration that was assumed, inputs included, as JSON for --with", Path),
-        Option("--target",
-               help="Vulkan version of the shader (default: 1.2; SPIR-V: that of its version)",
-               choices=choices.VULKAN_VERSIONS, field="target", printed=5),
+        replace(TARGET, printed=5),
         *grouped(
             _WHERE,
             Option("--subgroup-size", "N[,N]…",
@@ -96,7 +92,8 @@ _CHECK = Command(
         ),
         *grouped(
             _INPUTS,
-            Option("--groups", "X[,Y[,Z]]", "workgroups in each dimension (default: several)", groups,
+            Option("--groups", "X[,Y[,Z]]",
+                   "workgroups in each dimension, as in 4,4 or 4x4 (default: several)", groups,
                    field="groups", printed=15),
             Option("--size", "W,H", "pixels that a fragment shader draws (default: 15,9)", groups,
                    printed=16),
@@ -108,11 +105,16 @@ _CHECK = Command(
             PUSH,
             CONSTANTS,
         ),
-        flag("--barriers",
-             "also remove or weaken each barrier and atomic in turn, and say which of them runs need"),
-        flag("--strict", "exit code 1 also for weak findings", printed=18),
         *grouped(
             _RESULTS,
+            flag("--barriers",
+                 "also remove or weaken each barrier and atomic in turn, and say which of them runs need"),
+            flag("--strict", "exit code 1 also for weak findings", printed=18),
+            Option("--baseline", "F", "findings that are known: a file of --save-baseline", Path),
+            Option("--save-baseline", "F", "write the findings to F, or update F", Path),
+            Option("--save-with", "F",
+                   "write the configuration that was assumed, inputs included, as JSON for --with", Path),
+            Option("--repro", "DIR", "write a folder that repeats the findings on any machine", Path),
             json(),
             Option("--junit", "F", "write JUnit XML", Path),
             Option("--sarif", "F", "write SARIF 2.1.0, which GitHub and editors show at the lines", Path),
@@ -120,9 +122,6 @@ _CHECK = Command(
                    "report findings for GitHub (printed) or GitLab (gl-code-quality-report.json in this"
                    " folder)", choices=choices.ANNOTATIONS),
             flag("--watch", "check again whenever a file changes, until Ctrl-C"),
-        Option("--repro", "DIR", "write a folder that repeats the findings on any machine", Path),
-            Option("--baseline", "F", "findings that are known: a file of --save-baseline", Path),
-            Option("--save-baseline", "F", "write the findings to F, or update F", Path),
             flag("--bisect", "exit code 125 instead of 2, 3 and for what was not covered, for git bisect"
                  " run"),
         ),
@@ -142,6 +141,9 @@ _CHECK = Command(
         _FOLDERS: "Several shaders, and all compute shaders of a folder or the configurations of --with for"
         " it, are checked in parallel, without real devices unless --device names one.",
     },
+    usage="%(prog)s SHADER [--device D] [--groups X,Y,Z] [OPTION …]\n"
+    "       %(prog)s FOLDER [--with F] [--jobs N] [OPTION …]\n"
+    "       %(prog)s F.amber|FOLDER|'GLOB.amber' … [--device D] [OPTION …]",
 )
 
 _EQUAL = Command(

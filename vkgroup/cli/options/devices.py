@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput
+from vkgroup.base.suggestions import suggestion
 from vkgroup.cli.options.table import (
+    WIDE,
     Command,
     Option,
     database,
@@ -38,7 +41,8 @@ class _Compare(argparse.Action):
 def _fetched(text: str) -> str:
     # Python 3.11 compares the default of an argument that may be missing with `choices`, too.
     if text not in choices.FETCHED_COMPILERS:
-        raise argparse.ArgumentTypeError(f"choose from {', '.join(choices.FETCHED_COMPILERS)}, not {text!r}")
+        hint = suggestion(text, choices.FETCHED_COMPILERS)
+        raise argparse.ArgumentTypeError(f"invalid choice: {text!r}.{hint}")
     return text
 
 
@@ -155,6 +159,7 @@ _BENCH = Command(
             database("in which to record each row"),
             Option("--plot", "F.png", "draw the results (.png, .svg or .pdf)", Path),
             flag("--list", "list the benchmarks; needs no device"),
+            replace(WIDE, help="with --list: also print what --sweep takes"),
             Option("--compare", ("A.json", "B.json"), "compare two recorded runs", Path, action=_Compare,
                    nargs=2),
             threshold("change in per cent from which --compare reports slower or faster"),
@@ -164,10 +169,11 @@ _BENCH = Command(
     " limits of the device.",
     "Exit codes: 0 all results right, 1 a wrong result or, with --compare, a slower row, 2 wrong usage or"
     " input, 3 no such device or missing capability. Method: docs/benchmarks/method.md.",
+    usage="%(prog)s [NAME …] [--device D] [--size N] [OPTION …]",
 )
 
 COMMANDS = {
-    "devices": Command((json("write the list as JSON"),)),
+    "devices": Command((WIDE, json("write the list as JSON"))),
     "drivers": _DRIVERS,
     "compilers": _COMPILERS,
     "probe": Command((device("probe"), database("in which to record the results"), json())),

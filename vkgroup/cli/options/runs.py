@@ -14,6 +14,7 @@ from vkgroup.cli.options.table import (
     database,
     device,
     flag,
+    grouped,
     json,
     natural,
     positive,
@@ -48,6 +49,9 @@ def _limit(text: str) -> int:
     return natural(text)
 
 
+OVERWRITE = flag("--overwrite", "replace an earlier run in --out")
+
+
 def _files(names: str, purpose: str) -> Option:
     """Return an option that takes several files, and may be repeated."""
     return Option(names, "F", purpose, Path, list, "extend", "+")
@@ -56,57 +60,77 @@ def _files(names: str, purpose: str) -> Option:
 # fmt: off
 _CONFORM = Command(
     (
-        device("test"),
-        flag("--each",
-             "with --device all, or A,B: every device runs all cases, even if some are the same model"),
-        repeated("--filter", "filter", "GLOB", "run the cases whose names match; may be repeated"),
-        Option("--cluster", "ADDRESS",
-               "run on the workers of a Dask cluster: the address or file (.json) of its scheduler, or"
-               " local"),
-        Option("--caselist", "F", "file with names of cases, of vkgroup or of Khronos' suite", Path),
-        Option("--jobs", "N", "worker processes (default: one per core)", positive),
-        Option("--seed", "N", "seed of all data (default: 0)", natural, 0),
-        Option("--out", "DIR", "folder for the results", Path),
-        Option("--junit", "F", "also write JUnit XML", Path),
-        Option("--timeout", "S", "time limit of a dispatch in seconds (default: 20)", seconds, 20.0),
-        Option("--compiler",
-               help="compile all shaders with this compiler, and run only cases in its languages (default:"
-                    " glslang)",
-               default="", choices=choices.COMPILERS),
-        flag("--statistics",
-             "on a compile-only device: compile each case alone, and record registers, code size and others"
-             " for vkgroup diff"),
-        flag("--resume", "continue the run in --out"),
-        database("in which to record each result"),
-        Option("--repro", ("CASE", "DIR"), "run one case, and write a folder that repeats it on any machine",
-               nargs=2),
-        flag("--amber", "with --repro: also write the case as an Amber script, where that can express it"),
-        flag("--no-repro", "make no folder that repeats the smallest case of a new cause"),
-        flag("--list", "list the cases; needs no device"),
-        Option("--show", "CASE",
-               "print what a case tests: requirements, rule, expected results, inputs, shaders; no device"),
-        flag("--allow-hangs",
-             "also run cases that are known to hang the device, and go on with cases like one that hung"),
-        flag("--known",
-             "exit with 0 if all failures have known causes; end with a summary of this driver's errors"),
-        flag("--allow-empty", "exit with 0, and not with 3, if the device supports none of the cases"),
-        Option("--report", "F", "also write the HTML report (default: report.html in the results' folder)",
-               Path, nargs="?", const=Path()),
-        # for continuous integration
-        _files("--baseline", "files of expected failures, one NAME,STATUS per line (format of deqp-runner)"),
-        _files("--skips", "files of regular expressions: cases to leave out"),
-        _files("--flakes", "files of regular expressions: flaky cases"),
-        Option("--annotations", "|".join(choices.ANNOTATIONS),
-               "report unexpected results for GitHub (printed) or GitLab (a file in the results' folder)",
-               choices=choices.ANNOTATIONS),
-        Option("--save-baseline", "F", "write the failures to F, or update F", Path),
-        Option("--shard", "I/N", "run only the I-th of N parts of the cases", _shard),
-        Option("--time-limit", "S",
-               "time limit of the run in seconds; cases not reached are missing, and --resume continues",
-               seconds),
-        Option("--shuffle", "N", "run in a random order with this seed (default: that of --seed)", int,
-               nargs="?", const=True),
-    )
+        *grouped(
+            "cases",
+            repeated("--filter", "filter", "GLOB", "run the cases whose names match; may be repeated"),
+            Option("--caselist", "F", "file with names of cases, of vkgroup or of Khronos' suite", Path),
+            _files("--skips", "files of regular expressions: cases to leave out"),
+            Option("--compiler",
+                   help="compile all shaders with this compiler, and run only cases in its languages"
+                        " (default: glslang)",
+                   default="", choices=choices.COMPILERS),
+            Option("--shard", "I/N", "run only the I-th of N parts of the cases", _shard),
+            Option("--shuffle", "N", "run in a random order with this seed (default: that of --seed)", int,
+                   nargs="?", const=True),
+            flag("--allow-hangs",
+                 "also run cases that are known to hang the device, and go on with cases like one that hung"),
+        ),
+        *grouped(
+            "instead of a run",
+            flag("--list", "list the cases; needs no device"),
+            Option("--show", "CASE",
+                   "print what a case tests: requirements, rule, expected results, inputs, shaders; no"
+                   " device"),
+            Option("--repro", ("CASE", "DIR"),
+                   "run one case, and write a folder that repeats it on any machine", nargs=2),
+            flag("--amber",
+                 "with --repro: also write the case as an Amber script, where that can express it"),
+        ),
+        *grouped(
+            "execution",
+            device("test"),
+            flag("--each",
+                 "with --device all, or A,B: every device runs all cases, even if some are the same model"),
+            Option("--cluster", "ADDRESS",
+                   "run on the workers of a Dask cluster: the address or file (.json) of its scheduler, or"
+                   " local"),
+            Option("--jobs", "N", "worker processes (default: one per core)", positive),
+            Option("--seed", "N", "seed of all data (default: 0)", natural, 0),
+            Option("--timeout", "S", "time limit of a dispatch in seconds (default: 20)", seconds, 20.0),
+            Option("--time-limit", "S",
+                   "time limit of the run in seconds; cases not reached are missing, and --resume continues",
+                   seconds),
+            flag("--statistics",
+                 "on a compile-only device: compile each case alone, and record registers, code size and"
+                 " others for vkgroup diff"),
+        ),
+        *grouped(
+            "results",
+            Option("--out", "DIR", "folder for the results", Path),
+            flag("--resume", "continue the run in --out"),
+            OVERWRITE,
+            database("in which to record each result"),
+            Option("--report", "F",
+                   "also write the HTML report (default: report.html in the results' folder)", Path,
+                   nargs="?", const=Path()),
+            Option("--junit", "F", "also write JUnit XML", Path),
+            flag("--no-repro", "make no folder that repeats the smallest case of a new cause"),
+        ),
+        *grouped(
+            "expected results",
+            flag("--known",
+                 "exit with 0 if all failures have known causes; end with a summary of this driver's errors"),
+            flag("--allow-empty", "exit with 0, and not with 3, if the device supports none of the cases"),
+            _files("--baseline",
+                   "files of expected failures, one NAME,STATUS per line (format of deqp-runner)"),
+            _files("--flakes", "files of regular expressions: flaky cases"),
+            Option("--save-baseline", "F", "write the failures to F, or update F", Path),
+            Option("--annotations", "|".join(choices.ANNOTATIONS),
+                   "report unexpected results for GitHub (printed) or GitLab (a file in the results' folder)",
+                   choices=choices.ANNOTATIONS),
+        ),
+    ),
+    usage="%(prog)s [--device D] [--filter GLOB] [--out DIR] [OPTION …]",
 )
 
 _CHOICE = (
@@ -135,6 +159,7 @@ _HISTORY = Command(
                 _FILE,
                 Option("run", "RUN", "id, the beginning of one, latest, latest~1, …"),
                 Option("--out", "DIR", "folder for the files", Path, required=True),
+                OVERWRITE,
             ),
             purpose="write a run as the files that its command writes",
         ),

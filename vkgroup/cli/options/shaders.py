@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vkgroup.base import choices
 from vkgroup.cli.options.table import (
+    WIDE,
     Command,
     Option,
     byte_count,
@@ -33,7 +34,8 @@ _SHADER = (
 )
 
 # fmt: off
-COMPILATION = (
+COMPILATION = tuple(grouped(
+    "compilation",
     Option("--stage", "S", "the stage, if the suffix does not give it", choices=tuple(STAGE_NAMES),
            field="stage", printed=3),
     Option("--dialect", help="default: hlsl for .hlsl, slang for .slang, wgsl for .wgsl, otherwise vulkan",
@@ -65,7 +67,7 @@ COMPILATION = (
     Option("--workgroup-zeros",
            help="set workgroup memory of WGSL to zero first, as browsers do (default: as for --robustness)",
            choices=choices.SWITCH, field="workgroup_zeros", printed=28),
-)
+))
 """How a shader is compiled."""
 
 SHADER = Option("shader", "SHADER", _SHADER, Path)
@@ -120,9 +122,11 @@ DRAWING = tuple(
                  "format of an output (rgba8, r32ui, …), or F.npy with its initial contents", pair),
         Option("--tessellation", ("CONTROL", "EVALUATION"), "tessellation shaders; they receive patches",
                Path, nargs=2),
-        Option("--topology", help="default: triangles, or patches with --tessellation",
+        Option("--topology", "NAME",
+               f"{', '.join(choices.TOPOLOGIES)} (default: triangles, or patches with --tessellation)",
                choices=choices.TOPOLOGIES),
-        Option("--depth-compare", help="default: less", default="less", choices=choices.COMPARISONS),
+        Option("--depth-compare", "NAME", f"{', '.join(choices.COMPARISONS)} (default: less)",
+               default="less", choices=choices.COMPARISONS),
         Option("--samples", None, "samples per pixel", int, 1, choices=choices.SAMPLES),
         flag("--sample-shading", "run the shader for each sample"),
         flag("--all-samples", "write every sample, without resolving"),
@@ -193,7 +197,7 @@ TRACING = tuple(
 
 TARGET = Option(
     "--target", help="Vulkan version (default: 1.2; SPIR-V: that of its version)",
-    choices=choices.VULKAN_VERSIONS, field="target",
+    choices=choices.VULKAN_VERSIONS, field="target", group="compilation",
 )  # fmt: skip
 
 _COMPILE = Command(
@@ -203,35 +207,41 @@ _COMPILE = Command(
         TARGET,
         Option("-o", "F.spv", "write the module (- is standard output)", dest="output"),
         flag("--disassemble", "print the module as SPIR-V text"),
-    )
+    ),
+    usage="%(prog)s SHADER [-o F.spv] [--disassemble] [OPTION …]",
 )
 
 _RUN = Command(
     (
         *CONFIGURED,
         Option("scripts", "SCRIPT", "further Amber scripts", Path, list, nargs="*"),
-        Option("--groups", "X[,Y[,Z]]", "workgroups of a compute shader to run", groups_or_none,
-               field="groups"),
-        Option("--subgroup-size", "N", "require this subgroup size", int, field="subgroup_sizes"),
-        Option("--repeat", "N", "number of runs, one after the other", int, 1),
-        Option("--timeout", "S",
-               "time limit of the command in seconds, compilation included (default:"
-               f" {choices.RUN_SECONDS:g})",
-               seconds, choices.RUN_SECONDS, field="timeout"),
-        MEMORY,
+        *grouped(
+            "execution",
+            device("run on"),
+            Option("--groups", "X[,Y[,Z]]", "workgroups of a compute shader to run, as in 4,4 or 4x4",
+                   groups_or_none, field="groups"),
+            Option("--subgroup-size", "N", "require this subgroup size", int, field="subgroup_sizes"),
+            FULL_SUBGROUPS,
+            Option("--repeat", "N", "number of runs, one after the other", int, 1),
+            Option("--timeout", "S",
+                   "time limit of the command in seconds, compilation included (default:"
+                   f" {choices.RUN_SECONDS:g})",
+                   seconds, choices.RUN_SECONDS, field="timeout"),
+            MEMORY,
+        ),
+        *grouped(
+            "inputs and outputs",
+            INPUTS,
+            repeated("--out", "outputs", "B=DTYPE[N]:F.npy",
+                     "bind zeros, and write (without :F.npy: print) the result; B=F.npy for a binding of"
+                     " --in", pair),
+            PUSH,
+            CONSTANTS,
+            repeated("--uniform", "uniforms", "NAME=V[,V]…",
+                     "a loose uniform (--dialect gl), or a part of one: lights[1].color=1,0.5,0; a matrix by"
+                     " columns", pair),
+        ),
         Option("--repro", "DIR", "write module and inputs before the execution; `run DIR` repeats it", Path),
-        INPUTS,
-        repeated("--out", "outputs", "B=DTYPE[N]:F.npy",
-                 "bind zeros, and write (without :F.npy: print) the result; B=F.npy for a binding of --in",
-                 pair),
-        PUSH,
-        CONSTANTS,
-        repeated("--uniform", "uniforms", "NAME=V[,V]…",
-                 "a loose uniform (--dialect gl), or a part of one: lights[1].color=1,0.5,0; a matrix by"
-                 " columns",
-                 pair),
-        device("run on"),
-        FULL_SUBGROUPS,
         flag("--allow-outside",
              "let the source in your own FOLDER be a link to a file elsewhere, or include such files"),
         *grouped(DRAWS, Option("--size", "W,H", "size in pixels; for rays also W,H,D", size)),
@@ -243,9 +253,10 @@ _RUN = Command(
     "SET.NUMBER. Example: vkgroup run scan.comp "
     "--groups 4 --in data=x.npy --out sums=uint[4]:sums.npy, or: vkgroup run x.frag --size 64,64 "
     "--out color=picture.npy",
-    usage="%(prog)s SHADER --groups X,Y,Z | --size W,H [--in B=F.npy] [--out B=…:F.npy] [OPTION …]\n"
-    "       %(prog)s FOLDER [--device D] [--timeout S] [--allow-outside]   (made by --repro: repeats it)\n"
-    "       %(prog)s F.amber|FOLDER|'GLOB.amber' … [--device D] [--jobs N] [--junit F] [--json F]",
+    usage="%(prog)s SHADER --groups X,Y,Z [--in B=F.npy] [--out B=…] [OPTION …]\n"
+    "       %(prog)s SHADER --size W,H [--out NAME=F.npy] [OPTION …]\n"
+    "       %(prog)s FOLDER [--device D]   (made by --repro: repeats it)\n"
+    "       %(prog)s F.amber|FOLDER|'GLOB.amber' … [--device D] [OPTION …]",
     groups={
         **GROUPS,
         DRAWS: "Without vertices, one triangle covers the image. --out NAME=F.npy writes the output NAME, "
@@ -262,18 +273,26 @@ _COST = Command(
     (
         *CONFIGURED,
         TARGET,
-        Option("--device", "D",
-               "devices: names as in `vkgroup devices`, globs and lists, as in 'radv:navi*,nvk:ga104'"
-               " (default: one GPU of each generation of the fetched drivers)"),
-        Option("--subgroup-size", "N[,N]…", "sizes (default: all that a device allows)", subgroup_sizes,
-               field="subgroup_sizes"),
-        Option("--timeout", "S", "time limit of one compilation in seconds (default: 60)", seconds, 60.0,
-               field="timeout"),
-        Option("--against", "OTHER", "compare with another shader, or with another compiler's module"),
-        Option("--baseline", "F.json", "exit with 1 if a cost is worse than in this file of --json", Path),
         CONSTANTS,
-        threshold("percentage by which a cost may be worse than in the baseline", choices.COST_THRESHOLD),
-        FULL_SUBGROUPS,
+        *grouped(
+            "where it is compiled",
+            Option("--device", "D",
+                   "devices: names as in `vkgroup devices`, globs and lists, as in 'radv:navi*,nvk:ga104'"
+                   " (default: one GPU of each generation of the fetched drivers)"),
+            Option("--subgroup-size", "N[,N]…", "sizes (default: all that a device allows)", subgroup_sizes,
+                   field="subgroup_sizes"),
+            FULL_SUBGROUPS,
+            Option("--timeout", "S", "time limit of one compilation in seconds (default: 60)", seconds, 60.0,
+                   field="timeout"),
+        ),
+        *grouped(
+            "comparison",
+            Option("--against", "OTHER", "compare with another shader, or with another compiler's module"),
+            Option("--baseline", "F.json", "exit with 1 if a cost is worse than in this file of --json",
+                   Path),
+            threshold("percentage by which a cost may be worse than in the baseline", choices.COST_THRESHOLD),
+        ),
+        WIDE,
         flag("--isa", "print the assembly, where the driver provides it"),
         json("write all costs, with all statistics of the drivers, as JSON"),
     ),
@@ -284,6 +303,7 @@ _COST = Command(
     "Exit codes: 0 success, 1 a driver rejects the shader or crashes, or a regression against --baseline,"
     " 2 wrong usage or input, 3 no such device. Quantities: docs/shaders/cost.md.",
     groups=GROUPS,
+    usage="%(prog)s SHADER [--device D] [--against OTHER] [OPTION …]",
 )
 
 COMMANDS = {"compile": _COMPILE, "run": _RUN, "cost": _COST}

@@ -119,20 +119,29 @@ def pair(text: str) -> tuple[str, str]:
 _LARGEST = 128
 
 
-def groups_or_none(text: str) -> tuple[int, ...]:
-    """Return numbers of workgroups: one to three, none of them negative."""
-    numbers = tuple(int(word) for word in text.split(","))
-    if len(numbers) > 3 or min(numbers) < 0:
-        raise argparse.ArgumentTypeError("one to three numbers, none of them negative")
+def _extent(text: str, fewest: int = 1, least: int = 1) -> tuple[int, ...]:
+    """Return one to three numbers, none of them below `least`: ``4``, ``8,8`` or ``8x8x1``."""
+    words = [word.strip() for word in re.split("[,x]", text.lower())]
+    numbers = tuple(int(word) for word in words if word.isdecimal())
+    if not fewest <= len(numbers) == len(words) <= 3 or min(numbers) < least:
+        count = "two or three" if fewest == 2 else "one to three"
+        raise argparse.ArgumentTypeError(f"{text!r}: give {count} numbers of at least {least}, as in 8,8")
     return numbers
+
+
+def groups_or_none(text: str) -> tuple[int, ...]:
+    """Return numbers of workgroups, which may be zero."""
+    return _extent(text, least=0)
 
 
 def groups(text: str) -> tuple[int, ...]:
-    """Return one to three positive numbers: ``8,8``."""
-    numbers = tuple(positive(word) for word in text.split(","))
-    if len(numbers) > 3:
-        raise argparse.ArgumentTypeError("one to three numbers, as in 4 or 8,8")
-    return numbers
+    """Return one to three positive numbers."""
+    return _extent(text)
+
+
+def size(text: str) -> tuple[int, ...]:
+    """Return two or three positive numbers."""
+    return _extent(text, fewest=2)
 
 
 def subgroup_sizes(text: str) -> tuple[int, ...]:
@@ -141,15 +150,6 @@ def subgroup_sizes(text: str) -> tuple[int, ...]:
     if any(not 1 <= size <= _LARGEST or size & (size - 1) for size in sizes):
         raise argparse.ArgumentTypeError(f"subgroup sizes are powers of two from 1 to {_LARGEST}")
     return sizes
-
-
-def size(text: str) -> tuple[int, ...]:
-    """Return two or three positive numbers: ``640,480`` or ``640x480``."""
-    match = re.fullmatch(r"(\d+)[,x](\d+)(?:[,x](\d+))?", text)
-    numbers = () if match is None else tuple(int(number) for number in match.groups() if number is not None)
-    if 0 in numbers or not numbers:
-        raise argparse.ArgumentTypeError(f"{text!r} is not W,H with both at least 1")
-    return numbers
 
 
 @dataclass(frozen=True)
@@ -228,6 +228,9 @@ def flag(names: str, help: str, default: bool = False, **others: Any) -> Option:
     return Option(
         names, help=help, default=default, action="store_false" if default else "store_true", **others
     )
+
+
+WIDE = flag("--wide", "print all columns, for a wide terminal")
 
 
 def repeated(names: str, dest: str, metavar: str, help: str, type: Any = None, **others: Any) -> Option:

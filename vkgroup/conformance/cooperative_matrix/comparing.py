@@ -25,7 +25,8 @@ def _compared(undefined: int, wrong: Flags, expected: Array, got: Array) -> Verd
     def line(index: tuple[int, ...]) -> str:
         unit, row, column = index
         where = f"subgroup {unit} row {row} column {column}"
-        return f"{where}: expected {expected[index]} got {got[index]}"
+        texts = (evidence.text_of(values[index]) for values in (expected, got))
+        return f"{where}: expected {' got '.join(texts)}"
 
     def shown(wrong: Flags) -> dict[str, Any]:
         rows = {"expected": expected, "got": got}

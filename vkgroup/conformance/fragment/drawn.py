@@ -196,7 +196,7 @@ def _verdict(probe: FragmentProbe, drawn: PixelRecord, result: Words) -> Verdict
         where = f"pixel ({x}, {y})" + (f" of layer {layer}" if len(got) > 1 else "")
         if layer < len(drawn.lane):
             where += f" lane {drawn.lane[index]}"
-        return f"{where}: expected {expected.text(index)} got {got[index].item()!r}"
+        return f"{where}: expected {expected.text(index)} got {evidence.text_of(got[index])}"
 
     return verdict_of(
         wrong,

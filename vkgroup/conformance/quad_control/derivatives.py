@@ -271,7 +271,7 @@ def _verdict(probe: DerivativeProbe, layout: QuadLayout, got: NDArray[np.float32
         workgroup, index = at
         where = f"workgroup {workgroup} local index {index}"
         quad = f"place {layout.place[index]} of quad {layout.quad[index]}"
-        return f"{where}, {quad}: expected {expected.text(at)} got {got[at].item()!r}"
+        return f"{where}, {quad}: expected {expected.text(at)} got {evidence.text_of(got[at])}"
 
     def shown(wrong: Flags) -> dict[str, Any]:
         """Return the evidence of the quad of the first wrong invocation."""

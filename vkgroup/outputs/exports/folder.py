@@ -13,14 +13,17 @@ from vkgroup.record.record import RunRecord, format_result
 from vkgroup.record.run import Run
 
 
-def export(run: RunRecord, folder: Path) -> list[Path]:
-    """Write a run into a folder: ``results.jsonl``, ``run.json``, and each document as ``NAME.json``."""
+def export(run: RunRecord, folder: Path, overwrite: bool = False) -> list[Path]:
+    """Write a run into a folder: ``results.jsonl``, ``run.json``, and each document as ``NAME.json``.
+
+    Raises InvalidInput: a file exists, and `overwrite` is false.
+    """
     names = [f"{name}.json" for name in run.documents]
     if run.results is not None:
         names = [RESULTS, RUN, *names]
     existing = [name for name in names if (folder / name).exists()]
-    if existing:
-        raise InvalidInput(f"{folder} already has {existing[0]}; use a different folder")
+    if existing and not overwrite:
+        raise InvalidInput(f"{folder} already has {existing[0]}: use a different folder, or --overwrite")
     identity = {
         "device": run.info.device,
         "driver": run.info.driver,

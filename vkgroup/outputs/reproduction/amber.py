@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from vkgroup.base.files import read_text, writing
+from vkgroup.base.numbers import shortest
 from vkgroup.outputs.reproduction.program import NoProgram, RecordedCase
 from vkgroup.outputs.reproduction.values import Array, Json, load
 from vkgroup.programs.glsl_types import planes, to_planes
@@ -130,5 +131,5 @@ def _text(word: np.uint32, is_float: bool) -> str:
         return "nan"
     if np.isinf(value):
         return "1.0e999" if value > 0 else "-1.0e999"
-    text = repr(value)
+    text = shortest(value)
     return text if "." in text else text.replace("e", ".0e")
