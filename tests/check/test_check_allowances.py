@@ -340,7 +340,7 @@ def test_the_page_of_a_kind_has_a_wrong_and_a_right_shader(
         assert not right.questions
         assert not right.gaps
     kind = FindingKind(page.stem)
-    assert text.startswith(f"# {kind}: {kind.title}\n")
+    assert text.startswith(f"# {kind}: {kind.headline}\n")
     assert kind.help
     assert main(["explain", page.stem]) == 0
     assert capsys.readouterr().out == text

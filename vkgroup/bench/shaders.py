@@ -19,6 +19,7 @@ from vkgroup.bench.host import first_error
 from vkgroup.bench.plans import WALL_CLOCK
 from vkgroup.bench.row import TIMESTAMPS
 from vkgroup.check.equality import Equality, compare_shaders
+from vkgroup.check.inputs import Key
 from vkgroup.check.request import CheckRequest
 from vkgroup.dispatch import Buffer, Copy, Device
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
@@ -43,7 +44,7 @@ class TimedShader:
     module: Module
     source: Module
     groups: tuple[int, ...]
-    bindings: Mapping[Place, Any]
+    bindings: Mapping[Key, Any]
     push: Mapping[str, Any] | None = None
     specialization: Mapping[int | str, Any] | None = None
     entry_point: str | None = None

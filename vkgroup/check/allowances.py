@@ -16,6 +16,7 @@ from typing import Any
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import write_output
+from vkgroup.base.suggestions import nearest
 from vkgroup.check.findings import (
     Allowance,
     AllowedFinding,
@@ -27,7 +28,7 @@ from vkgroup.check.findings import (
 from vkgroup.check.report import Report
 from vkgroup.check.request import CheckRequest
 from vkgroup.configuration import read
-from vkgroup.configuration.fields import AllowedLine, nearest
+from vkgroup.configuration.fields import AllowedLine
 from vkgroup.spirv.lines import Line, SourceText
 
 _COMMENT = re.compile(r"(?://|/\*|^\s*\*)\s*vkgroup\s*:\s*(.*?)\s*(?:\*/\s*)?$")

@@ -42,7 +42,7 @@ class FindingKind(StrEnum):
         return _page_of(self.value)
 
     @property
-    def title(self) -> str:
+    def headline(self) -> str:
         """What it is, in one line."""
         return self.page.partition("\n")[0].removeprefix(f"# {self}: ")
 

@@ -304,9 +304,11 @@ def _table(found: Run) -> Table:
     for status in summary["totals"]:
         table.add_column(status, justify="right")
     for category, counts in summary["by_category"].items():
-        table.add_row(category, *(_cell(*count, "·") for count in counts.items()))
+        table.add_row(category, *(_cell(status, count, "·") for status, count in counts.items()))
     table.add_section()
-    table.add_row("total", *(_cell(*count, "0") for count in summary["totals"].items()), style="bold")
+    table.add_row(
+        "total", *(_cell(status, count, "0") for status, count in summary["totals"].items()), style="bold"
+    )
     return table
 
 

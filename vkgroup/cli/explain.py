@@ -18,7 +18,7 @@ _FENCE = re.compile(r"^```glsl (\w+)\.comp$", re.MULTILINE)
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     if arguments.kind is None:
-        output.table([[kind.value, kind.title] for kind in FindingKind], sys.stdout)
+        output.table([[kind.value, kind.headline] for kind in FindingKind], sys.stdout)
         return 0
     page = FindingKind(arguments.kind).page
     if sys.stdout.isatty():

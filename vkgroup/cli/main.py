@@ -204,7 +204,7 @@ def _start_own_process(chosen: argparse.Namespace) -> None:
 def _run(chosen: argparse.Namespace) -> int:
     _start_own_process(chosen)
     if chosen.command != "conform":
-        return int(import_module(f"vkgroup.cli.{chosen.command.replace('-', '_')}").execute(chosen))
+        return int(import_module(f"vkgroup.cli.{chosen.command}").execute(chosen))
     start = import_module("vkgroup.cli.conform_start")
     start.begin(chosen)
     try:

@@ -26,7 +26,7 @@ _GROUPS = {
     "shaders": {
         "check": "check a compute or fragment shader at every subgroup size",
         "explain": "explain a kind of finding of check",
-        "language-server": "show findings of check in an editor (Language Server Protocol)",
+        "lsp": "show findings of check in an editor (Language Server Protocol)",
         "equal": "compare the outputs of two compute shaders, or of one at two subgroup sizes",
         "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
         "compile": "compile a shader to SPIR-V",
@@ -107,7 +107,7 @@ class Parser(argparse.ArgumentParser):
         """Print a short usage and the error, and end with exit code 2."""
         super().error(f"{message}\n`{self.prog} --help` explains the options.")
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse options; an unknown one is an error of this command, not of the program."""
         chosen, unknown = super().parse_known_args(args, namespace)
         if unknown:

@@ -145,9 +145,9 @@ def from_data(data: dict[str, Any], where: str) -> Configuration:
 
 def _sentence(message: str) -> str:
     """Return msgspec's message with the field first: ``groups[0]: expected an integer, not text``."""
-    if (field := re.fullmatch(r"Object (.+?) field `(\w+)`(?: - at `\$\.?(.*)`)?", message)) is not None:
-        problem = "unknown field" if "unknown" in field[1] else "there is no field"
-        return f"{field[3]}: {problem} {field[2]!r}."
+    if (of_field := re.fullmatch(r"Object (.+?) field `(\w+)`(?: - at `\$\.?(.*)`)?", message)) is not None:
+        problem = "unknown field" if "unknown" in of_field[1] else "there is no field"
+        return f"{of_field[3]}: {problem} {of_field[2]!r}."
     match = re.fullmatch(r"Expected `(.+?)`, got `(.+?)`(?: - at `(?:key in )?\$\.?(.*)`)?", message)
     if match is None:
         return message

@@ -142,7 +142,7 @@ _CHECK = Command(
         " it, are checked in parallel, without real devices unless --device names one.",
     },
     usage="%(prog)s SHADER [--device D] [--groups X,Y,Z] [OPTION …]\n"
-    "       %(prog)s FOLDER [--with F] [--jobs N] [OPTION …]\n"
+    "       %(prog)s FOLDER|SHADER … [--jobs N] [OPTION …]\n"
     "       %(prog)s F.amber|FOLDER|'GLOB.amber' … [--device D] [OPTION …]",
 )
 
@@ -169,24 +169,24 @@ _EQUAL = Command(
 
 _EXPLAIN = Command(
     (
-        Option("kind", None, "a kind of finding of `vkgroup check`", nargs="?",
+        Option("kind", "KIND", "a kind of finding of `vkgroup check`", nargs="?",
                choices=choices.FINDING_KINDS),
     ),
     "Explain a kind of finding: its rule, a wrong and a right shader, and the remedy. Without KIND, list"
     " them.",
 )
 
-_LANGUAGE_SERVER = Command(
+_LSP = Command(
     (),
     "Serve an editor: check a shader when it is opened or saved, and show the findings at their lines. If"
     " blur.toml or blur.json is beside blur.comp, it is the configuration of --with. Needs pygls: pip install"
-    " 'vkgroup[editor]'.",
+    " 'vkgroup[lsp]'.",
 )
 
 COMMANDS = {
     "check": _CHECK,
     "equal": _EQUAL,
     "explain": _EXPLAIN,
-    "language-server": _LANGUAGE_SERVER,
+    "lsp": _LSP,
 }
 # fmt: on

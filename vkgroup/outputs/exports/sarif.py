@@ -60,8 +60,8 @@ def _rule(kind: FindingKind) -> dict[str, Any]:
     """Return the description of a kind of finding."""
     return {
         "id": kind.value,
-        "shortDescription": {"text": kind.title},
-        "fullDescription": {"text": kind.title},
+        "shortDescription": {"text": kind.headline},
+        "fullDescription": {"text": kind.headline},
         "help": {"text": kind.page, "markdown": kind.page},
         "defaultConfiguration": {"level": "warning" if kind.weak else "error"},
     }

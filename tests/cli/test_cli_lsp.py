@@ -1,4 +1,4 @@
-"""``vkgroup language-server`` with the client of pygls, as an editor uses it."""
+"""``vkgroup lsp`` with the client of pygls, as an editor uses it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Editor:
 def _session(test: Callable[[_Editor], Awaitable[None]]) -> None:
     async def run() -> None:
         editor = _Editor()
-        await editor.client.start_io(sys.executable, "-m", "vkgroup", "language-server")
+        await editor.client.start_io(sys.executable, "-m", "vkgroup", "lsp")
         await editor.client.initialize_async(types.InitializeParams(types.ClientCapabilities()))
         editor.client.initialized(types.InitializedParams())
         await test(editor)

@@ -1,4 +1,4 @@
-"""``vkgroup language-server``: findings of ``vkgroup check`` at the lines of an editor.
+"""``vkgroup lsp``: findings of ``vkgroup check`` at the lines of an editor.
 
 The server speaks the Language Server Protocol on standard input and output (the package pygls). It checks a
 shader when it is opened or saved, in a process of its own.
@@ -26,7 +26,7 @@ try:
     from pygls.lsp.server import LanguageServer
     from pygls.uris import from_fs_path, to_fs_path
 except ImportError as error:
-    raise InvalidInput("The language server needs pygls: pip install 'vkgroup[editor]'.") from error
+    raise InvalidInput("The language server needs pygls: pip install 'vkgroup[lsp]'.") from error
 
 _SOURCE = "vkgroup"
 _ERROR = re.compile(r"^(.+?):(\d+): error: *(.*)$", re.MULTILINE)
