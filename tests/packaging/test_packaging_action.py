@@ -1,7 +1,7 @@
 """The GitHub action, GitLab's example and the pre-commit hook: their commands, run in a clean system.
 
-As root the system is a new root folder with Debian's smallest set of packages, Python and git (debootstrap), in
-which the commands run with chroot. Another user runs them with an empty environment and a new home folder.
+As root the system is a new root folder with Debian's smallest set of packages, Python and git (debootstrap),
+in which the commands run with chroot. Another user runs them with an empty environment and a new home folder.
 """
 
 from __future__ import annotations
@@ -58,15 +58,8 @@ class System:
         command = ["env", "-i", *assignments, "bash", "-eo", "pipefail", "-c", whole]
         if self.root is not None:
             mounts = "".join(f"mount --rbind /{name} '{self.root}/{name}' && " for name in ("proc", "dev"))
-            command = [
-                "unshare",
-                "--mount",
-                "sh",
-                "-c",
-                f'{mounts}exec chroot "$0" "$@"',
-                str(self.root),
-                *command,
-            ]
+            enter = f'{mounts}exec chroot "$0" "$@"'
+            command = ["unshare", "--mount", "sh", "-c", enter, str(self.root), *command]
         return subprocess.run(command, capture_output=True, text=True, timeout=1200)
 
 
