@@ -198,7 +198,8 @@ def test_every_finding_names_what_exists() -> None:
     known = {row.name for row in HYPOTHESES} | set(SENTENCES)
     known |= {"one_descriptor", "split", "merged", "another_path"}
     names = list(cases_by_name())
-    findings = (*all_findings(), *compiler_errors())
+    of_compilers = [error.as_known(name) for name, error in compiler_errors().items()]
+    findings = (*all_findings(), *of_compilers)
     assert len(findings) >= 27
     for finding in findings:
         assert set(finding.hypothesis) <= known, finding.id

@@ -187,7 +187,7 @@ def test_loops_reconverge_at_the_continue_target_and_after_their_end() -> None:
 
 
 def test_elected_invocations_leave_a_loop_one_by_one() -> None:
-    loop = Loop(1, "elect", None, (Observe(1),), farewell=(Observe(2),))
+    loop = Loop(1, "elect", None, (Observe(1),), before_exit=(Observe(2),))
     found = seen(program_of(If(LaneIn(0b1010), (loop,)), Observe(3)))
     assert found == [(1, 0b1010), (2, 0b10), (1, 0b1000), (2, 0b1000), (3, 0xFF)]
 

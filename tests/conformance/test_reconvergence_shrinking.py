@@ -125,7 +125,7 @@ def test_programs_with_a_known_outcome_are_allowed_and_pass(body, more) -> None:
             {"promise": Promise.SUBGROUP, "functions": ((RETURN,),)},
         ),
         ((FunctionCall(0),), {"functions": ((BREAK,),)}),
-        ((loop(farewell=(BREAK,), form="elect"),), {}),
+        ((loop(before_exit=(BREAK,), form="elect"),), {}),
         ((switch(falls=True),), {}),
         ((loop(SEE), loop(SEE)), {}),
         ((loop(loop(SEE)),), {}),

@@ -7,18 +7,16 @@ index.md (included.py).
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vkgroup.record.causes.findings import KnownError, all_findings
+from vkgroup.record.causes.findings import KnownError, all_findings, compiler_errors
 from vkgroup.spec.sentences import STRENGTHS
 
 _ROOT = Path(__file__).parents[2]
 DOCS = _ROOT / "docs" / "results"
-COMPILER_FILES = sorted((_ROOT / "vkgroup" / "findings" / "compilers").glob("*.toml"))
 COMPILER_RUNS = _ROOT / "bench" / "results" / "compilers.json"
 
 
@@ -201,15 +199,14 @@ def _compilers() -> str:
             date=document["date"], shards=", ".join(shards), table="\n".join(_counts(document["runs"]))
         ).strip()
     ]
-    for file in COMPILER_FILES:
-        finding = tomllib.loads(file.read_text())
-        parts.append(f"## {finding['title']}")
-        state = "; vkgroup corrects it" if finding.get("corrected") else ""
-        parts.append(f"Seen in {', '.join(finding['seen'])}{state}. Source: `{finding['source']}`")
-        parts.append(finding["description"].strip())
-        parts.append(f"Rule: {finding['rule']} ({finding['document']})")
-        if "reported" in finding:
-            parts.append(f"Known: {finding['reported']}")
+    for finding in compiler_errors().values():
+        parts.append(f"## {finding.title}")
+        state = "; vkgroup corrects it" if finding.corrected else ""
+        parts.append(f"Seen in {', '.join(finding.seen)}{state}. Source: `{finding.source}`")
+        parts.append(finding.description.strip())
+        parts.append(f"Rule: {finding.rule} ({finding.document})")
+        if finding.reported:
+            parts.append(f"Known: {finding.reported}")
     parts.append("The sources are in `shaders/findings/compilers/`; their first lines contain the command.")
     return "\n\n".join(parts) + "\n"
 

@@ -26,7 +26,7 @@ from vkgroup.programs.nodes import (
 Change = Callable[[Block, int], Block | None]
 """Returns a block with the statement of this index changed; None if the change does not apply."""
 
-_BLOCKS = ("then", "otherwise", "body", "rest", "farewell")
+_BLOCKS = ("then", "otherwise", "body", "rest", "before_exit")
 
 
 def inverted(block: Block, at: int) -> Block | None:

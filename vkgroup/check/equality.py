@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import DispatchTimeout, InvalidInput, Unsupported
 from vkgroup.base.phases import phase
-from vkgroup.check.checking import chosen_groups, prepare
+from vkgroup.check.checking import PreparedShader, chosen_groups, prepare
 from vkgroup.check.configured import find_binding
 from vkgroup.check.diagnosis import difference_findings, findings_of
 from vkgroup.check.divergence import atomic_writers, writer_of
@@ -134,6 +134,9 @@ class _Comparison:
     no_verdict: str = ""
     both_wrong: bool = False  # whether there is no verdict because both shaders have errors
     groups: list[Groups] = field(default_factory=list)  # workgroups that were compared
+    #: `prepared`, `last`: the inputs of the last comparison, and those of its last runs.
+    prepared: PreparedShader = field(init=False)
+    last: CheckTrial = field(init=False)
 
     @property
     def are_two(self) -> bool:
@@ -146,7 +149,6 @@ class _Comparison:
         If both have errors with workgroups that were only chosen, others decide.
         """
         self.prepared = prepare(self.first, groups)
-        self.trier = self.prepared.search.trier
         trials = [self.prepared.trial, *self.prepared.search.supplements()]
         if self.are_two:
             trials += trials_by_other(self.first, self.second, self.prepared.search, groups)
@@ -170,7 +172,7 @@ class _Comparison:
             del self.runs[before:], self.other_runs[before:]
             self.no_verdict, self.both_wrong = "", False
         else:
-            self.groups.append(self.trier.dispatch.groups)
+            self.groups.append(self.prepared.search.trier.dispatch.groups)
 
     def result(self, names: tuple[str, str]) -> Equality:
         """Return the result of all comparisons."""
@@ -222,11 +224,12 @@ class _Comparison:
         self, trial: CheckTrial, program: ExecutableShader | None, sizes: tuple[int, int]
     ) -> tuple[CheckedDispatch, CheckedDispatch]:
         """Return the dispatches of both shaders with the same inputs, whose arrays are long enough."""
-        fitted = self.trier.fit(trial, RunParameters(sizes[0]))
+        trier = self.prepared.search.trier
+        fitted = trier.fit(trial, RunParameters(sizes[0]))
         own = fitted.dispatch
         other = replace(own, program=program or own.program)
-        theirs = self.trier.fit(replace(fitted, dispatch=other), RunParameters(sizes[1]))
-        inputs = self.trier.inputs(own, theirs.elements, trial.numbers, theirs.dispatch.inputs.extents)
+        theirs = trier.fit(replace(fitted, dispatch=other), RunParameters(sizes[1]))
+        inputs = trier.inputs(own, theirs.elements, trial.numbers, theirs.dispatch.inputs.extents)
         written = {entry.place for entry in self.second.module.reflection.bindings if entry.writable}
         bindings = tuple(
             replace(entry, binding=replace(entry.binding, writable=True)) if entry.place in written else entry

@@ -241,7 +241,7 @@ def _print_summary(
         lacking += f"; {uncompiled:,} were not compiled"
     console.write_line(f"  {_done(totals)}; {lacking}")
     causes = [cause for cause in summary["causes"] if cause["known"]]
-    compilers = {finding.id for finding in compiler_errors()}
+    compilers = compiler_errors().keys()
     of_compilers = [cause for cause in causes if cause["id"] in compilers]
     of_driver = [cause for cause in causes if cause["id"] not in compilers]
     for what, page, known in (

@@ -222,12 +222,12 @@ class GlslWriter:
             return [f"{pad}for (uint {trip} = 0u; {more}; {step}) {{", *body, end]
         if s.form in ("endless", "elect"):
             keep, kept = [], []
-            if s.keeps is not None:
+            if s.carried is not None:
                 keep = [f"{pad}        kept = {self._observed};"]
-                kept = [f"{pad}record({s.keeps.place}u, kept);"]
+                kept = [f"{pad}record({s.carried.place}u, kept);"]
             leave = [f"{pad}    if (!({more})) break;"] if s.form == "endless" else [
-                f"{pad}    if ({self.bare(s.leaves or nodes.Elect())}) {{", *keep,
-                *self.block(s.farewell, depth + 2), f"{pad}        {s.exit};", f"{pad}    }}",
+                f"{pad}    if ({self.bare(s.exit_condition or nodes.Elect())}) {{", *keep,
+                *self.block(s.before_exit, depth + 2), f"{pad}        {s.exit};", f"{pad}    }}",
             ]  # fmt: skip
             return [f"{pad}for (uint {trip} = 0u; ; {step}) {{", *body, *leave, *rest, end, *kept]
         begin, raised = f"{pad}uint {trip} = 0u;", f"{pad}    ++{trip};"

@@ -286,12 +286,12 @@ class Loop:
     #: Of its counter, which starts at 0. "while" and "do" increment it before the body, the others after it.
     number: int
     #: ``"for"``, ``"while"``, ``"do"``; ``"endless"``, which has no condition and exits by a break between
-    #: `body` and `rest`; ``"elect"``, in which the elected invocation, or those of `leaves`, exit there.
+    #: `body` and `rest`; ``"elect"``, in which the elected invocation, or those of `exit_condition`, exit.
     form: str
     trips: Expression | None  # number of trips, evaluated before each trip; None for "elect"
     body: Block  # statements of a trip; in "endless" and "elect" loops those before the exit
     rest: Block = ()  # in "endless" and "elect" loops the statements after the exit
-    farewell: Block = ()  # in "elect" loops the statements of the leaving invocations before the exit
+    before_exit: Block = ()  # in "elect" loops the statements of the leaving invocations before the exit
     exit: str = "break"  # in "elect" loops ``"break"`` or ``"return"``
     #: Observation in the continue target (of "for", "endless" and "elect" loops).
     between: Observe | None = None
@@ -300,8 +300,8 @@ class Loop:
     limit: int | None = None  # largest number of trips; None: `trips`
     #: ``"subgroupAny"`` or ``"subgroupAll"``, which is applied to the loop's condition; or empty.
     vote: str = ""
-    leaves: Condition | None = None  # of "elect" loops: which invocations exit; None: the elected one
-    keeps: Observe | None = None  # of "elect" loops: a ballot that the exiting take, recorded after the loop
+    exit_condition: Condition | None = None  # of "elect" loops: which invocations exit; None: the elected one
+    carried: Observe | None = None  # of "elect" loops: a ballot at the exit, recorded after the loop
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,7 @@ class _Generator(ProgramGenerator):
         return nodes.Loop(
             number, "elect", None, self.block(inside, 1),
             rest=self.block(inside, 1),
-            farewell=tuple(self.maybe_observation(replace(inside, weight=scope.weight), 0.7)),
+            before_exit=tuple(self.maybe_observation(replace(inside, weight=scope.weight), 0.7)),
             exit="return" if returns else "break",
             between=_first(self.maybe_observation(inside, 0.5)),
             unpredictable=unpredictable,

@@ -357,8 +357,8 @@ class _ObservationChecker(_Checker):
             jumps |= {"break"}
         for block in (loop.body, loop.rest):
             yield from self.block(block, replace(inside, jumps=jumps))
-        observed = tuple(one for one in (loop.between, loop.keeps) if one is not None)
-        for block in (loop.farewell, observed):
+        observed = tuple(one for one in (loop.between, loop.carried) if one is not None)
+        for block in (loop.before_exit, observed):
             yield from self.block(block, replace(inside, jumps=NO_JUMPS))
 
 

@@ -146,8 +146,8 @@ def _simpler_loops(loop: nodes.Loop) -> Iterator[nodes.Block]:
     yield _without_jumps(loop.body + loop.rest, ("break", "continue"))
     if loop.between is not None:
         yield (replace(loop, between=None),)
-    if loop.keeps is not None:
-        yield (replace(loop, keeps=None),)
+    if loop.carried is not None:
+        yield (replace(loop, carried=None),)
     if loop.trips is None:
         return
     if loop.vote:
@@ -216,7 +216,7 @@ def _simpler_expressions(statement: nodes.Statement) -> Iterator[nodes.Block]:
             for new in _simpler_values(held):
                 if isinstance(new, nodes.Communicate) and type_of(new) == type_of(held):
                     yield (replace(statement, call=new),)
-        elif field.name == "leaves":
+        elif field.name == "exit_condition":
             continue  # an invocation must leave in each trip
         elif isinstance(held, nodes.Condition):
             yield from (_with(statement, field.name, new) for new in simpler_conditions(held))

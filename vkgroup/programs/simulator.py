@@ -270,12 +270,12 @@ class Simulator:
         while path.members:
             self._counters[loop.number] = trip
             path = self._block(loop.body, path)
-            exiting = self._holds(loop.leaves or nodes.Elect(), path.members)
+            exiting = self._holds(loop.exit_condition or nodes.Elect(), path.members)
             in_exit = self._branch(path, exiting)
-            after_farewell = self._block(loop.farewell, in_exit)
-            if loop.keeps is not None and in_exit.members:
-                self._observe(loop.keeps, in_exit)
-            self._jump(loop.exit, after_farewell)
+            after_exit = self._block(loop.before_exit, in_exit)
+            if loop.carried is not None and in_exit.members:
+                self._observe(loop.carried, in_exit)
+            self._jump(loop.exit, after_exit)
             path = self._block(loop.rest, self._branch(path, ~exiting))
             trip = self._step(loop, trip, path)
         self._targets.pop()

@@ -129,8 +129,8 @@ def _storing_loop_until_elected(m: Maker) -> Block:
 @_construct("After an endless loop that the elected invocation leaves")
 def _endless_loop_left_by_elected(m: Maker) -> Block:
     unpredictable, number = m.promise is not Promise.MAXIMAL, m.loop()
-    farewell = () if unpredictable else (m.observe(),)
-    loop = Loop(number, "elect", None, (_ATOMIC,), farewell=farewell, unpredictable=unpredictable)
+    before_exit = () if unpredictable else (m.observe(),)
+    loop = Loop(number, "elect", None, (_ATOMIC,), before_exit=before_exit, unpredictable=unpredictable)
     return (If(m.even, (loop, m.observe())),)
 
 

@@ -116,7 +116,7 @@ def render(program: RandomProgram, *, size: int, capacity: int, title: str) -> s
     planes = [f"    entries[at + {n + 1}u * INVOCATIONS] = mask.{'xyzw'[n]};" for n in range(words - 1)]
     record = _RECORD_ELECT if program.elect else _RECORD_BALLOT.format(words=words, planes="\n".join(planes))
     x, y, z = program.local_size
-    keeps = any(isinstance(node, Loop) and node.keeps for node in nodes_of(program))
+    keeps = any(isinstance(node, Loop) and node.carried for node in nodes_of(program))
     return _TEMPLATE.format(
         title=title,
         heads=", ".join(HEADS),

@@ -49,57 +49,66 @@ def _waterfall(sentence: str) -> Callable[[Callable[[Maker], Block]], Callable[[
 
 def _loop(
     m: Maker,
-    leaves: Condition | None,
+    exit_condition: Condition | None,
     *,
     body: Block = (),
-    farewell: Block = (),
+    before_exit: Block = (),
     rest: Block = (),
     leave: str = "break",
     between: Observe | None = None,
-    keeps: Observe | None = None,
+    carried: Observe | None = None,
 ) -> Loop:
     """Return a loop that the invocations of a condition leave together; None for the elected one."""
     return Loop(
-        m.loop(), "elect", None, body, rest, farewell, leave, between=between, leaves=leaves, keeps=keeps
+        m.loop(),
+        "elect",
+        None,
+        body,
+        rest,
+        before_exit,
+        leave,
+        between=between,
+        exit_condition=exit_condition,
+        carried=carried,
     )
 
 
 @_waterfall("Where a waterfall loop is left, the invocations with the first one's value are together")
 def _by_value(m: Maker) -> Block:
-    return _loop(m, _BY_DATA, farewell=(m.observe(),)), m.observe()
+    return _loop(m, _BY_DATA, before_exit=(m.observe(),)), m.observe()
 
 
 @_waterfall("A ballot in the block that leaves a waterfall loop, used after it, has those that left then")
 def _used_after(m: Maker) -> Block:
-    return _loop(m, _BY_DATA, body=(_STORE,), keeps=m.observe()), m.observe()
+    return _loop(m, _BY_DATA, body=(_STORE,), carried=m.observe()), m.observe()
 
 
 @_waterfall("A ballot in the block of the elected invocation, used after the loop, has only that invocation")
 def _used_after_election(m: Maker) -> Block:
-    return _loop(m, None, keeps=m.observe()), m.observe()
+    return _loop(m, None, carried=m.observe()), m.observe()
 
 
 @_waterfall("In a waterfall loop, those that stay are together when the others have left")
 def _staying(m: Maker) -> Block:
-    body, rest, farewell = (m.observe(),), (_STORE, m.observe()), (m.observe(),)
-    return _loop(m, _BY_LANE, body=body, rest=rest, farewell=farewell, between=m.observe()), m.observe()
+    body, rest, before_exit = (m.observe(),), (_STORE, m.observe()), (m.observe(),)
+    return _loop(m, _BY_LANE, body=body, rest=rest, before_exit=before_exit, between=m.observe()), m.observe()
 
 
 @_waterfall("In a waterfall loop inside another, those with both first values are together")
 def _nested(m: Maker) -> Block:
-    inner = _loop(m, _BY_LANE, rest=(m.observe(),), farewell=(m.observe(),))
-    return _loop(m, _BY_DATA, farewell=(inner, m.observe())), m.observe()
+    inner = _loop(m, _BY_LANE, rest=(m.observe(),), before_exit=(m.observe(),))
+    return _loop(m, _BY_DATA, before_exit=(inner, m.observe())), m.observe()
 
 
 @_waterfall("After a waterfall loop in a branch, those that took the branch are together, and all after it")
 def _in_a_branch(m: Maker) -> Block:
-    loop = _loop(m, _BY_LANE, farewell=(m.observe(),), keeps=m.observe())
+    loop = _loop(m, _BY_LANE, before_exit=(m.observe(),), carried=m.observe())
     return If(DataBit(4), (loop, m.observe()), (m.observe(),)), m.observe()
 
 
 @_waterfall("After a function that a waterfall loop leaves by return, its callers are together")
 def _left_by_return(m: Maker) -> Block:
-    loop = _loop(m, _BY_DATA, rest=(_STORE,), farewell=(m.observe(),), leave="return")
+    loop = _loop(m, _BY_DATA, rest=(_STORE,), before_exit=(m.observe(),), leave="return")
     m.functions.append(ProgramFunction(0, (loop,)))
     return FunctionCall(0), m.observe()
 
@@ -107,20 +116,20 @@ def _left_by_return(m: Maker) -> Block:
 @_waterfall("In a waterfall loop that one invocation leaves by another break, the rest is together")
 def _with_another_break(m: Maker) -> Block:
     body = (If(LaneIn(2), (m.observe(), _BREAK)), m.observe())
-    return _loop(m, _BY_DATA, body=body, farewell=(m.observe(),)), m.observe()
+    return _loop(m, _BY_DATA, body=body, before_exit=(m.observe(),)), m.observe()
 
 
 @_waterfall("After two waterfall loops, one after the other, all invocations are together")
 def _one_after_the_other(m: Maker) -> Block:
-    first = _loop(m, _BY_DATA, farewell=(m.observe(),))
+    first = _loop(m, _BY_DATA, before_exit=(m.observe(),))
     between = m.observe()
-    return first, between, _loop(m, _BY_LANE, farewell=(m.observe(),)), m.observe()
+    return first, between, _loop(m, _BY_LANE, before_exit=(m.observe(),)), m.observe()
 
 
 @_waterfall("In a loop in the block that leaves a waterfall loop, those that left together are together")
 def _with_a_loop_inside(m: Maker) -> Block:
     inner = Loop(m.loop(), "for", OfLane(4, 1), (_STORE, m.observe()))
-    return _loop(m, _BY_DATA, farewell=(inner, m.observe())), m.observe()
+    return _loop(m, _BY_DATA, before_exit=(inner, m.observe())), m.observe()
 
 
 @_waterfall("In the block with which each lane leaves a counted loop in its trip, it is alone")

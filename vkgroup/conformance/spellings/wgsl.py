@@ -14,6 +14,7 @@ from itertools import product
 from vkgroup.conformance import support
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family
+from vkgroup.conformance.languages import compilers_of
 from vkgroup.conformance.patterns import Pattern, patterns_of
 from vkgroup.conformance.stages.base import BatchStage, WorkgroupStage
 from vkgroup.conformance.subgroup.cases import Case
@@ -130,7 +131,7 @@ def core_case(case: Case) -> Case:
 def _missing(case: Case, capabilities: Capabilities) -> list[str]:
     """Return the requirements of a case that the device or this machine lacks."""
     needs = missing(core_case(case), capabilities) + support.lacking_operations(["ballot"], capabilities)
-    return list(dict.fromkeys(needs + support.lacking_compiler(["tint"])))
+    return list(dict.fromkeys(needs + support.lacking_compiler(compilers_of("wgsl"))))
 
 
 def _batch_key(case: Case) -> Hashable:

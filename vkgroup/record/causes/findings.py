@@ -171,22 +171,36 @@ def all_findings() -> tuple[KnownError, ...]:
     return tuple(sorted(findings, key=lambda finding: (finding.driver, finding.id)))
 
 
+class CompilerError(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An error of a front end, in a file of ``compilers``."""
+
+    title: str
+    compiler: str
+    seen: tuple[str, ...]
+    source: str  # in shaders/findings/compilers
+    document: str
+    rule: str  # the violated sentence of the document
+    description: str
+    corrected: bool = False  # whether vkgroup corrects what the compiler makes
+    reported: str = ""
+    filter: tuple[str, ...] = ()  # the cases that fail on every device
+
+    def as_known(self, name: str) -> KnownError:
+        """Return what explains failures; `name` is the file's name without its end."""
+        return KnownError(self.title, "", self.seen, self.description, id=name, filter=self.filter)
+
+
 @cache
-def compiler_errors() -> tuple[KnownError, ...]:
-    """Return the known errors of front ends that fail cases on every device, which have a ``filter``."""
+def compiler_errors() -> dict[str, CompilerError]:
+    """Return the errors of front ends by the names of their files without the end, in their order."""
     folder = files("vkgroup") / FOLDER / "compilers"
-    found = []
-    for path in folder.iterdir():
-        entry = tomllib.loads(path.read_text(encoding="utf-8")) if path.name.endswith(".toml") else {}
-        if "filter" in entry:
-            title, seen, cases = entry["title"], tuple(entry["seen"]), tuple(entry["filter"])
-            name = path.name.removesuffix(".toml")
-            found.append(KnownError(title, "", seen, entry["description"], id=name, filter=cases))
-    return tuple(sorted(found, key=lambda finding: finding.id))
+    found = {path.name.removesuffix(".toml"): path.read_bytes() for path in folder.iterdir()}
+    return {name: msgspec.toml.decode(found[name], type=CompilerError) for name in sorted(found)}
 
 
 def findings_for(name: str, info: str, findings: Iterable[KnownError] | None = None) -> list[KnownError]:
     """Return the known errors of a driver, by ``driverName`` and ``driverInfo``, and those of front ends."""
     driver = DriverVersion.of(name, info)
-    known = findings if findings is not None else (*all_findings(), *compiler_errors())
+    own = (error.as_known(file) for file, error in compiler_errors().items() if error.filter)
+    known = findings if findings is not None else (*all_findings(), *own)
     return [finding for finding in known if finding.driver == "" or finding.applies_to(driver)]
