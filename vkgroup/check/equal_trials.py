@@ -1,4 +1,4 @@
-"""What two shaders with one interface share: values that a search has chosen, and code that did not run."""
+"""Trials with values that the search for another shader chose, and code of that shader that did not run."""
 
 from __future__ import annotations
 
