@@ -139,6 +139,7 @@ def test_nothing_to_count_needs_no_device() -> None:
     ("call", "words"),
     [
         (lambda: kernels.count(np.ones(3), "=<", 1), "condition must be one of"),
+        (lambda: kernels.count(np.ones(3), np.ones(3), 1), "condition must be one of"),  # type: ignore[arg-type]
         (lambda: kernels.count(np.ones(3), "<", "1"), "real number"),
         (lambda: kernels.count(np.ones(3, int), "<", 1j), "real number"),
         (lambda: kernels.count(np.ones(3, int), "<", [1, 2]), "one real number"),

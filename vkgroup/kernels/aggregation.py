@@ -109,7 +109,7 @@ def _check(dtype: np.dtype[Any], operation: str, condition: tuple[str, float] | 
             raise InvalidDispatch(
                 f"Aggregation has no atomic operations on {dtype}; use kernels.max or kernels.min instead."
             )
-    elif condition is None or len(condition) != 2 or condition[0] not in COMPARISONS:
+    elif condition is None or len(condition) != 2 or str(condition[0]) not in COMPARISONS:
         raise InvalidDispatch(
             f"condition must be one of {COMPARISONS} and a number; {condition!r} was given."
         )
