@@ -75,6 +75,8 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> System:
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr
         for file in ("etc/resolv.conf", "etc/hosts", "etc/ssl/certs/ca-certificates.crt"):
             shutil.copy(f"/{file}", root / file)
+        # How this machine reaches Debian's mirror.
+        shutil.copytree("/etc/apt/apt.conf.d", root / "etc/apt/apt.conf.d", dirs_exist_ok=True)
     work = (root or base) / "work"
     (work / "home").mkdir(parents=True)
     shutil.copytree(_ROOT, work / "vkgroup", ignore=_NOT_COPIED)
