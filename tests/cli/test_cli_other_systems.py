@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from vkgroup.base import processes
+
 RESTRICTED = Path(__file__).parent / "plain_python"
 SHADER = """#version 450
 layout(local_size_x = 4) in;
@@ -18,8 +20,8 @@ void main() { b[gl_GlobalInvocationID.x] = gl_LocalInvocationIndex; }
 
 
 def _python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    paths = [str(RESTRICTED), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    environment = processes.environment()
+    environment["PYTHONPATH"] = os.pathsep.join([str(RESTRICTED), environment["PYTHONPATH"]])
     return subprocess.run(
         [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=100
     )

@@ -307,11 +307,11 @@ def _table(found: Run) -> Table:
         table.add_row(category, *(_cell(status, count, "·") for status, count in counts.items()))
     table.add_section()
     table.add_row(
-        "total", *(_cell(status, count, "0") for status, count in summary["totals"].items()), style="bold"
+        "total", *(_cell(status, count) for status, count in summary["totals"].items()), style="bold"
     )
     return table
 
 
-def _cell(status: str, count: int, zero: str) -> Text:
+def _cell(status: str, count: int, zero: str = "0") -> Text:
     """Return a number in the colour of its status; zero is no error."""
     return Text(str(count), style=_COLOURS[Status(status)]) if count else Text(zero, style="dim")

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
-from vkgroup.base.suggestions import nearest, suggestion
+from vkgroup.base.suggestions import similar, suggestion
 from vkgroup.cli.options import OPTIONS
 
 _GROUPS = {
@@ -111,8 +111,10 @@ class Parser(argparse.ArgumentParser):
         """Parse options; an unknown one is an error of this command, not of the program."""
         chosen, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
-            hints = "".join(nearest(option, self._option_string_actions) for option in options)
+            known = {option.lstrip("-"): option for option in self._option_string_actions}
+            words = [word.lstrip("-").partition("=")[0] for word in unknown if word.startswith("-")]
+            near = [known[name] for word in words for name in similar(word, known)]
+            hints = "".join(f" Did you mean {option!r}?" for option in near)
             self.error(f"unrecognized arguments: {' '.join(unknown)}.{hints}")
         return chosen, unknown
 
