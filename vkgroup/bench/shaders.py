@@ -32,7 +32,7 @@ _TIMEOUT = 120.0
 
 
 @dataclass(frozen=True, eq=False)
-class TimedShader:
+class UserShader:
     """A compute shader with everything that its dispatch needs.
 
     `source`: the module with the lines of its source, for findings.
@@ -58,25 +58,25 @@ class TimedShader:
         return {f"{entry.set}.{entry.binding}": entry.place for entry in entries}
 
 
-class ShaderCandidate:
+class UserShaderCandidate:
     """A shader that is timed by the device's timestamps, or by the host's clock if the device has none.
 
     `restores`: whether its buffers get their first contents again before each run.
     """
 
-    def __init__(self, device: Device, shader: TimedShader, restores: bool) -> None:
+    def __init__(self, device: Device, shader: UserShader, restores: bool) -> None:
         self._device, self._shader, self._restores = device, shader, restores
         self.clock = TIMESTAMPS if device.capabilities.timestamps.valid_bits else WALL_CLOCK
 
-    def prepare(self, data: Data) -> PreparedShader:
+    def prepare(self, data: Data) -> PreparedUserShader:
         """Bind the inputs; those of a set are the same for each shader."""
-        return PreparedShader(self._device, self._shader, self.clock == TIMESTAMPS, self._restores)
+        return PreparedUserShader(self._device, self._shader, self.clock == TIMESTAMPS, self._restores)
 
 
-class PreparedShader(Closeable):
+class PreparedUserShader(Closeable):
     """A shader with its inputs on the device."""
 
-    def __init__(self, device: Device, shader: TimedShader, stamped: bool, restores: bool) -> None:
+    def __init__(self, device: Device, shader: UserShader, stamped: bool, restores: bool) -> None:
         self._shader, self._stamped, self._restores = shader, stamped, restores
         with ExitStack() as stack:
             resources = dict(shader.bindings)
@@ -160,7 +160,7 @@ class ShaderComparison:
         return found is None or not (found.interface or found.difference or found.no_verdict)
 
 
-def compared(device: Device, shaders: Sequence[TimedShader]) -> ShaderComparison:
+def compared(device: Device, shaders: Sequence[UserShader]) -> ShaderComparison:
     """Run each shader twice on the device, and compare the outputs with those of the first.
 
     Where bits differ, the reference device compares the two shaders: within rounding, and without numbers
@@ -185,10 +185,10 @@ def compared(device: Device, shaders: Sequence[TimedShader]) -> ShaderComparison
     return ShaderComparison({} if equality is not None else expected, restores, equality)
 
 
-def _outputs(device: Device, shader: TimedShader) -> tuple[Arrays, bool]:
+def _outputs(device: Device, shader: UserShader) -> tuple[Arrays, bool]:
     """Return the outputs of a shader, and whether a second run changes them."""
     stamped = bool(device.capabilities.timestamps.valid_bits)
-    with PreparedShader(device, shader, stamped, restores=False) as prepared:
+    with PreparedUserShader(device, shader, stamped, restores=False) as prepared:
         prepared.time()
         first = {name: array.copy() for name, array in prepared.outputs().items()}
         prepared.time()
@@ -196,7 +196,7 @@ def _outputs(device: Device, shader: TimedShader) -> tuple[Arrays, bool]:
     return first, any(first[name].tobytes() != np.asarray(again[name]).tobytes() for name in first)
 
 
-def _request(shader: TimedShader) -> CheckRequest:
+def _request(shader: UserShader) -> CheckRequest:
     return CheckRequest(
         shader.source,
         groups=shader.groups,
@@ -208,7 +208,7 @@ def _request(shader: TimedShader) -> CheckRequest:
     )
 
 
-def definition_of(device: Device, shaders: Sequence[TimedShader], comparison: ShaderComparison) -> Definition:
+def definition_of(device: Device, shaders: Sequence[UserShader], comparison: ShaderComparison) -> Definition:
     """Return the benchmark of shaders that were compared; its size is the number of invocations."""
     first = shaders[0]
     program = ExecutableShader(first.module, first.entry_point, None)
@@ -216,7 +216,8 @@ def definition_of(device: Device, shaders: Sequence[TimedShader], comparison: Sh
     arrays = {f"{place}": array for place, array in first.bindings.items() if isinstance(array, np.ndarray)}
     case = BenchmarkCase(
         variants={
-            shader.name: partial(ShaderCandidate, device, shader, comparison.restores) for shader in shaders
+            shader.name: partial(UserShaderCandidate, device, shader, comparison.restores)
+            for shader in shaders
         },
         data=lambda rng: Data(arrays, comparison.expected),
         bytes=0,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.bench.definition import Definition
-from vkgroup.bench.shaders import ShaderComparison, TimedShader, compared, definition_of
+from vkgroup.bench.shaders import ShaderComparison, UserShader, compared, definition_of
 from vkgroup.check.report_text import finding_lines
 from vkgroup.cli import shaders
 from vkgroup.cli.console import Console
@@ -55,7 +55,7 @@ def _names(files: list[Path]) -> list[str]:
     return [file.name if counts[file.name] == 1 else str(file) for file in files]
 
 
-def _timed(settings: Settings, name: str, device: Device) -> TimedShader:
+def _timed(settings: Settings, name: str, device: Device) -> UserShader:
     options = settings.options
     module = shaders.load(options, device.target, device.capabilities)
     with_lines = argparse.Namespace(**{**vars(options), "debug": True})
@@ -63,7 +63,7 @@ def _timed(settings: Settings, name: str, device: Device) -> TimedShader:
         raise InvalidInput(f"{name} is a {stage} shader; bench times compute shaders.")
     if options.groups is None:
         raise InvalidInput(f"{name}: give the number of workgroups, as groups in the file of --with.")
-    return TimedShader(
+    return UserShader(
         name,
         module,
         shaders.load(with_lines, device.target, device.capabilities),
