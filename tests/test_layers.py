@@ -35,7 +35,7 @@ LAYERS = {
     "conformance": 22_160,
     "check": 10_680,
     "probe": 2_160,
-    "cost": 730,
+    "cost": 740,
     "kernels": 6_830,
     "bench": 4_170,
     "gl": 1_570,
