@@ -35,7 +35,7 @@ LAYERS = {
     "conformance": 22_170,
     "check": 11_070,
     "probe": 2_160,
-    "cost": 730,
+    "cost": 740,
     "kernels": 6_830,
     "bench": 4_400,
     "gl": 1_570,

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.cli import check_compile
 from vkgroup.cli.main import main
-from vkgroup.cost import CompileJob, CompileStatus, Cost
+from vkgroup.cost import CompileJob, CompileStatus, Cost, measuring
 from vkgroup.device import DeviceInfo
 from vkgroup.drivers import CachedDriver
 from vkgroup.workers.multi_device import choose
@@ -54,7 +53,7 @@ def test_a_driver_that_fails_is_a_finding(
     shader: Path, status: CompileStatus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     failed = [Cost("turnip-26.1.6:740", "GPU", 64, status, "Assertion `x' failed.")]
-    monkeypatch.setattr(check_compile, "costs_of_jobs", lambda device, jobs: [failed])
+    monkeypatch.setattr(measuring, "costs_of_jobs", lambda device, jobs, timeout: [failed])
     assert check(shader, "turnip:740") == 1
     out = capsys.readouterr().out
     assert f"compile: turnip:740, subgroups of 64: {status}: Assertion `x' failed." in out
@@ -71,7 +70,7 @@ def test_spills_are_reported(
         Cost("turnip-26.1.6:740", "GPU", size, CompileStatus.COMPILED, quantities={"spills": spills})
         for size, spills in ((64, 0.0), (128, 12.0))
     ]
-    monkeypatch.setattr(check_compile, "costs_of_jobs", lambda device, jobs: [costs])
+    monkeypatch.setattr(measuring, "costs_of_jobs", lambda device, jobs, timeout: [costs])
     assert check(shader, "turnip:740") == 0
     out = capsys.readouterr().out
     assert "turnip:740, subgroups of 128: 12 spills" in out
@@ -107,13 +106,13 @@ def test_each_shader_of_a_folder_has_its_result(
     (shader.parent / "wrong.comp").write_text("#version 450\nvoid main() { lacking(); }\n")
     opened = []
 
-    def costs(device: DeviceInfo, jobs: Sequence[CompileJob]) -> list[list[Cost]]:
+    def costs(device: DeviceInfo, jobs: Sequence[CompileJob], timeout: float) -> list[list[Cost]]:
         opened.append(device.choice)
         crash = Cost(device.choice, "GPU", 64, CompileStatus.CRASH, "Assertion `x' failed.")
         compiled = Cost(device.choice, "GPU", 64, CompileStatus.COMPILED, quantities={"spills": 3.0})
         return [[crash], [compiled]]
 
-    monkeypatch.setattr(check_compile, "costs_of_jobs", costs)
+    monkeypatch.setattr(measuring, "costs_of_jobs", costs)
     file = shader.parent / "all.json"
     folder = [str(shader.parent), "--subgroup-size", "32", "--jobs", "1", "--json", str(file)]
     assert main(["check", *folder, "--compile-on", "turnip:740,turnip:750"]) == 1
@@ -137,7 +136,7 @@ def test_a_changed_result_of_a_driver_is_not_taken_from_the_cache(
     codes = []
     for status in (CompileStatus.COMPILED, CompileStatus.CRASH, CompileStatus.CRASH):
         costs = [Cost("turnip-26.1.6:740", "GPU", 64, status, "why")]
-        monkeypatch.setattr(check_compile, "costs_of_jobs", lambda device, jobs, costs=costs: [costs])
+        monkeypatch.setattr(measuring, "costs_of_jobs", lambda device, jobs, timeout, costs=costs: [costs])
         folder = [str(shader.parent), "--subgroup-size", "32", "--jobs", "1", "--json", str(file)]
         codes.append(main(["check", *folder, "--compile-on", "turnip:740"]))
     assert codes == [0, 1, 1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from vkgroup.base.errors import InvalidInput, Unsupported, VkgroupError
@@ -12,11 +11,10 @@ from vkgroup.check.report import Report
 from vkgroup.cli.check_request import load
 from vkgroup.cli.progress import track
 from vkgroup.cli.settings import Settings
-from vkgroup.cost import CompileJob, CompileStatus, Cost, costs_of_jobs, job_of
+from vkgroup.cost import CompileJob, CompileStatus, Cost, costs_on_all, job_of
 from vkgroup.device import DeviceInfo
 from vkgroup.device.fetched import labels, newest_names
 from vkgroup.workers.multi_device import choose
-from vkgroup.workers.pool import default_jobs
 
 _REASON_LINES = 3
 """Lines of an error in the list of devices; a finding has all."""
@@ -59,13 +57,10 @@ def compile_all(settings: Sequence[Settings], choice: str) -> dict[str, CompileR
         except VkgroupError:
             continue
     costs: dict[str, list[Cost]] = {name: [] for name in jobs}
-    with ThreadPoolExecutor(default_jobs()) as pool:
-        compiled = pool.map(
-            lambda device: costs_of_jobs(device, list(jobs.values())), devices if jobs else ()
-        )
-        for on_device in track(compiled, len(devices), f"compiling for {choice}"):
-            for name, its in zip(jobs, on_device, strict=True):
-                costs[name] += its
+    compiled = costs_on_all(devices if jobs else (), list(jobs.values()))
+    for on_device in track(compiled, len(devices), f"compiling for {choice}"):
+        for name, its in zip(jobs, on_device, strict=True):
+            costs[name] += its
     shaders = {entry.name: str(entry.options.shader) for entry in settings}
     labels_of = labels([device.choice for device in devices], newest_names())
     for name, its in costs.items():

@@ -164,7 +164,9 @@ def execute(arguments: argparse.Namespace) -> int:
         # Only --show needs the null device.
         from vkgroup.conformance.show import named, show
 
-        sys.stdout.write(show(named(arguments.show), arguments.seed))
+        described, heading, sources = show(named(arguments.show), arguments.seed).partition("\nShader: ")
+        console.write_line(described)
+        sys.stdout.write(heading.lstrip() + sources)
         return 0
     check_files(arguments)
     if (arguments.resume or arguments.overwrite) and arguments.out is None:

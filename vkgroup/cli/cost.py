@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,12 +18,11 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, table, write_json
 from vkgroup.cli.progress import track
 from vkgroup.cli.settings import Settings, settings_of
-from vkgroup.cost import FIELDS, CompileJob, CompileStatus, Cost, costs_on, job_of, labels, regressions
+from vkgroup.cost import FIELDS, CompileJob, CompileStatus, Cost, costs_on_all, job_of, labels, regressions
 from vkgroup.cost.comparing import paired
 from vkgroup.device import DeviceInfo
 from vkgroup.device.fetched import newest_names, representatives
 from vkgroup.workers.multi_device import choose
-from vkgroup.workers.pool import default_jobs
 
 _BAD = (CompileStatus.REJECTED, CompileStatus.CRASH, CompileStatus.TIMEOUT)
 """Statuses that are verdicts against a driver."""
@@ -102,11 +100,9 @@ def _other(options: argparse.Namespace, against: str) -> argparse.Namespace:
 
 def _costs(devices: Sequence[DeviceInfo], setting: Settings, options: argparse.Namespace) -> list[Cost]:
     """Return the costs of a shader on all devices, several of which compile at the same time."""
-    job = _job(setting, options)
-    with ThreadPoolExecutor(default_jobs()) as pool:
-        compiled = pool.map(lambda device: costs_on(device, job, options.timeout), devices)
-        each = track(compiled, len(devices), f"compiling {Path(options.shader).name}")
-        return [cost for costs in each for cost in costs]
+    compiled = costs_on_all(devices, [_job(setting, options)], options.timeout)
+    each = track(compiled, len(devices), f"compiling {Path(options.shader).name}")
+    return [cost for (costs,) in each for cost in costs]
 
 
 def _title(setting: Settings, against: str | None) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from vkgroup.cost.comparing import CostChange, regressions
 from vkgroup.cost.jobs import CompileJob, job_of
-from vkgroup.cost.measuring import costs_of_jobs, costs_on
+from vkgroup.cost.measuring import costs_of_jobs, costs_on_all
 from vkgroup.cost.record import CompileStatus, Cost, labels
 from vkgroup.dispatch.statistics import FIELDS
 
@@ -18,7 +18,7 @@ __all__ = [
     "Cost",
     "CostChange",
     "costs_of_jobs",
-    "costs_on",
+    "costs_on_all",
     "job_of",
     "labels",
     "regressions",

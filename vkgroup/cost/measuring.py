@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from vkgroup.workers.describe import SECONDS
 from vkgroup.workers.driver_output import position, printed_since
 from vkgroup.workers.messages import Failure
 from vkgroup.workers.opening import open_device
+from vkgroup.workers.pool import default_jobs
 from vkgroup.workers.worker_process import WorkerDied, WorkerProcess
 
 EXTENSION = "VK_KHR_pipeline_executable_properties"
@@ -59,15 +61,6 @@ class CostSession:
         self.device.close()
 
 
-def costs_on(device: DeviceInfo, job: CompileJob, timeout: float = SECONDS) -> list[Cost]:
-    """Compile a shader on a device at each subgroup size, and return the costs.
-
-    Parameters and errors are those of `costs_of_jobs`.
-    """
-    (costs,) = costs_of_jobs(device, [job], timeout)
-    return costs
-
-
 def costs_of_jobs(
     device: DeviceInfo, jobs: Sequence[CompileJob], timeout: float = SECONDS
 ) -> list[list[Cost]]:
@@ -105,6 +98,20 @@ def costs_of_jobs(
         cost = Cost(device.choice, device.name, device.subgroup_size, CompileStatus.NOT_SUPPORTED, str(error))
         results += [[cost] for _ in jobs[len(results) :]]
     return results
+
+
+def costs_on_all(
+    devices: Sequence[DeviceInfo], jobs: Sequence[CompileJob], timeout: float = SECONDS
+) -> Iterator[list[list[Cost]]]:
+    """Yield the result of `costs_of_jobs` for each device; several devices compile at the same time.
+
+    After an error or an interruption, no further device begins.
+    """
+    pool = ThreadPoolExecutor(default_jobs())
+    try:
+        yield from pool.map(lambda device: costs_of_jobs(device, jobs, timeout), devices)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _different(costs: Sequence[Cost]) -> list[Cost]:
