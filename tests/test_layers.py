@@ -26,7 +26,7 @@ LAYERS = {
     "compiler": 7_600,
     "drivers": 2_060,
     "bootstrap": 590,
-    "device": 5_660,
+    "device": 5_710,
     "dispatch": 10_790,
     "amber": 2_370,
     "record": 1_630,
