@@ -157,8 +157,9 @@ def execute(arguments: argparse.Namespace) -> int:
         from vkgroup.cli import reproduction
 
         return reproduction.execute(arguments)
-    if arguments.amber:
-        raise InvalidInput("--amber: only with --repro CASE DIR.")
+    for name in ("shrink", "amber", "vkrunner", "offload"):
+        if getattr(arguments, name):
+            raise InvalidInput(f"--{name}: only with --repro CASE DIR.")
     if arguments.show is not None:
         # Only --show needs the null device.
         from vkgroup.conformance.show import named, show

@@ -238,6 +238,17 @@ def answering(name: str) -> tuple[str, ...]:
     return tuple(case for case in cases if not _SIZED.search(case))
 
 
+def listed_names_of(case: str) -> list[str]:
+    """Return the listed Khronos names that correspond to a case: those with it in `answering`."""
+    sized = _SIZED.search(case)
+    return [
+        name
+        for name in listed()
+        if not name.startswith(_WIDE) and (not sized or "requiredsubgroupsize" in name)
+        if any(case.startswith(_beginning(glob)) and _compiled(glob)(case) for glob in map_name(name).globs)
+    ]
+
+
 def found_by(expressions: CaseExpressions) -> tuple[frozenset[str], frozenset[int]]:
     """Return the names of the selected cases, and the indices of the expressions that select any."""
     cases: set[str] = set()

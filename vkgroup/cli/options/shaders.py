@@ -144,7 +144,8 @@ OF_SCRIPTS = tuple(
 """Options that only runs of Amber scripts have."""
 
 
-SCRIPT = ".amber"
+SUFFIXES = (".amber", ".shader_test")
+"""Suffixes of scripts of Amber and of VkRunner."""
 
 
 def has_scripts(chosen: argparse.Namespace) -> bool:
@@ -154,12 +155,12 @@ def has_scripts(chosen: argparse.Namespace) -> bool:
     """
     path = chosen.shader
     if path is None or not path.is_dir():
-        return bool(chosen.scripts) or (path is not None and path.suffix == SCRIPT)
+        return bool(chosen.scripts) or (path is not None and path.suffix in SUFFIXES)
     if (path / "repro.json").exists():
         return False
     files = [file for file in path.rglob("*") if not file.name.startswith(".")]
     suffixes = {suffix for file in files for suffix in file.suffixes}
-    return SCRIPT in suffixes and not suffixes & _SHADERS
+    return not suffixes.isdisjoint(SUFFIXES) and not suffixes & _SHADERS
 
 
 _SHADERS = {".comp", ".hlsl", ".slang", ".wgsl"}
