@@ -32,7 +32,7 @@ LAYERS = {
     "record": 1_630,
     "workers": 3_140,
     "programs": 3_090,
-    "conformance": 22_140,
+    "conformance": 22_180,
     "check": 10_680,
     "probe": 2_160,
     "cost": 730,

@@ -8,6 +8,7 @@ import itertools
 import shlex
 import sys
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -25,6 +26,7 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.signals import keeping
 from vkgroup.compiler.front_ends import compiler_of_language
 from vkgroup.conformance import AnyCase, Run, select, select_names
+from vkgroup.conformance.families import CATEGORIES, with_categories
 from vkgroup.conformance.languages import expressible
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.history import HistoryRecording
@@ -170,7 +172,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.resume and arguments.out is None:
         raise InvalidInput("--resume needs the folder of the run to resume: --out DIR")
     if arguments.list and not _chooses_cases(arguments):
-        return _list(tuple(arguments.filter))
+        return _list(with_categories(arguments.filter))
     remarks = Console(stderr=True, highlight=False)
     expecting = read_expecting(arguments, _cases(arguments, remarks), remarks)
     cases = expecting.cases
@@ -210,7 +212,8 @@ def _list(filters: tuple[str, ...]) -> int:
 
 def _none_matches(filters: Sequence[str]) -> InvalidInput:
     patterns = " or ".join(map(repr, filters))
-    return InvalidInput(f"no case matches {patterns}: list the names with vkgroup conform --list")
+    words = f"; categories: {', '.join(CATEGORIES)}" if any(word.isidentifier() for word in filters) else ""
+    return InvalidInput(f"no case matches {patterns}: list the names with vkgroup conform --list{words}")
 
 
 def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ...]:
@@ -235,10 +238,13 @@ def _selected(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase,
     # A case list without filters needs no other cases.
     selects = arguments.filter or arguments.caselist is None
     # The cases in WGSL are selected by name only; they are all that tint compiles.
-    filters = tuple(arguments.filter) or (("wgsl.*",) if arguments.compiler == "tint" else ())
+    filters = with_categories(arguments.filter) or (("wgsl.*",) if arguments.compiler == "tint" else ())
     cases = select(filters) if selects else ()
     if arguments.filter and not cases:
         raise _none_matches(arguments.filter)
+    if any(word not in filters for word in arguments.filter):
+        counts = Counter(case.category for case in cases)
+        console.write_line("Cases: " + ", ".join(f"{count:,} of {name}" for name, count in counts.items()))
     if arguments.caselist is None:
         return cases
     # RE2 and the rules of Khronos' names are needed for case lists only.

@@ -59,11 +59,13 @@ _CONFORM = Command(
         device("test"),
         flag("--each",
              "with --device all, or A,B: every device runs all cases, even if some are the same model"),
-        repeated("--filter", "filter", "GLOB", "run the cases whose names match; may be repeated"),
+        repeated("--filter", "filter", "GLOB",
+                 "run the cases whose names match, or of a category (vote); may be repeated"),
         Option("--cluster", "ADDRESS",
                "run on the workers of a Dask cluster: the address or file (.json) of its scheduler, or"
                " local"),
-        Option("--caselist", "F", "file with names of cases, of vkgroup or of Khronos' suite", Path),
+        Option("--caselist", "F", "file with names of cases, also of Khronos' suite; or failures.csv", Path),
+        Option("--suite", "F.toml", "make the runs of a file: each [[run]] has options like these", Path),
         Option("--jobs", "N", "worker processes (default: one per core)", positive),
         Option("--seed", "N", "seed of all data (default: 0)", natural, 0),
         Option("--out", "DIR", "folder for the results", Path),
@@ -108,6 +110,7 @@ _CONFORM = Command(
         Option("--time-limit", "S",
                "time limit of the run in seconds; cases not reached are missing, and --resume continues",
                seconds),
+        Option("--maxfail", "N", "end after this number of unexpected results", positive),
         Option("--shuffle", "N", "run in a random order with this seed (default: that of --seed)", int,
                nargs="?", const=True),
     )
