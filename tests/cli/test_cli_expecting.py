@@ -6,6 +6,7 @@ SwiftShader gives wrong answers to votes on vectors (docs/results/index.md), so 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +16,7 @@ import pytest
 from vkgroup.base.errors import NoDevice
 from vkgroup.cli import conform_run as command
 from vkgroup.cli.main import main
+from vkgroup.conformance.families import with_categories
 from vkgroup.outputs.history import Database
 from vkgroup.workers.multi_device import slug
 from vkgroup.workers.opening import select
@@ -183,6 +185,90 @@ def test_a_run_out_of_time_names_the_command_that_continues_it(conform) -> None:
     Path("fails.txt").write_text(f"{WRONG},Fail\n")
     code, _ = conform(*DEVICE, "--out", "run", "--resume", "--shuffle", "7", "--baseline", "fails.txt")
     assert code == 0
+
+
+SEVERAL = ("conform", *DEVICE, "--no-repro", "--filter", "vote.compute.subgroupAllEqual.bvec2.*")
+
+
+def test_a_number_of_unexpected_results_ends_a_run(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*SEVERAL, "--maxfail", "2", "--out", "run"]) == 1
+    assert "before --maxfail 2 ended the run: continue with --resume --out run" in capsys.readouterr().out
+    rows = Path("run/failures.csv").read_text().splitlines()
+    failed = [row for row in rows if f",Fail,{CAUSE}" in row]
+    assert 2 <= len(failed) < len(rows)
+    assert {row.split(",")[1] for row in rows} == {"Fail", "Missing"}
+    # The rest, with the failures of a baseline and with known ones, which are expected.
+    assert main([*SEVERAL, "--maxfail", "2", "--known", "--out", "run", "--resume"]) == 0
+    whole = Path("run/failures.csv").read_text()
+    assert "Missing" not in whole
+    assert main([*SEVERAL, "--maxfail", "1", "--baseline", "run/failures.csv", "--out", "again"]) == 0
+    assert main([*SEVERAL, "--maxfail", "100", "--out", "all"]) == 1
+    assert Path("all/failures.csv").read_text() == whole
+
+
+def test_the_runs_of_a_file(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("runs.toml").write_text(f"""
+[[run]]
+title = "The votes"
+filter = ["{RIGHT}", "{WRONG}"]
+no-repro = true
+[[run]]
+filter = "{WRONG}"
+known = true
+[[run]]
+title = "no such device"
+device = "reference:3"
+out = "elsewhere"
+""")
+    words = ["conform", "--suite", "runs.toml", *DEVICE, "--filter", RIGHT]
+    assert main([*words, "--junit", "j.xml", "--out", "runs"]) == 1
+    out = capsys.readouterr().out
+    table = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if "│" in line]
+    assert table[-3:-1] == [["The votes", "1 Pass, 1 Fail", "1"], ["2", "1 Fail", "0"]]
+    assert table[-1] == ["no such device", "", "3"]
+    assert "no such device: " in out  # and why
+    assert {path.name for path in Path("runs").iterdir()} == {"the-votes", "2"}
+    assert Path("runs/the-votes/failures.csv").read_text() == f"{WRONG},Fail,{CAUSE}\n"
+    assert {path.name for path in Path().glob("j.*")} == {"j.the-votes.xml", "j.2.xml"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seed = 1", "a suite has a [[run]]"),
+        ("run = 3", "a suite has a [[run]]"),
+        ("[[run", "is not valid TOML"),
+        ('[[run]]\nfliter = "a"', "run 1: fliter is no option of a run"),
+        ('[[run]]\n[[run]]\ntitle = "x"\nseed = "z"', "run x: argument --seed: 'z' is not"),
+        ('[[run]]\nsuite = "a"', "suite is no option of a run"),
+        ("[[run]]\nknown = 3", "--known: ignored explicit argument"),
+    ],
+)
+def test_a_file_without_runs_is_refused_before_any_run(
+    tmp_path, monkeypatch, capsys, text: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("runs.toml").write_text(text)
+    assert main(["conform", "--suite", "runs.toml"]) == 2
+    assert message in capsys.readouterr().err
+    assert main(["conform", "--suite", "absent.toml"]) == 2
+    assert main(["conform", "--suite", "runs.toml", "--list"]) == 2
+    assert "omit --list" in capsys.readouterr().err
+
+
+def test_a_word_chooses_categories(capsys) -> None:
+    assert main(["conform", "--list", "--filter", "rotate"]) == 0
+    categories = Counter(name.partition(".")[0] for name in capsys.readouterr().out.splitlines())
+    assert set(categories) == {"rotate", "rotate_clustered"}
+    assert main(["conform", "--list", "--filter", "rotate", "--shard", "1/1000"]) == 0
+    listed = ", ".join(f"{count:,} of {name}" for name, count in categories.items())
+    assert capsys.readouterr().err == f"Cases: {listed}\n"
+    # Families that need a compiler are chosen by their whole name.
+    assert with_categories(["hlsl", "hlsl_later", "vote.*"]) == ("hlsl.*", "hlsl_later.*", "vote.*")
+    assert main(["conform", "--list", "--filter", "rotat"]) == 2
+    assert "categories: basic, vote, " in capsys.readouterr().err
 
 
 def test_runs_of_several_devices_are_resumed_in_one_folder(conform) -> None:

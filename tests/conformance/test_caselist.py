@@ -228,6 +228,25 @@ def test_a_file_mixes_both_kinds(tmp_path) -> None:
     assert len(set(found.cases)) == len(found.cases)
 
 
+@pytest.mark.parametrize("columns", [",Fail,swiftshader-all-equal-vector", ",ExpectedFail,0.100000,"])
+def test_the_tables_of_a_run_are_case_lists(tmp_path, columns: str) -> None:
+    ours = next(iter(cases_by_name()))
+    path = tmp_path / "failures.csv"
+    path.write_text(f"device.minimum_promises{columns}\n")
+    with pytest.raises(InvalidInput, match="names no case"):
+        read_caselist(path)
+    path.write_text(f"device.minimum_promises{columns}\n{ours}{columns}\n")
+    assert [case.name for case in read_caselist(path).cases] == [ours]
+
+
+def test_the_names_of_khronos_for_a_case() -> None:
+    case = "vote.compute.subgroupAllEqual.ivec2.nested.exact"
+    name = f"{KHRONOS}vote.compute.subgroupallequal_ivec2"
+    assert caselist.listed_names_of(case) == [name]
+    assert caselist.listed_names_of(f"{case}.size8")[0].startswith(f"{name}_requiredsubgroupsize")
+    assert caselist.listed_names_of("sm_builtins.compute.no_such") == []
+
+
 def test_bad_lists_are_refused(tmp_path) -> None:
     path = tmp_path / "cases.txt"
     with pytest.raises(InvalidInput, match="cannot read"):

@@ -15,6 +15,9 @@ from vkgroup.conformance.expectations import read_expectations
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.drivers import CachedDriver
 from vkgroup.outputs.exports.baseline import save_baseline
+from vkgroup.outputs.reproduction.cases import make
+from vkgroup.outputs.reproduction.folder import read
+from vkgroup.outputs.reproduction.issue import write_issue
 from vkgroup.record.record import Status
 from vkgroup.workers import pool, worker_process
 from vkgroup.workers.opening import select
@@ -146,6 +149,17 @@ def test_a_baseline_of_rejections_makes_the_next_run_succeed(turnip: CachedDrive
     assert not outcomes.success
     save_baseline(tmp_path / "baseline.txt", outcomes)
     assert RunOutcomes(rejected, read_expectations([tmp_path / "baseline.txt"])).success
+
+
+def test_a_rejected_case_is_shrunk_to_a_simpler_one(turnip: CachedDriver, tmp_path: Path) -> None:
+    case = "basic.compute.subgroupElect.bool.nested.exact"
+    made = make(select("turnip:740"), case, tmp_path, transform=rejected_on_elect, shrink=True)
+    assert (made.case, made.status) == ("basic.compute.subgroupElect.bool.all.exact", Status.REJECTED)
+    record = read(tmp_path)
+    assert "part" not in record  # only whole cases are compiled
+    text = write_issue(tmp_path, record).read_text()
+    assert f"vkgroup conform --device {turnip.name}:740 --filter {made.case}\n" in text
+    assert "VK_ERROR_UNKNOWN" in text
 
 
 def test_a_reproduction_folder_is_repeated_on_the_device_and_on_another(

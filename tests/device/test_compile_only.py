@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,15 +14,17 @@ from gpu_process import run_code
 
 import vkgroup
 from vkgroup import drivers
+from vkgroup.cost import costs_on, job_of
 from vkgroup.device import vk
 from vkgroup.device.discovery import Discovery, IcdReport, choose, discover, inspect_in_own_process
-from vkgroup.device.fetched import driver_of, expand
+from vkgroup.device.fetched import driver_of, expand, gpu_of_product
 from vkgroup.dispatch.vulkan import execution
 from vkgroup.drivers import CachedDriver
 from vkgroup.drivers.cache import FORMAT_WITH_START, read_metadata
 from vkgroup.drivers.gpus import GPUS
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.workers.multi_device import choose as choose_several
+from vkgroup.workers.multi_device import targets
 from vkgroup.workers.opening import select
 
 _OPEN = """
@@ -168,6 +172,69 @@ def test_globs_with_a_version_choose_that_version(turnip: CachedDriver) -> None:
     for name in (turnip.name, "turnip-*", "*"):
         with pytest.raises(NoDevice, match=rf"All their GPUs are '{re.escape(name)}:\*'"):
             expand(name)
+
+
+@pytest.fixture
+def build(turnip: CachedDriver, tmp_path: Path) -> Path:
+    """Return the manifest of another build of Turnip, whose library is the fetched one."""
+    file = tmp_path / "My Build.json"
+    library = turnip.folder / "lib" / "libvulkan_freedreno.so"
+    manifest = json.loads(turnip.icd.read_text())
+    manifest["ICD"]["library_path"] = str(library)
+    file.write_text(json.dumps(manifest))
+    return file
+
+
+def test_another_build_of_a_driver_is_loaded(
+    turnip: CachedDriver, build: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(build.parent)
+    devices = choose_several(f"Turnip:7[34]0@{build.name}")
+    assert [device.choice for device in devices] == [f"{turnip.name}:{gpu}@{build}" for gpu in ("730", "740")]
+    assert {device.manifest for device in devices} == {str(build)}
+    assert select(devices[1].choice) == devices[1]
+    both = targets([devices[1], select("turnip:740")])
+    assert [target.name for target in both] == [devices[1].choice, f"{turnip.name}:740"]
+    job = job_of(vkgroup.compile(_SHADER, stage="compute"))
+    (ours, *_), (fetched, *_) = costs_on(devices[1], job), costs_on(select("turnip:740"), job)
+    assert (ours.quantities, ours.key) == (fetched.quantities, fetched.key)
+    assert (ours.label, fetched.label) == (f"turnip:740@{build}", "turnip:740")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "cannot be read: No such file"),
+        ("#version 450", "no valid JSON"),
+        ('{"ICD": {}}', "names no library"),
+        ('{"ICD": {"library_path": "./absent.so"}}', "absent.so does not load"),
+        ("swiftshader", "is of SwiftShader driver, not of turnip"),
+    ],
+)
+def test_a_file_that_is_no_build_of_the_driver(
+    build: Path, swiftshader: CachedDriver, text: str | None, message: str
+) -> None:
+    if text is None:
+        build.unlink()
+    elif text == "swiftshader":
+        build = swiftshader.icd
+    else:
+        build.write_text(text)
+    with pytest.raises(NoDevice, match=message):
+        select(f"turnip:740@{build}")
+
+
+@pytest.mark.usefixtures("turnip")
+def test_a_product_chooses_its_gpu() -> None:
+    assert select("snapdragon 8 gen 2") == select("turnip:740")
+    names = {name: gpu_of_product(name) for name in ("Radeon RX 7600", "rtx 3090", "GeForce RTX 3090", "RX")}
+    assert [gpu and gpu.choice for gpu in names.values()] == ["radv:navi33", "nvk:ga102", "nvk:ga102", None]
+
+
+@pytest.mark.parametrize("choice", ["intel:dg2", "anv:*", "mali:g610", "panvk:g610"])
+def test_drivers_that_need_their_gpu_are_named(choice: str) -> None:
+    with pytest.raises(NoDevice, match="mesa-drm-shim has no library"):
+        choose_several(choice)
 
 
 def test_an_old_driver_has_only_the_gpus_that_it_knows(

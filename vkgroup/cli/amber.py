@@ -19,7 +19,7 @@ from vkgroup.check.outcome import worst
 from vkgroup.cli import deadline, output
 from vkgroup.cli.console import Console
 from vkgroup.cli.options import OPTIONS
-from vkgroup.cli.options.shaders import SCRIPT
+from vkgroup.cli.options.shaders import SUFFIXES
 from vkgroup.cli.options.table import changed
 from vkgroup.cli.signals import keeping
 from vkgroup.cli.supervisor import GRACE_SECONDS
@@ -51,9 +51,9 @@ def scripts_of(arguments: argparse.Namespace) -> list[Path]:
     found: list[Path] = []
     for path in (arguments.shader, *arguments.scripts):
         if path.is_dir():
-            found += sorted(file for file in path.rglob(f"*{SCRIPT}") if file.is_file())
-        elif path.suffix != SCRIPT:
-            raise InvalidInput(f"{path} is no Amber script ({SCRIPT}): name scripts only.")
+            found += sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+        elif path.suffix not in SUFFIXES:
+            raise InvalidInput(f"{path} is no Amber script ({' or '.join(SUFFIXES)}): name scripts only.")
         elif not path.exists() and any(sign in str(path) for sign in "*?["):
             matching = sorted(file for file in map(Path, glob(str(path), recursive=True)) if file.is_file())
             if not matching:
@@ -62,7 +62,7 @@ def scripts_of(arguments: argparse.Namespace) -> list[Path]:
         else:
             found.append(path)
     if not found:
-        raise InvalidInput(f"{arguments.shader} has no Amber script (*{SCRIPT}).")
+        raise InvalidInput(f"{arguments.shader} has no Amber script (*{' or *'.join(SUFFIXES)}).")
     return found
 
 

@@ -8,6 +8,7 @@ import itertools
 import shlex
 import sys
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -25,7 +26,7 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.signals import keeping
 from vkgroup.compiler.front_ends import compiler_of_language
 from vkgroup.conformance import AnyCase, Run, select, select_names
-from vkgroup.conformance.families import nearest_filter
+from vkgroup.conformance.families import CATEGORIES, nearest_filter, with_categories
 from vkgroup.conformance.languages import expressible
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.history import HistoryRecording
@@ -158,8 +159,9 @@ def execute(arguments: argparse.Namespace) -> int:
         from vkgroup.cli import reproduction
 
         return reproduction.execute(arguments)
-    if arguments.amber:
-        raise InvalidInput("--amber: only with --repro CASE DIR.")
+    for name in ("shrink", "amber", "vkrunner", "offload"):
+        if getattr(arguments, name):
+            raise InvalidInput(f"--{name}: only with --repro CASE DIR.")
     if arguments.show is not None:
         # Only --show needs the null device.
         from vkgroup.conformance.show import named, show
@@ -174,7 +176,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.resume and arguments.overwrite:
         raise InvalidInput("--resume continues the run in --out, --overwrite replaces it: omit one of them")
     if arguments.list and not _chooses_cases(arguments):
-        return _list(tuple(arguments.filter))
+        return _list(with_categories(arguments.filter))
     remarks = Console(stderr=True, highlight=False)
     expecting = read_expecting(arguments, _cases(arguments, remarks), remarks)
     cases = expecting.cases
@@ -215,7 +217,10 @@ def _list(filters: tuple[str, ...]) -> int:
 def _none_matches(filters: Sequence[str]) -> InvalidInput:
     patterns = " or ".join(map(repr, filters))
     hints = "".join(map(nearest_filter, filters))
-    return InvalidInput(f"no case matches {patterns}.{hints} `vkgroup conform --list` lists the names.")
+    words = f"; categories: {', '.join(CATEGORIES)}" if any(word.isidentifier() for word in filters) else ""
+    return InvalidInput(
+        f"no case matches {patterns}.{hints} `vkgroup conform --list` lists the names{words}."
+    )
 
 
 def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ...]:
@@ -240,10 +245,13 @@ def _selected(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase,
     # A case list without filters needs no other cases.
     selects = arguments.filter or arguments.caselist is None
     # The cases in WGSL are selected by name only; they are all that tint compiles.
-    filters = tuple(arguments.filter) or (("wgsl.*",) if arguments.compiler == "tint" else ())
+    filters = with_categories(arguments.filter) or (("wgsl.*",) if arguments.compiler == "tint" else ())
     cases = select(filters) if selects else ()
     if arguments.filter and not cases:
         raise _none_matches(arguments.filter)
+    if any(word not in filters for word in arguments.filter):
+        counts = Counter(case.category for case in cases)
+        console.write_line("Cases: " + ", ".join(f"{count:,} of {name}" for name, count in counts.items()))
     if arguments.caselist is None:
         return cases
     # RE2 and the rules of Khronos' names are needed for case lists only.

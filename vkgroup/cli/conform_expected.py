@@ -106,6 +106,9 @@ class Expecting:
             root = shlex.quote(str(self.root or out))
             limit = self.arguments.time_limit
             why = "before internal errors ended the run" if limit is None else f"in {limit:g} s"
+            within = not outcomes.run.without_verdict and (limit is None or outcomes.run.seconds < limit)
+            if self.arguments.maxfail is not None and within:
+                why = f"before --maxfail {self.arguments.maxfail} ended the run"
             if outcomes.run.problem is not None:
                 why = "before the run ended, because no worker process starts"
             console.write_line(

@@ -36,6 +36,7 @@ from vkgroup.outputs.exports.folder import write_capabilities, write_summary
 from vkgroup.outputs.exports.junit import write_junit
 from vkgroup.outputs.history import HistoryRecording
 from vkgroup.record.causes import Cause
+from vkgroup.record.causes.findings import findings_for
 from vkgroup.record.journal import discard
 from vkgroup.record.record import TakeResults
 from vkgroup.record.run import CasesWithoutVerdict
@@ -113,6 +114,7 @@ class ConformRun:
     `out`: the run's folder.
     `recording`: stores the results in a database.
     `target`: one of several devices, or a cluster; None for one device of this host.
+    `unexpected`: the number of unexpected results so far, for ``--maxfail``.
     """
 
     expecting: Expecting
@@ -120,6 +122,7 @@ class ConformRun:
     out: Path
     recording: HistoryRecording
     target: multi_device.RunTarget | None = None
+    unexpected: int = 0
 
     def run_cases(self, progress: Progress) -> Run:
         """Run the cases with a progress bar.
@@ -159,12 +162,13 @@ class ConformRun:
         counts = dict.fromkeys(Status, 0)
         task = progress.add_task(name, total=len(cases), verdicts="")
 
-        def on_results(results: list[Result]) -> None:
+        def on_results(results: list[Result]) -> bool:
             take(results)
             for result in results:
                 counts[result.status] += 1
             bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
             progress.update(task, advance=len(results), verdicts=f"{bad} failed")
+            return out is not None and self._is_enough(results)
 
         begun: list[Run] = []
 
@@ -197,6 +201,18 @@ class ConformRun:
             if not begun or begun[0].problem is None:
                 raise
             return begun[0]
+
+    def _is_enough(self, results: list[Result]) -> bool:
+        """Count unexpected results, and return whether these are the last ones that ``--maxfail`` permits."""
+        arguments, expectations = self.expecting.arguments, self.expecting.expectations
+        driver = self.device.driver_name, self.device.driver_info
+        known = findings_for(*driver) if arguments.known else ()
+        before = self.unexpected
+        for result in results if arguments.maxfail is not None else ():
+            outcome = expectations.outcome(result.case, result.status)
+            explained = outcome.expected or any(finding.explains(result) for finding in known)
+            self.unexpected += outcome.improved or not explained
+        return self.unexpected > before and self.unexpected >= arguments.maxfail
 
     def conclude(self, found: Run, console: Console) -> int:
         """Repeat cases with unexpected results, then print the results and write the requested files.

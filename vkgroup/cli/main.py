@@ -203,8 +203,9 @@ def _start_own_process(chosen: argparse.Namespace) -> None:
 
 def _run(chosen: argparse.Namespace) -> int:
     _start_own_process(chosen)
-    if chosen.command != "conform":
-        return int(import_module(f"vkgroup.cli.{chosen.command}").execute(chosen))
+    name = "conform_suite" if getattr(chosen, "suite", None) is not None else chosen.command
+    if name != "conform":
+        return int(import_module(f"vkgroup.cli.{name}").execute(chosen))
     start = import_module("vkgroup.cli.conform_start")
     start.begin(chosen)
     try:

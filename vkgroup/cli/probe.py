@@ -17,7 +17,7 @@ from vkgroup.cli.probe_tables import add_declared, add_title, empty_table, print
 from vkgroup.cli.progress import working
 from vkgroup.device import DeviceInfo
 from vkgroup.device.discovery import normal_choice
-from vkgroup.device.fetched import is_compile_only
+from vkgroup.device.fetched import gpu_of_product, is_compile_only
 from vkgroup.probe import EXPERIMENTS, Failed, InternalFailure, Probe, probe
 from vkgroup.workers.opening import select
 
@@ -82,7 +82,8 @@ def _compile_only(option: str | None) -> list[DeviceInfo]:
 
         if is_several(choice):
             return probe_gpus.chosen_compile_only(choice)
-    return [select(choice)] if is_compile_only(choice) else []
+    device = select(choice) if is_compile_only(choice) or gpu_of_product(choice) else None
+    return [device] if device is not None and device.is_compile_only else []
 
 
 def _print(result: Probe, console: Console) -> None:

@@ -10,15 +10,20 @@ from pathlib import Path
 from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.options.table import changed
-from vkgroup.outputs.reproduction.amber import write_script
 from vkgroup.outputs.reproduction.cases import make
 from vkgroup.outputs.reproduction.folder import SHRUNK, read
+from vkgroup.outputs.reproduction.issue import write_issue
 from vkgroup.outputs.reproduction.program import NoProgram
+from vkgroup.outputs.reproduction.scripts import write_script
 from vkgroup.outputs.reproduction.shrunk import SECONDS
 from vkgroup.record.record import AGAINST_THE_DEVICE, Result
 from vkgroup.workers.opening import select
+from vkgroup.workers.scheduler import read_capabilities
 
-_TAKEN = ("repro", "amber", "device", "seed", "timeout", "compiler")
+_SCRIPTS = {"amber": "Amber script", "vkrunner": "VkRunner script", "offload": "offload-test-suite YAML"}
+"""The options for scripts, with the names of the scripts."""
+
+_TAKEN = ("repro", "shrink", *_SCRIPTS, "device", "seed", "timeout", "compiler")
 """The options that apply to the folder of a case; all others apply to whole runs."""
 
 
@@ -49,6 +54,7 @@ def execute(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         timeout=arguments.timeout,
         compiler=arguments.compiler,
+        shrink=arguments.shrink,
         on_result=on_result,
     )
     print(f"All of it is in {folder}: see {folder / 'README.md'}.")
@@ -60,11 +66,15 @@ def execute(arguments: argparse.Namespace) -> int:
     elif searched:
         print("No smaller program that fails likewise was found.")
     print(f"Repeat it anywhere: vkgroup run {shlex.quote(str(folder))} --device D")
-    if arguments.amber:
-        try:
-            script = write_script(folder, read(folder))
-        except NoProgram as reason:
-            print(f"There is no Amber script: {reason}.")
-        else:
-            print(f"Amber script: vkgroup run {shlex.quote(str(script))} --device D")
+    if arguments.shrink and result.status in AGAINST_THE_DEVICE:
+        print(f"For a bug tracker: {write_issue(folder, read(folder))}")
+    for kind, title in _SCRIPTS.items():
+        if getattr(arguments, kind):
+            try:
+                script = write_script(folder, read(folder), kind, read_capabilities(device))
+            except NoProgram as reason:
+                print(f"There is no {title}: {reason}.")
+            else:
+                run = "offloader {} SPIR-V" if kind == "offload" else "vkgroup run {} --device D"
+                print(f"{title}: {run.format(shlex.quote(str(script)))}")
     return 1 if result.status in AGAINST_THE_DEVICE else 0

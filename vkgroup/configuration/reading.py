@@ -45,7 +45,7 @@ def read(file: Path) -> list[FileConfiguration]:
 
     Raises InvalidInput: the file cannot be read, or something in it is invalid.
     """
-    data = _data(file)
+    data = read_data(file)
     if LIST not in data:
         fields = from_data(data, str(file))
         return [FileConfiguration(file, fields.name, fields)]
@@ -66,7 +66,7 @@ def read(file: Path) -> list[FileConfiguration]:
     return configurations
 
 
-def _data(file: Path) -> dict[str, Any]:
+def read_data(file: Path) -> dict[str, Any]:
     """Return the object in a file."""
     try:
         text = read_text(file, encoding="utf-8-sig")

@@ -27,6 +27,9 @@ from vkgroup.conformance.families import cases_named, select_names
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.khronos import PREFIX, Mapping, map_name
 
+PROMISES = "device.minimum_promises"
+"""The name in expectation files for missing required minimums (`Capabilities.minimum_promises`)."""
+
 LONGEST = 100_000
 """Maximum number of characters of an expression."""
 
@@ -135,6 +138,7 @@ class CaseList:
 def read_caselist(path: Path) -> CaseList:
     """Read a file of case names, one per line: vkgroup's names, globs over them, or Khronos names.
 
+    What follows a comma is ignored, so ``failures.csv`` and ``results.csv`` of a run are case lists, too.
     Empty lines and lines that begin with ``#`` are skipped. Raise InvalidInput if the file cannot be read, is
     empty, or one of vkgroup's names or globs matches nothing.
     """
@@ -144,7 +148,8 @@ def read_caselist(path: Path) -> CaseList:
         raise InvalidInput(f"cannot read the case list {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"cannot read the case list {path}: {error}") from error
-    names = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    names = [line.partition(",")[0].strip() for line in lines if not line.lstrip().startswith("#")]
+    names = [name for name in names if name not in ("", PROMISES)]
     if not names:
         raise InvalidInput(f"the case list {path} names no case")
     return map_names(names)
@@ -236,6 +241,17 @@ def answering(name: str) -> tuple[str, ...]:
     if "requiredsubgroupsize" in name:
         return cases
     return tuple(case for case in cases if not _SIZED.search(case))
+
+
+def listed_names_of(case: str) -> list[str]:
+    """Return the listed Khronos names that correspond to a case: those with it in `answering`."""
+    sized = _SIZED.search(case)
+    return [
+        name
+        for name in listed()
+        if not name.startswith(_WIDE) and (not sized or "requiredsubgroupsize" in name)
+        if any(case.startswith(_beginning(glob)) and _compiled(glob)(case) for glob in map_name(name).globs)
+    ]
 
 
 def found_by(expressions: CaseExpressions) -> tuple[frozenset[str], frozenset[int]]:

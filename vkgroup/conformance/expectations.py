@@ -22,12 +22,9 @@ from pathlib import Path
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import require_regular
 from vkgroup.conformance import caselist
-from vkgroup.conformance.caselist import CaseExpressions
+from vkgroup.conformance.caselist import PROMISES, CaseExpressions
 from vkgroup.conformance.families import cases_named
 from vkgroup.record.record import Status
-
-PROMISES = "device.minimum_promises"
-"""The name in expectation files for missing required minimums (`Capabilities.minimum_promises`)."""
 
 MOST_BYTES = 256 << 20
 """Maximum size of a file in bytes, six times that of a results file of the whole suite."""

@@ -163,6 +163,19 @@ def _named_alike(beginning: str) -> dict[str, AnyCase]:
     return {case.name: case for case in alike}
 
 
+def with_categories(filters: Iterable[str]) -> tuple[str, ...]:
+    """Return globs for filters of which some are words: the categories that have the word in their name.
+
+    Of the families in `ASKED` it must be the whole name.
+    """
+    globs: list[str] = []
+    for word in filters:
+        fitting = [name for name in CATEGORIES if f"_{word}_" in f"_{name}_"]
+        named = [name for name in fitting if name == word or name not in ASKED]
+        globs += [f"{name}.*" for name in named] or [word]
+    return tuple(globs)
+
+
 def _entries(filters: tuple[str, ...]) -> list[_Entry]:
     """Return the families from which filters may select cases."""
     asked = {name for name in ASKED if any(glob.startswith(name) for glob in filters)}

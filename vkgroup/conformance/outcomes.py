@@ -10,7 +10,8 @@ from pathlib import Path
 
 from vkgroup.base.files import write_whole
 from vkgroup.conformance import plan
-from vkgroup.conformance.expectations import PLAIN, PROMISES, BaselineLine, ExpectationOutcome, Expectations
+from vkgroup.conformance.caselist import PROMISES
+from vkgroup.conformance.expectations import PLAIN, BaselineLine, ExpectationOutcome, Expectations
 from vkgroup.conformance.families import cases_named
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.plan import is_hang

@@ -250,7 +250,8 @@ def run(
         ends this process.
     transform : see `vkgroup.conformance.execute.Transform`; must be picklable with `isolate`.
     on_start : called once, before the first results, with the run that will contain them.
-    on_results : called with each batch's results as they arrive.
+    on_results : called with each batch's results as they arrive; true ends the run, and what is left is in
+        `Run.missing`.
     scheduler : used instead of workers of this process: for several devices (`vkgroup.workers.scheduler`),
         among them `device`, or for a cluster. `jobs` and `isolate` are then ignored.
     allow_hangs : also run cases that are known to hang the device, and go on after a hang with cases that may
@@ -364,19 +365,18 @@ class _Session:
         self.take(unsupported)
         return pending
 
-    def take(self, results: list[Result]) -> None:
-        """Record the results of a batch."""
+    def take(self, results: list[Result]) -> bool:
+        """Record the results of a batch, and return whether the caller ends the run."""
         results = [self._with_command(result) for result in results]
         if self.journal is not None:
             self.journal.append(results)
-        self._add(results)
+        return self._add(results)
 
-    def _add(self, results: list[Result]) -> None:
+    def _add(self, results: list[Result]) -> bool:
         """Add results that are in the journal already."""
         self.guard.add_results(results)
         self.run.results.extend(results)
-        if self.on_results is not None and results:
-            self.on_results(results)
+        return self.on_results is not None and bool(results) and bool(self.on_results(results))
 
     def _with_command(self, result: Result) -> Result:
         """Return a failure with the case's description, its rule and the command that repeats it."""

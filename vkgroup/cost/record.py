@@ -57,8 +57,9 @@ class Cost:
 
     @property
     def key(self) -> tuple[str, int]:
-        """The device without the driver's version, and the subgroup size; equal for comparable costs."""
-        return fetched.without_version(self.device), self.subgroup_size
+        """The device without the driver's version or build, and the subgroup size; equal if comparable."""
+        name = fetched.without_version(self.device)
+        return name.partition("@")[0] if ":" in name else name, self.subgroup_size
 
     @property
     def label(self) -> str:
@@ -66,7 +67,7 @@ class Cost:
 
         `labels` returns names for tables that may have several versions of a driver.
         """
-        name = self.key[0]
+        name = fetched.without_version(self.device)
         return name if ":" in name else self.gpu
 
     def to_json(self) -> dict[str, Any]:

@@ -188,6 +188,7 @@ class Capabilities:
 
 def named_after(gpu: str, capabilities: Capabilities) -> Capabilities:
     """Return capabilities whose device name contains the GPU: NVK without a GPU reports none."""
+    gpu = gpu.partition("@")[0]
     if gpu.lower() in capabilities.name.lower():
         return capabilities
     return replace(capabilities, name=f"{capabilities.name.strip()} {gpu.upper()}")
@@ -204,7 +205,8 @@ class DeviceInfo:
     index : the device's number within its driver.
     name, type, driver_name, driver_info, api_version, uuid : as in `Capabilities`.
     subgroup_size : invocations in a subgroup; 0 where the device has no Vulkan 1.1.
-    gpu : the name of an absent GPU that the driver compiles for, such as ``navi31``; empty for other devices.
+    gpu : the name of an absent GPU that the driver compiles for, such as ``navi31``, or ``navi31@FILE`` with
+        another build of the driver; empty for other devices.
     has_memory : whether it has memory. Mesa's "Null hardware" has none, and cannot execute.
     own_process : whether only a process that was started with the driver's C library can open it.
     model : of the reference device: its choices where Vulkan permits several, such as ``sparse=half``.

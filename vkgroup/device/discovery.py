@@ -20,7 +20,7 @@ from vkgroup.base.files import expanded
 from vkgroup.base.suggestions import nearest
 from vkgroup.device import vk
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
-from vkgroup.device.fetched import driver_of, is_compile_only, needs_own_process
+from vkgroup.device.fetched import driver_of, gpu_of_product, is_compile_only, needs_own_process
 from vkgroup.device.launch import Launch, launch
 from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
 from vkgroup.drivers import version_key
@@ -161,6 +161,8 @@ def inspect_in_own_process(choice: str, timeout: float = TIMEOUT) -> tuple[Devic
     report = _answer(launch(driver, gpu, _INSPECT, str(driver.icd), driver.name, name), timeout)
     if not report.devices:
         raise NoDevice(f"{choice} gives no device: {report.message.rstrip('.')}.")
+    if gpu is not None and report.devices[0].type == "cpu":
+        raise NoDevice(f"{choice}: {driver.icd} is of {report.devices[0].driver_name}, not of {gpu.family}.")
     return report.devices[0], Capabilities.from_json(report.declarations[0])
 
 
@@ -172,7 +174,8 @@ def select(choice: str | int | None = None, find: Callable[[], Discovery] | None
 
     A choice is an index into `Discovery.devices`; an ICD's JSON file; a driver's name as ICD
     (``"lavapipe-22.3.6"``); ``"gpu"``, ``"lavapipe"``, ``"swiftshader"``; a device's UUID; part of a device's
-    or driver's name. None takes `VKGROUP_DEVICE`, else `Discovery.default`.
+    or driver's name; a product whose GPU a fetched driver compiles for. None takes `VKGROUP_DEVICE`, else
+    `Discovery.default`.
     """
     choice = normal_choice(choice)
     if isinstance(choice, str) and (is_compile_only(choice) or needs_own_process(choice)):
@@ -198,6 +201,8 @@ def direct_manifest(choice: str) -> Manifest | None:
     That is an ICD's JSON file, an ICD's name, or the word for a software driver if its files show which is
     preferred (see `_by_preference`): they state a version of Vulkan, which rises with the driver's version.
     """
+    if is_compile_only(choice):
+        return None
     if choice.endswith(".json") or Path(choice).is_file():
         return read_manifest(expanded(choice).absolute())
     words = _SOFTWARE.get(choice.lower(), ((), ""))[0]
@@ -246,6 +251,8 @@ def choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
             for device in devices
             if any(word in name.lower() for name in (device.name, device.driver_name, device.icd))
         ]
+    if not matching and (gpu := gpu_of_product(choice)):
+        return inspect_in_own_process(gpu.choice)[0]
     if not matching:
         words = ("gpu", "reference", *_SOFTWARE, *(gpu.choice for gpu in GPUS))
         known = (*words, *(device.name for device in devices))

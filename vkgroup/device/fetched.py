@@ -7,27 +7,37 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from vkgroup import drivers
 from vkgroup.base.errors import NoDevice
+from vkgroup.base.files import expanded
 from vkgroup.base.suggestions import nearest
 from vkgroup.device.capabilities import DeviceInfo
+from vkgroup.device.manifests import read_manifest
 from vkgroup.drivers import CachedDriver
 from vkgroup.drivers.cache import version_key
-from vkgroup.drivers.gpus import Gpu, gpus_of
+from vkgroup.drivers.gpus import GPUS, WITHOUT_SHIM, Gpu, gpus_of
 
 
 def driver_of(choice: str) -> tuple[CachedDriver, Gpu | None]:
     """Return driver and GPU of a choice such as ``radv:navi31``; None for the GPU of ``lavapipe-26.1.6``.
 
-    Raises NoDevice: the driver is not in the cache, or does not know the GPU; the message says what to do.
+    With another build of the driver (``radv:navi31@icd.json``), the driver has its manifest, and the GPU's
+    name has the absolute path of the file.
+
+    Raises NoDevice: the driver is not in the cache, or does not know the GPU, or the other build's file is no
+    manifest; the message says what to do.
     """
-    name, colon, word = choice.lower().partition(":")
+    name, colon, rest = choice.partition(":")
+    name = name.lower()
+    word, at, build = rest.partition("@")
+    _require_shim(name)
     family, _ = drivers.parse_name(name)
     if not colon:
         return drivers.path(name), None
-    gpu = next((gpu for gpu in gpus_of(family.name) if gpu.name == word), None)
+    gpu = next((gpu for gpu in gpus_of(family.name) if gpu.name == word.lower()), None)
     if gpu is None:
         known = [gpu.name for gpu in gpus_of(family.name)]
         raise NoDevice(
@@ -39,7 +49,21 @@ def driver_of(choice: str) -> tuple[CachedDriver, Gpu | None]:
             f"{driver.name} does not know {gpu.name}, which needs {family.name} {gpu.since} or newer. Fetch"
             f" the newest with `vkgroup drivers fetch {family.name}`, and choose {gpu.choice}."
         )
-    return driver, gpu
+    if not at:
+        return driver, gpu
+    icd = expanded(build).absolute()
+    if problem := read_manifest(icd).problem:
+        raise NoDevice(f"{gpu.choice}@{icd}: {problem}. Name the ICD manifest of a build of {gpu.family}.")
+    return replace(driver, icd=icd), replace(gpu, name=f"{gpu.name}@{icd}")
+
+
+def _require_shim(name: str) -> None:
+    """Raise NoDevice for a family of drivers that cannot compile without its GPU."""
+    if name.partition("-")[0] in WITHOUT_SHIM:
+        raise NoDevice(
+            f"There are no compile-only devices of `{name}`: Debian's package mesa-drm-shim has no library"
+            " that answers in place of its kernel driver."
+        )
 
 
 def _knows(driver: CachedDriver, gpu: Gpu) -> bool:
@@ -96,21 +120,24 @@ def expand(choice: str) -> list[str]:
 
     Raises NoDevice: no GPU of the fetched drivers matches, or the choice names a driver and no GPU.
     """
-    name, colon, pattern = choice.strip().lower().partition(":")
+    name, colon, rest = choice.strip().partition(":")
+    pattern, at, build = rest.partition("@")
+    name, pattern = name.lower(), pattern.lower()
     if not colon:
         _require_no_driver(name)
-    if not colon or not _is_glob(choice):
+    if not colon or not _is_glob(name + pattern):
         return [choice]
+    _require_shim(name)
     newest = [driver for driver in _newest_drivers() if fnmatchcase(driver.family, name)]
     matching = newest or [driver for driver in _compile_only_drivers() if fnmatchcase(driver.name, name)]
     if not matching:
         raise NoDevice(f"No fetched driver fits {choice!r}. {_how_to_fetch(name)}")
     known = _gpus_of(matching)
-    chosen = [f"{driver.name}:{gpu.name}" for driver, gpu in known if fnmatchcase(gpu.name, pattern)]
-    if not chosen:
+    fitting = [f"{driver.name}:{gpu.name}" for driver, gpu in known if fnmatchcase(gpu.name, pattern)]
+    if not fitting:
         names = ", ".join(gpu.choice if newest else f"{driver.name}:{gpu.name}" for driver, gpu in known)
         raise NoDevice(f"No GPU of the fetched drivers matches {choice!r}. There are {names}.")
-    return chosen
+    return [f"{name}{at}{build}" for name in fitting]
 
 
 def _is_glob(text: str) -> bool:
@@ -178,4 +205,13 @@ def is_compile_only(choice: str) -> bool:
     """Return whether a choice names an absent GPU, whether or not its driver was fetched."""
     name, colon, _ = choice.partition(":")
     family = name.partition("-")[0].lower()
-    return bool(colon) and bool(gpus_of(family))
+    return bool(colon) and (bool(gpus_of(family)) or family in WITHOUT_SHIM)
+
+
+def gpu_of_product(name: str) -> Gpu | None:
+    """Return the GPU of a product in `Gpu.products`, with or without ``Radeon`` or ``GeForce``, else None."""
+
+    def plain(product: str) -> str:
+        return product.lower().replace("radeon ", "").replace("geforce ", "").strip()
+
+    return next((gpu for gpu in GPUS if plain(name) in map(plain, gpu.products.split(","))), None)

@@ -14,7 +14,7 @@ class Gpu:
     """A GPU that a driver can compile for."""
 
     family: str  # the driver's family, such as ``radv``
-    name: str  # its name after the colon of ``--device radv:navi31``
+    name: str  # its name after the colon of ``--device radv:navi31``, with the file of another build
     value: str  # the value of the driver's variable; empty if the driver knows one GPU only
     generation: str  # the vendor's name of the architecture
     products: str  # examples of products
@@ -81,6 +81,10 @@ GPUS = (
     Gpu("honeykrisp", "m1", "", "Apple G13", "Apple M1"),
 )
 """All GPUs, those of a driver from old to new."""
+
+
+WITHOUT_SHIM = ("intel", "anv", "mali", "panvk")
+"""Words for drivers of Mesa for whose GPUs ``mesa-drm-shim`` has no library."""
 
 
 def gpus_of(family: str) -> tuple[Gpu, ...]:

@@ -106,8 +106,8 @@ class NoVerdict:
     detail: str
 
 
-TakeResults = Callable[[list[Result]], None]
-"""Called with the results of each batch as they arrive."""
+TakeResults = Callable[[list[Result]], bool | None]
+"""Called with the results of each batch as they arrive; true ends the run."""
 
 
 ResultStream = Generator[list[Result], None, None]

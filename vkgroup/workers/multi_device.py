@@ -94,7 +94,8 @@ def targets(
     known = {device: read(device) for device in dict.fromkeys(members)}
     groups: dict[object, list[DeviceInfo]] = {}
     for number, device in enumerate(members):
-        groups.setdefault(number if each else model_of(known[device]), []).append(device)
+        build = device.manifest if device.is_compile_only else ""  # builds of a driver are compared
+        groups.setdefault(number if each else (build, model_of(known[device])), []).append(device)
     made: list[RunTarget] = []
     names = run_names([group[0] for group in groups.values()])
     for group, one, folder in zip(groups.values(), names, unique_slugs(names), strict=True):

@@ -234,11 +234,12 @@ class BatchScheduler(ABC):
 
 
 def pass_on(stream: ResultStream, drain: Callable[[], list[Result]], take: TakeResults) -> None:
-    """Pass the results of a run to `take`; after an interruption or an error, also those that had arrived."""
+    """Pass the results of a run to `take`; when the run ends early, also those that had arrived."""
     try:
         with closing(stream):
             for results in stream:
-                take(results)
+                if take(results):
+                    break
     finally:
         if remaining := drain():
             take(remaining)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,9 @@ from vkgroup.conformance.run import Setup, run
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.outputs.reproduction import automatic, smallest
 from vkgroup.outputs.reproduction.automatic import Reproducer, make_reproducers
+from vkgroup.outputs.reproduction.cases import make
 from vkgroup.outputs.reproduction.folder import read
+from vkgroup.outputs.reproduction.issue import LINES, write_issue
 from vkgroup.outputs.reproduction.smallest import simpler
 from vkgroup.record.causes import find_causes
 from vkgroup.record.causes import findings as findings_module
@@ -208,6 +211,47 @@ def test_a_failure_that_does_not_occur_alone_is_recorded_with_a_remark(tmp_path:
     assert reproducer.folder is not None
     assert "it does not fail in this way when it runs alone" in reproducer.remark
     assert read(reproducer.folder)["result"]["status"] == "Pass"
+
+
+def test_a_case_is_shrunk_for_a_bug_tracker(
+    swiftshader: vkgroup.drivers.Driver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The smallest case has fewer components, another pattern, and two invocations."""
+    words = ["conform", "--device", swiftshader.name, "--shrink", "--repro"]
+    assert main([*words, "vote.compute.subgroupAllEqual.vec3.nested.exact", str(tmp_path)]) == 1
+    case = "vote.compute.subgroupAllEqual.vec2.all.exact"
+    out = capsys.readouterr().out
+    assert out.startswith(f"{case}: Fail on ")
+    assert f"For a bug tracker: {tmp_path / 'issue.md'}" in out
+    text = (tmp_path / "issue.md").read_text()
+    assert len(text.splitlines()) <= LINES
+    assert text.startswith("# `subgroupAllEqual` of vectors compares only the first component\n")
+    for part in (
+        f"**Fail** on {select_device(swiftshader.name).name}",
+        f"`{case}`, Khronos' `dEQP-VK.subgroups.vote.compute.subgroupallequal_vec2`",
+        "1 workgroup of 2 invocations",
+        f"--filter {case}\n",
+        "layout(local_size_x = 2) in;",
+        "subgroupAllEqual(value_0)",
+    ):
+        assert part in text
+    assert re.search(r"^\| 0 \| yes \| .* \| False \| True \| \*\*wrong\*\* \|$", text, re.MULTILINE)
+    # The folder still repeats the failure.
+    assert main(["run", str(tmp_path), "--device", swiftshader.name]) == 1
+    # A case that passes has no report, and replaces the folder.
+    assert main([*words, "vote.compute.subgroupAll.bool.nested.exact", str(tmp_path)]) == 0
+    assert not (tmp_path / "issue.md").exists()
+
+
+def test_a_long_shader_and_many_lanes_are_cut_to_the_length_of_a_report(
+    swiftshader: vkgroup.drivers.Driver, tmp_path: Path
+) -> None:
+    case = "vote.compute.subgroupAllEqual.vec3.switch.exact"
+    make(select_device(swiftshader.name), case, tmp_path)
+    text = write_issue(tmp_path, read(tmp_path)).read_text()
+    assert len(text.splitlines()) == LINES
+    assert "void main() {" in text
+    assert text.endswith("// …\n```\n")
 
 
 @pytest.mark.parametrize("option", [[], ["--no-repro"]])

@@ -62,8 +62,10 @@ _CONFORM = Command(
     (
         *grouped(
             "cases",
-            repeated("--filter", "filter", "GLOB", "run the cases whose names match; may be repeated"),
-            Option("--caselist", "F", "file with names of cases, of vkgroup or of Khronos' suite", Path),
+            repeated("--filter", "filter", "GLOB",
+                     "run the cases whose names match, or of a category (vote); may be repeated"),
+            Option("--caselist", "F", "file with names of cases, also of Khronos' suite; or failures.csv",
+                   Path),
             _files("--skips", "files of regular expressions: cases to leave out"),
             Option("--compiler",
                    help="compile all shaders with this compiler, and run only cases in its languages"
@@ -78,13 +80,18 @@ _CONFORM = Command(
         *grouped(
             "instead of a run",
             flag("--list", "list the cases; needs no device"),
+            Option("--suite", "F.toml", "make the runs of a file: each [[run]] has options like these", Path),
             Option("--show", "CASE",
                    "print what a case tests: requirements, rule, expected results, inputs, shaders; no"
                    " device"),
             Option("--repro", ("CASE", "DIR"),
                    "run one case, and write a folder that repeats it on any machine", nargs=2),
+            flag("--shrink",
+                 "with --repro: take the smallest case that fails likewise; write issue.md"),
             flag("--amber",
                  "with --repro: also write the case as an Amber script, where that can express it"),
+            flag("--vkrunner", "with --repro: the same as a script of VkRunner (.shader_test)"),
+            flag("--offload", "with --repro: the same as YAML of LLVM's offload-test-suite"),
         ),
         *grouped(
             "execution",
@@ -100,6 +107,7 @@ _CONFORM = Command(
             Option("--time-limit", "S",
                    "time limit of the run in seconds; cases not reached are missing, and --resume continues",
                    seconds),
+            Option("--maxfail", "N", "end after this number of unexpected results", positive),
             flag("--statistics",
                  "on a compile-only device: compile each case alone, and record registers, code size and"
                  " others for vkgroup diff"),
@@ -120,6 +128,7 @@ _CONFORM = Command(
             "expected results",
             flag("--known",
                  "exit with 0 if all failures have known causes; end with a summary of this driver's errors"),
+            flag("--bisect", "exit code 125 instead of 2 and 3, for git bisect run"),
             flag("--allow-empty", "exit with 0, and not with 3, if the device supports none of the cases"),
             _files("--baseline",
                    "files of expected failures, one NAME,STATUS per line (format of deqp-runner)"),

@@ -148,7 +148,8 @@ OF_SCRIPTS = tuple(
 """Options that only runs of Amber scripts have."""
 
 
-SCRIPT = ".amber"
+SUFFIXES = (".amber", ".shader_test")
+"""Suffixes of scripts of Amber and of VkRunner."""
 
 
 def has_scripts(chosen: argparse.Namespace) -> bool:
@@ -160,13 +161,13 @@ def has_scripts(chosen: argparse.Namespace) -> bool:
     if path is None or not path.is_dir():
         # A check may have several shaders.
         given = [path, *(chosen.scripts if chosen.command == "check" else [])]
-        is_one = any(file is not None and file.suffix == SCRIPT for file in given)
+        is_one = any(file is not None and file.suffix in SUFFIXES for file in given)
         return is_one or (chosen.command == "run" and bool(chosen.scripts))
     if (path / "repro.json").exists():
         return False
     files = [file for file in path.rglob("*") if not file.name.startswith(".")]
     suffixes = {suffix for file in files for suffix in file.suffixes}
-    return SCRIPT in suffixes and not suffixes & _SHADERS
+    return not suffixes.isdisjoint(SUFFIXES) and not suffixes & _SHADERS
 
 
 _SHADERS = {".comp", ".hlsl", ".slang", ".wgsl"}

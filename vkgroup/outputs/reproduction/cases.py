@@ -21,6 +21,7 @@ from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction import readme, shrunk, steps
 from vkgroup.outputs.reproduction.jobs import ProbeDevice, RecordJob, Smallest, answer, case_record
 from vkgroup.outputs.reproduction.program import NoProgram, write_program
+from vkgroup.outputs.reproduction.smallest import smallest_like
 from vkgroup.outputs.reproduction.values import Files, Json
 from vkgroup.record.causes import Cause
 from vkgroup.record.record import NoVerdict, Result, Status
@@ -48,6 +49,7 @@ def make(
     timeout: float = 20.0,
     transform: Transform | None = None,
     compiler: str = "",
+    shrink: bool = False,
     on_result: Callable[[Result, bool], None] = lambda result, searching: None,
 ) -> Result:
     """Execute one case and make its reproduction folder, even if it passes.
@@ -59,6 +61,7 @@ def make(
     `name`: of the case.
     `folder`: new, empty, or an earlier reproduction folder, whose files are replaced.
     `seed`, `timeout`, `transform`, `compiler`: as for `vkgroup.conformance.run`.
+    `shrink`: whether the folder is that of the smallest case that fails likewise, if this case fails.
     `on_result`: called when the folder is complete, with the result and whether a search for a smaller
     program follows, which may take `shrunk.SECONDS` plus the time to record it.
     """
@@ -72,7 +75,12 @@ def make(
     if lacking := family_of(case).missing(case, capabilities):
         raise Unsupported(f"{device.name} lacks what {name} needs: {', '.join(lacking)}", lacking)
     setup = Setup(device, seed, timeout, transform, compiler=compiler)
-    result = _made(setup, case, folder, capabilities, {})
+    found = smallest_like(setup, case, capabilities) if shrink else None
+    if found is None:
+        result = _made(setup, case, folder, capabilities, {})
+    else:
+        case = found[0].case
+        result = _made(setup, case, folder, capabilities, _of_cause(*found), found[0].stage)
     searching = shrunk.shrinkable(case, result)
     on_result(result, searching)
     if searching:
@@ -87,14 +95,19 @@ def make_smallest(
 
     As `make` does, search for a smaller program of `reconvergence`.
     """
-    more: dict[str, Json] = {"cause": {"id": cause.id, "sentence": cause.sentence, "rule": cause.rule,
-                      "explained": cause.explained, "first": cause.smallest}}  # fmt: skip
-    if smallest.stage is not None:
-        more["part"] = smallest.stage.extent
-    result = _made(setup, smallest.case, folder, capabilities, more, smallest.stage)
+    result = _made(setup, smallest.case, folder, capabilities, _of_cause(smallest, cause), smallest.stage)
     if shrunk.shrinkable(smallest.case, result):
         _make_smaller(setup, smallest.case, result, folder, capabilities)
     return result
+
+
+def _of_cause(smallest: Smallest, cause: Cause) -> dict[str, Json]:
+    """Return the entries of a record on the cause of a failure, and the part of the stage that fails."""
+    entries: dict[str, Json] = {"cause": {"id": cause.id, "title": cause.title, "sentence": cause.sentence,
+        "rule": cause.rule, "explained": cause.explained, "first": cause.smallest}}  # fmt: skip
+    if smallest.stage is not None:
+        entries["part"] = smallest.stage.extent
+    return entries
 
 
 def _made(

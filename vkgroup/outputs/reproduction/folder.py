@@ -25,6 +25,12 @@ PROGRAM = "repro.c"
 RECIPE = "repro.txt"
 """What the C program reads."""
 
+ISSUE = "issue.md"
+"""A report for a bug tracker."""
+
+SCRIPTS = {"amber": "case.amber", "vkrunner": "case.shader_test", "offload": "case.yaml"}
+"""The case as a script of Amber, VkRunner and LLVM's offload-test-suite."""
+
 FORMAT = 1
 """Format version of `RECORD`; folders with a later version are rejected."""
 
@@ -69,7 +75,7 @@ def _remove_contents(folder: Path) -> None:
     for part in _PARTS:
         if (folder / part).is_dir():
             shutil.rmtree(folder / part)
-    for file in (RECORD, README, DEVICE, PROGRAM, RECIPE):
+    for file in (RECORD, README, DEVICE, PROGRAM, RECIPE, ISSUE, *SCRIPTS.values()):
         (folder / file).unlink(missing_ok=True)
 
 

@@ -172,6 +172,13 @@ class RecordedCase:
         pairs = self.arguments.get("specialization", {"pairs": []})["pairs"]
         return [(int(number), int(value)) for number, value in pairs]
 
+    def requirements(self, capabilities: Capabilities) -> Requirements:
+        """Return what the device must have; raise `NoProgram` if a requirement is not known here."""
+        try:
+            return requirements_of(list(self.modules.values()), capabilities, self.size)
+        except KeyError as error:
+            raise NoProgram(f"the requirement {error} has no known feature") from error
+
     @property
     def has_range(self) -> bool:
         """Whether several results are legal, from a least to a greatest one."""
@@ -206,10 +213,7 @@ def _comment(record: Json) -> Iterator[str]:
 
 def _requirements(case: RecordedCase, capabilities: Capabilities) -> Iterator[str]:
     """Yield what the device must have."""
-    try:
-        needs = requirements_of(list(case.modules.values()), capabilities, case.size)
-    except KeyError as error:
-        raise NoProgram(f"the requirement {error} has no known feature") from error
+    needs = case.requirements(capabilities)
     newest = max([needs.version, (1, 1), *filter(None, needs.extensions.values())])
     yield f"instance_version {_version(newest)}"
     yield f"device_version {_version(needs.version)}"

@@ -12,15 +12,18 @@ from vkgroup.outputs.reproduction.values import Json
 _LAST = ("input", "operand", "expected", "got")
 
 
-def evidence_table(evidence: Json) -> list[str]:
-    """Return the lines of a README that show the evidence (`vkgroup.conformance.evidence`)."""
+def evidence_table(evidence: Json, most: int | None = None) -> list[str]:
+    """Return the lines of a README that show the evidence (`vkgroup.conformance.evidence`).
+
+    `most`: only so many lanes are shown, all of them wrong; None for every lane.
+    """
     unit, names = evidence.get("unit", "lane"), evidence.get("names")
     size, active, wrong = evidence["size"], evidence["active"], set(evidence["wrong"])
     rows = evidence["rows"]
     columns = [name for name in rows if name not in _LAST] + [name for name in _LAST if name in rows]
     heads = [unit, *(["active"] if active is not None else []), *columns, ""]
     lines = [*_evidence_place(evidence), f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for lane in range(size):
+    for lane in range(size) if most is None else sorted(wrong)[:most]:
         cells = [names[lane] if names else str(lane)]
         if active is not None:
             cells.append("yes" if int(active, 16) >> lane & 1 else "no")

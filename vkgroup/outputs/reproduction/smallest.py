@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,14 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.intrinsics import EXAMPLE
 from vkgroup.conformance.parts import parts_of
 from vkgroup.conformance.plan import risk
+from vkgroup.conformance.rules import rule_of
 from vkgroup.conformance.run import Setup
 from vkgroup.conformance.stages.base import BatchStage
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.conformance.subgroup.family import subgroup_size
 from vkgroup.device import Capabilities
 from vkgroup.outputs.reproduction.jobs import CaseTrial, Smallest, Tried, answer
-from vkgroup.record.causes import Cause
+from vkgroup.record.causes import Cause, find_causes
 from vkgroup.record.causes.description import axes_of, complexity
 from vkgroup.record.causes.findings import explanations, findings_for
 from vkgroup.record.causes.grouping import kind_of
@@ -56,16 +58,35 @@ def alike(cause: Cause, first: Result) -> Alike:
     return lambda result: result.status is first.status and kind_of(result) == kind_of(first)
 
 
+def smallest_like(setup: Setup, case: AnyCase, capabilities: Capabilities) -> tuple[Smallest, Cause] | None:
+    """Return the smallest case that fails like a case, and the cause of its failure.
+
+    None if the case does not fail, or may hang the device: it is then not executed again.
+    """
+    with Trials(setup) as trials:
+        first = None if may_hang(case, capabilities) else trials.run(CaseTrial(case))
+        if first is None:
+            return None
+        described = replace(first.result, detail=f"{case.sentence}\n{first.result.detail}")
+        driver, rules = capabilities.driver_name, partial(rule_of, capabilities=capabilities)
+        causes = find_causes([described], driver, capabilities.driver_info, rule_of=rules)
+        if not causes:
+            return None
+        search = SmallestCaseSearch(trials, capabilities, (), alike(causes[0], first.result))
+        return search.smallest(case), causes[0]
+
+
 class Trials:
     """Executes cases on a device, in a process that is restarted when it dies.
 
     `gone`: why the device cannot be used any more, after a hang, a lost device or a failed start; else empty.
+    `only_compiles`: whether the device compiles whole cases and no parts of them.
     """
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
         self._worker: WorkerProcess | None = None
-        self.gone = ""
+        self.gone, self.only_compiles = "", setup.device.is_compile_only
 
     def __enter__(self) -> Trials:
         return self
@@ -170,7 +191,7 @@ class SmallestCaseSearch:
 
     def _part(self, case: Case, tried: Tried) -> BatchStage | None:
         """Return the part of the stage with the fewest invocations that fails; None if none does."""
-        if family_of(case).program is None or case.operation == EXAMPLE:
+        if family_of(case).program is None or case.operation == EXAMPLE or self._trials.only_compiles:
             return None
         wrong = tried.wrong or [(0, 0)]  # crashes and wrong masks have no wrong lanes
         for stage in parts_of(case, subgroup_size(case, self._capabilities), wrong):

@@ -1,0 +1,109 @@
+"""``vkgroup conform --suite FILE``: the runs of a file, one after another, with a table at the end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rich.table import Table
+
+from vkgroup.base.errors import InvalidInput, VkgroupError
+from vkgroup.base.files import read_text
+from vkgroup.check.outcome import worst
+from vkgroup.cli import conform
+from vkgroup.cli.conform_run import default_folder
+from vkgroup.cli.console import Console
+from vkgroup.cli.main import exit_code_of
+from vkgroup.cli.options import OPTIONS
+from vkgroup.configuration.reading import read_data
+from vkgroup.workers.multi_device import unique_slugs
+
+_ALONE = ("suite", "list", "show", "repro", "shrink", "amber", "vkrunner", "offload")
+"""The options that no run of a file has."""
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the command; return the worst exit code of the runs."""
+    runs = read_suite(arguments)
+    console, codes = Console(stderr=False, highlight=False), []
+    table = Table("run", "cases", "exit code")
+    for title, run in runs:
+        console.write_line(f"== {title}", style="bold")
+        try:
+            codes.append(conform.execute(run))
+        except VkgroupError as error:
+            console.write_line(f"{title}: {error}", style="bold red")
+            codes.append(exit_code_of(error))
+        counts = _totals(run.out).items()
+        cases = ", ".join(f"{count:,} {status}" for status, count in counts if count)
+        table.add_row(title, cases, str(codes[-1]))
+        sys.stdout.flush()
+    console.print(table)
+    return worst(codes)
+
+
+def _totals(out: Path) -> Counter[str]:
+    """Return the number of cases with each status in a run's folder, or in those of its devices."""
+    totals: Counter[str] = Counter()
+    for file in out.rglob("summary.json"):
+        summary = json.loads(read_text(file))
+        totals.update(summary["totals"] | {"Missing": summary["missing"]})
+    return totals
+
+
+def read_suite(arguments: argparse.Namespace) -> list[tuple[str, argparse.Namespace]]:
+    """Return the title and the options of each run of a file.
+
+    The options of the command line apply to runs without them; each run has its own folder and files.
+    """
+    file = arguments.suite
+    if alone := [name for name in _ALONE[1:] if getattr(arguments, name)]:
+        raise InvalidInput(f"--suite: omit --{alone[0]}, which is for one run.")
+    data = read_data(file)
+    entries = data.pop("run", None)
+    if data or not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise InvalidInput(f"{file}: a suite has a [[run]] with options for each run, and nothing else.")
+    titles = [str(entry.pop("title", number)) for number, entry in enumerate(entries, 1)]
+    root = arguments.out or default_folder("suite")
+    runs = []
+    for title, entry, folder in zip(titles, entries, unique_slugs(titles), strict=True):
+        parser = _Parser(prog=f"{file}, run {title}")
+        OPTIONS["conform"].declare(parser)
+        run = parser.parse_args(list(_words(entry, parser)))
+        OPTIONS["conform"].complete(run)
+        for name in arguments.given - run.given - {"suite", "out"}:
+            value = getattr(arguments, name)
+            if name in ("junit", "report", "save_baseline") and value != Path():
+                value = value.with_suffix(f".{folder}{value.suffix}")
+            setattr(run, name, value)
+        run.out = run.out or root / folder
+        runs.append((title, run))
+    return runs
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser of a run's options; its errors name the run."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InvalidInput(f"{self.prog}: {message}")
+
+
+def _words(entry: dict[str, Any], parser: _Parser) -> Iterator[str]:
+    """Yield the options of a run as words of the command line."""
+    options = {option.name: option for option in OPTIONS["conform"].options if option.key not in _ALONE}
+    for name, value in entry.items():
+        option = options.get(f"--{name}")
+        if option is None:
+            parser.error(f"{name} is no option of a run")
+        values = value if isinstance(value, list) else [value]
+        if option.nargs == "+":
+            yield from (option.name, *map(str, values))
+        elif value is True:
+            yield option.name
+        elif value is not False:
+            yield from (f"{option.name}={part}" for part in values)
