@@ -134,6 +134,7 @@ def test_a_finding_with_two_lines_needs_two_allowances(
         ("// vkgroup: allow(differs)", "the allowance of differs gives no reason."),
         ("// vkgroup: allow(differs):  ", "the allowance of differs gives no reason."),
         ("// vkgroup: alow(differs): x", "has another form than // vkgroup: allow(KIND): reason"),
+        ("// vkgroup allow(differs): x", "has another form than // vkgroup: allow(KIND): reason"),
         ("/* vkgroup: ignore */", "has another form than // vkgroup: allow(KIND): reason"),
     ],
 )
@@ -178,10 +179,10 @@ def test_an_include_may_allow(tmp_path: Path, checked: Callable[..., dict[str, A
             0,
         ),
         ({"kind": "differ", "line": 8, "reason": "x"}, "allow[0]: 'differ' is no kind of finding"),
-        ({"kind": "differs", "line": 8}, "allow[0]: there is no field 'reason'"),
+        ({"kind": "differs", "line": 8}, "allow[0]: the field 'reason' is missing"),
         ({"kind": "differs", "line": 8, "reason": " "}, "allow[0]: the reason is empty"),
         ({"kind": "differs", "line": 0, "reason": "x"}, "allow[0]: expected the number of a line"),
-        ({"kind": "differs", "line": 8, "reason": "x", "x": 1}, "allow[0]: unknown field 'x'"),
+        ({"kind": "differs", "line": 8, "reason": "x", "x": 1}, "allow[0]: the field 'x' is unknown"),
     ],
 )
 def test_a_configuration_allows(
@@ -344,3 +345,62 @@ def test_the_page_of_a_kind_has_a_wrong_and_a_right_shader(
     assert kind.help
     assert main(["explain", page.stem]) == 0
     assert capsys.readouterr().out == text
+
+
+HIDDEN = """#version 460
+#extension GL_KHR_shader_subgroup_arithmetic : require
+layout(local_size_x = 64) in;
+layout(binding = 0) readonly buffer A { uint a[]; };
+layout(binding = 1) writeonly buffer B { uint b[]; };
+shared uint part[64];
+void main() {
+    uint t = gl_LocalInvocationIndex;
+    part[t] = a[t];
+    %s
+    b[gl_GlobalInvocationID.x] = part[63u - t] + subgroupAdd(t); // vkgroup: allow(differs): by size
+}
+"""
+
+
+def test_what_an_error_hides_is_not_called_unneeded(
+    tmp_path: Path, checked: Callable[..., dict[str, Any]], written: Write
+) -> None:
+    racy = checked(written(HIDDEN % ""))
+    assert {finding["kind"] for finding in racy["findings"]} == {"race"}
+    assert racy["unused_allowances"] == []
+    assert "not needed" not in racy["text"]
+    assert checked(written(HIDDEN % "barrier();"))["code"] == 0
+    # A race that is allowed leaves nothing to compare, and the line says so.
+    allowed = (HIDDEN % "").replace("vkgroup: allow(differs): by size", "vkgroup: allow(race): tried")
+    report = checked(written(allowed))
+    assert "no number of the outputs was compared, since the errors that are allowed" in report["text"]
+
+
+def test_a_selection_leaves_the_rest_of_a_baseline(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], written: Write
+) -> None:
+    written((GLSL % ("", "")).replace("subgroupAdd(", "OPERATION("), "a.comp")
+    entries = [
+        {"name": "sum", "shader": "a.comp", "defines": {"OPERATION": "subgroupAdd"}},
+        {"name": "copy", "shader": "a.comp", "defines": {"OPERATION": "uint"}},
+    ]
+    configuration, known = tmp_path / "all.json", tmp_path / "known.json"
+    configuration.write_text(json.dumps({"configurations": entries}))
+    words = ["check", "--with", str(configuration), "--device", "none"]
+    assert main([*words, "--save-baseline", str(known)]) == 1
+    before = json.loads(known.read_text())["allow"]
+    assert len(before) == 1
+    updated = ["--baseline", str(known), "--save-baseline", str(known)]
+    assert main([*words, "--configuration", "copy", *updated]) == 0
+    assert json.loads(known.read_text())["allow"] == before
+    assert "not needed" not in capsys.readouterr().out
+    assert main([*words, *updated]) == 0
+    assert json.loads(known.read_text())["allow"] == before
+
+
+def test_an_allowance_in_another_line_says_where_the_finding_is(
+    checked: Callable[..., dict[str, Any]], written: Write
+) -> None:
+    shader = written((GLSL % ("", "")).replace("void main() {", f"{ALLOW}\nvoid main() {{"))
+    report = checked(shader)
+    assert "a finding of this kind is in line 9" in report["text"]

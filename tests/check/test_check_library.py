@@ -345,7 +345,7 @@ def test_ctrl_c_keeps_what_is_done(library: Path, tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=60)
     assert first.startswith("[1/2] inner/race.comp: 1 finding: ")
-    assert out.strip().endswith("1 findings; 1 not checked")
+    assert out.strip().endswith("1 with findings; 1 not checked")
     assert "interrupted; 1 of 2 configurations were checked" in error
     assert process.returncode == 128 + signal.SIGINT
     (entry,) = json.loads((tmp_path / "report.json").read_text())["configurations"]

@@ -55,8 +55,28 @@ def _session(test: Callable[[_Editor], Awaitable[None]]) -> None:
         await editor.client.shutdown_async(None)
         editor.client.exit(None)
         await editor.client.stop()
+        assert editor.client._server is not None
+        assert editor.client._server.returncode == 0
 
     asyncio.run(run())
+
+
+@pytest.mark.timeout(120)
+def test_errors_of_slang_are_at_their_line(tmp_path: Path) -> None:
+    shader = tmp_path / "a.slang"
+    text = '[shader("compute")] [numthreads(64, 1, 1)]\nvoid main() {\n    missing = 1;\n}\n'
+    shader.write_text(text)
+    uri = shader.as_uri()
+
+    async def test(editor: _Editor) -> None:
+        document = types.TextDocumentItem(uri, "slang", 1, text)
+        editor.client.text_document_did_open(types.DidOpenTextDocumentParams(document))
+        await editor.until(lambda shown: bool(shown.get(uri)))
+        assert "missing" in editor.shown[uri][0].message or "undefined" in editor.shown[uri][0].message
+        assert {entry.range.start.line for entry in editor.shown[uri]} <= {0, 2}
+        assert 2 in {entry.range.start.line for entry in editor.shown[uri]}
+
+    _session(test)
 
 
 @pytest.mark.timeout(180)
@@ -112,9 +132,17 @@ def test_an_editor_shows_findings_and_allows_one(tmp_path: Path) -> None:
         include.write_text(RIGHT)
         (tmp_path / "a.toml").write_text("defines.FACTOR = 2\n")
         editor.client.text_document_did_save(saved)
-        await editor.until(lambda shown: bool(shown[uri]))
+        await editor.until(lambda shown: bool(shown[uri]) and not shown[other])
         assert [entry.code for entry in editor.shown[uri]] == ["race"]
-        assert editor.shown[other] == []
+
+        # What cannot be checked is not shown as clean.
+        shader.write_text("// vkgroup: allow(race)\n" + SHADER)
+        editor.client.text_document_did_save(saved)
+        await editor.until(lambda shown: [entry.code for entry in shown[uri]] == [None])
+        assert editor.shown[uri][0].message == (
+            "the allowance of race gives no reason. Write // vkgroup: allow(KIND): reason."
+        )
+        assert editor.shown[uri][0].range.start.line == 0
 
         closed = types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri))
         editor.client.text_document_did_close(closed)

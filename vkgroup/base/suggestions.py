@@ -13,7 +13,7 @@ def similar(name: object, known: Iterable[str], count: int = 1, cutoff: float = 
     # Imported here, because only errors need it.
     from difflib import get_close_matches
 
-    by_key = {entry.lower(): entry for entry in known}
+    by_key = {entry.lower(): entry for entry in known if entry != name}
     return [by_key[key] for key in get_close_matches(str(name).lower(), by_key, count, cutoff)]
 
 

@@ -147,11 +147,13 @@ class ShaderComparison:
     `expected`: the outputs of the first on the device; empty if those of another have other bits.
     `restores`: whether a run changes its own inputs.
     `equality`: of another than the first, on the reference device; None if it was not needed.
+    `largest`: the largest difference of floats on the device, divided by the largest of these floats.
     """
 
     expected: Arrays
     restores: bool
     equality: Equality | None = None
+    largest: float = 0.0
 
     @property
     def is_equal(self) -> bool:
@@ -168,7 +170,7 @@ def compared(device: Device, shaders: Sequence[UserShader]) -> ShaderComparison:
     """
     first, *others = shaders
     expected, restores = _outputs(device, first)
-    equality = None
+    equality, largest = None, 0.0
     for other in others:
         outputs, is_changed = _outputs(device, other)
         restores |= is_changed
@@ -180,9 +182,21 @@ def compared(device: Device, shaders: Sequence[UserShader]) -> ShaderComparison:
         if first_error(Data({}, expected), outputs) is not None:
             size = first.subgroup_size or device.info.subgroup_size
             equality = compare_shaders(_request(first), _request(other), [(size, size)])
+            largest = max(largest, _largest_difference(expected, outputs))
             if equality.interface or equality.difference or equality.no_verdict:
                 break
-    return ShaderComparison({} if equality is not None else expected, restores, equality)
+    return ShaderComparison({} if equality is not None else expected, restores, equality, largest)
+
+
+def _largest_difference(first: Arrays, second: Arrays) -> float:
+    """Return the largest difference of finite floats, divided by the largest of them in this output."""
+    largest = 0.0
+    for name, one in first.items():
+        other = second[name]
+        if one.dtype.kind == "f" and one.shape == other.shape and (known := np.isfinite(one + other)).any():
+            gap = np.abs(one[known].astype(np.float64) - other[known])
+            largest = max(largest, float(gap.max() / max(np.abs(one[known]).max(), np.finfo(one.dtype).tiny)))
+    return largest
 
 
 def _outputs(device: Device, shader: UserShader) -> tuple[Arrays, bool]:

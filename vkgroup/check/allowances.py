@@ -18,6 +18,8 @@ from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import write_output
 from vkgroup.base.suggestions import nearest
 from vkgroup.check.findings import (
+    COMPARED,
+    DISTURBING,
     Allowance,
     AllowedFinding,
     Finding,
@@ -31,8 +33,8 @@ from vkgroup.configuration import read
 from vkgroup.configuration.fields import AllowedLine
 from vkgroup.spirv.lines import Line, SourceText
 
-_COMMENT = re.compile(r"(?://|/\*|^\s*\*)\s*vkgroup\s*:\s*(.*?)\s*(?:\*/\s*)?$")
-_ALLOWANCE = re.compile(r"allow\s*\(\s*(\w*)\s*\)\s*(?::\s*(.*))?$")
+_COMMENT = re.compile(r"(?://|/\*|^\s*\*)\s*vkgroup(?:\s*:|\s+(?=allow\b))\s*(.*?)\s*(?:\*/\s*)?$")
+_ALLOWANCE = re.compile(r"vkgroup\s*:\s*allow\s*\(\s*(\w*)\s*\)\s*(?::\s*(.*?))?\s*(?:\*/\s*)?$")
 _FORM = "// vkgroup: allow(KIND): reason"
 
 _BASELINE_REASON = "in the baseline"
@@ -52,7 +54,7 @@ def _in_file(source: SourceText) -> Iterator[Allowance]:
     waiting: list[tuple[Line, FindingKind, str]] = []
     for place, text, bare in source.lines():
         if found := _COMMENT.search(text):
-            kind, reason = _read(found[1], f"{place.file}:{place.number}")
+            kind, reason = _read(found[0], f"{place.file}:{place.number}")
             waiting.append((place, kind, reason))
         if bare.strip():
             for own, kind, reason in waiting:
@@ -62,11 +64,11 @@ def _in_file(source: SourceText) -> Iterator[Allowance]:
         yield Allowance(kind, reason, own.file, 0, f"{own.file}:{own.number}")
 
 
-def _read(text: str, where: str) -> tuple[FindingKind, str]:
+def _read(comment: str, where: str) -> tuple[FindingKind, str]:
     """Return the kind and the reason of a comment."""
-    found = _ALLOWANCE.match(text)
+    found = _ALLOWANCE.search(comment)
     if found is None:
-        raise InvalidInput(f"{where}: the comment 'vkgroup: {text}' has another form than {_FORM}.")
+        raise InvalidInput(f"{where}: the comment {comment.strip()!r} has another form than {_FORM}.")
     kind = _kind(found[1], where)
     if not found[2]:
         raise InvalidInput(f"{where}: the allowance of {kind} gives no reason. Write {_FORM}.")
@@ -107,8 +109,9 @@ def save_baseline(
     """Write a file that allows the findings of reports; return how many lines it allows.
 
     `reports`: those of `Report.to_json`.
-    `earlier`: the baseline of the check; what is still found of it stays, with its reason.
-    `complete`: whether every shader has a report; if not, all of the earlier baseline stays.
+    `earlier`: the baseline of the check. What a complete check does not need any more is left out; the rest
+        stays, with its reasons.
+    `complete`: whether every configuration was checked; if not, all of the earlier baseline stays.
     """
     lines: dict[tuple[str, str, int | str], str] = {}
     for report in reports:
@@ -117,9 +120,9 @@ def save_baseline(
             for place in (finding["place"], *finding["further"]):
                 line = place["text"].strip() or place["line"]
                 lines[finding["kind"], _relative(place["file"], path), line] = _BASELINE_REASON
-    used = {Allowance(**entry["allowance"]) for report in reports for entry in report["allowed"]}
+    unused = unused_in(reports) if complete else {}
     for entry in earlier:
-        if entry in used or not complete:
+        if entry not in unused:
             lines[entry.kind, _relative(entry.file, path), entry.line] = entry.reason
     ordered = sorted(lines.items(), key=str)
     allowed = [
@@ -151,12 +154,16 @@ def with_allowances(report: Report, allowances: Sequence[Allowance]) -> Report:
         allowed += [entry for _, covered in parts for entry in covered]
         questions += [question] if any(rest for rest, _ in parts) else []
     used = {entry.allowance for entry in allowed}
+    kinds = {finding.kind for finding in (*kept, *(entry.finding for entry in allowed))}
+    hidden = COMPARED if kinds.intersection(DISTURBING) else ()
+    unused = [entry for entry in allowances if entry not in used and entry.kind not in hidden]
+    has_ended = report.interrupted is None and not report.no_verdict and not report.internal_errors
     return replace(
         report,
         findings=tuple(kept),
         questions=tuple(questions),
         allowed=tuple(allowed),
-        unused_allowances=tuple(entry for entry in allowances if entry not in used),
+        unused_allowances=tuple(unused) if has_ended else (),
     )
 
 
@@ -173,15 +180,21 @@ def _split(finding: Finding, allowances: Sequence[Allowance]) -> tuple[list[Find
     return [replace(finding, place=rest[0], further=tuple(rest[1:]))] if rest else [], allowed
 
 
-def unused_in(reports: Iterable[dict[str, Any]], baseline: Iterable[Allowance] = ()) -> list[str]:
-    """Return the allowances that no report of a command needs, in words.
+def unused_in(reports: Sequence[dict[str, Any]]) -> dict[Allowance, str]:
+    """Return the allowances that no report of a command needs, with them in words.
 
-    `reports`: those of `Report.to_json`.
-    `baseline`: the allowances of a baseline, of which a report has only those of its files.
+    `reports`: those of `Report.to_json`; each knows the allowances of its files.
     """
-    known = dict.fromkeys(baseline)
-    used = set()
+    used = {Allowance(**entry["allowance"]) for report in reports for entry in report["allowed"]}
+    unused: dict[Allowance, str] = {}
     for report in reports:
-        known.update(dict.fromkeys(Allowance(**entry) for entry in report["unused_allowances"]))
-        used |= {Allowance(**entry["allowance"]) for entry in report["allowed"]}
-    return [str(entry) for entry in known if entry not in used]
+        for entry in (Allowance(**data) for data in report["unused_allowances"]):
+            if entry not in used:
+                lines = [
+                    finding["place"]["line"]
+                    for finding in report["findings"]
+                    if finding["kind"] == entry.kind
+                ]
+                there = f"; a finding of this kind is in line {', '.join(map(str, lines))}" if lines else ""
+                unused[entry] = f"{entry}{there}"
+    return unused

@@ -25,9 +25,9 @@ _ORDER = (
     " which Vulkan does not guarantee"
 )
 _REMEDY = (
-    "it does not occur with lanes in order: use gl_LocalInvocationID or gl_LocalInvocationIndex instead of"
-    " gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID, or give --lanes linear if all devices of"
-    " the host guarantee the order"
+    "it does not occur with lanes in order: do not compute gl_SubgroupID or gl_SubgroupInvocationID from"
+    " gl_LocalInvocationIndex, or the other way round; use the variable that is meant, or give --lanes linear"
+    " if all devices of the host guarantee the order"
 )
 
 

@@ -65,6 +65,17 @@ def _page_of(kind: str) -> str:
 RACES = (FindingKind.RACE, FindingKind.SAME_VALUE)
 """Kinds of data races: findings with two accesses."""
 
+DISTURBING = (
+    *(FindingKind.UNDEFINED, FindingKind.RACE, FindingKind.BARRIER, FindingKind.HANG, FindingKind.BOUNDS),
+)
+"""Kinds of errors that make the outputs of a run meaningless, so that they are not compared."""
+
+COMPARED = (
+    *(FindingKind.DIFFERS, FindingKind.ASSUMES, FindingKind.SPARSE, FindingKind.RECONVERGENCE),
+    FindingKind.PROGRESS,
+)
+"""Kinds of findings that are looked for only in runs without such errors."""
+
 _MAX_LINES = 3
 """Maximum number of further lines that a finding quotes."""
 

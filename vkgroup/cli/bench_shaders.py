@@ -94,6 +94,7 @@ def _print(comparison: ShaderComparison, console: Console) -> None:
     else:
         told = {"rounded": "differ by rounding", "ordered": "depend on the order of atomics"}
         counts = [f"{equality.counts[key]} {text}" for key, text in told.items() if equality.counts.get(key)]
+        counts += [f"at most by {comparison.largest:.2g} of the largest output"] * bool(comparison.largest)
         why = ", ".join(counts) or "undefined numbers apart"
         console.write_line(f"Outputs: equal on the reference device ({why}).")
     if comparison.restores and comparison.is_equal:

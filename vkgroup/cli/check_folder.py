@@ -54,6 +54,12 @@ _COLOURS = {
 }
 
 
+_IN_TOTALS = {
+    kind: f"with {kind}" for kind in (OutcomeKind.FINDINGS, OutcomeKind.QUESTIONS, OutcomeKind.WEAK)
+}
+"""Outcomes of which the totals count configurations."""
+
+
 def execute_folder(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     for option in ("repro", "save_with"):
@@ -230,7 +236,9 @@ class Library:
     def _totals(self) -> str:
         """Return the number of configurations with each outcome."""
         counts = Counter(outcome.kind for outcome in self.outcomes.values())
-        listed = ", ".join(f"{counts[kind]} {kind}" for kind in OutcomeKind if counts[kind])
+        listed = ", ".join(
+            f"{counts[kind]} {_IN_TOTALS.get(kind, kind)}" for kind in OutcomeKind if counts[kind]
+        )
         unchanged = sum(outcome.unchanged for outcome in self.outcomes.values())
         missing = len(self.settings) - self.ended
         parts = [listed or "none checked", *([f"{unchanged} unchanged"] if unchanged else [])]

@@ -28,15 +28,20 @@ _BAD = (CompileStatus.REJECTED, CompileStatus.CRASH, CompileStatus.TIMEOUT)
 """Statuses that are verdicts against a driver."""
 
 _NONE = "-"
+_NOTHING = 3
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 if a driver rejects a shader or crashes, or a cost has become worse."""
+    """Run the command.
+
+    Returns 1 if a driver rejects a shader or crashes, or a cost has become worse; 3 if no device has what a
+    shader needs.
+    """
     settings = settings_of(arguments)
     devices = _devices(arguments.device)
     baseline = None if arguments.baseline is None else _read(arguments.baseline)
     console = Console(file=people(arguments.json), highlight=False)
-    code, written = 0, []
+    code, written, every = 0, [], []
     for setting in settings:
         costs = _costs(devices, setting, setting.options)
         others = None
@@ -45,7 +50,8 @@ def execute(arguments: argparse.Namespace) -> int:
         _print(_title(setting, arguments.against), costs, others, console, wide=arguments.wide)
         if arguments.isa:
             _print_assembly([*costs, *(others or ())], console.file)
-        if any(cost.status in _BAD for cost in [*costs, *(others or ())]):
+        every += [*costs, *(others or ())]
+        if any(cost.status in _BAD for cost in every):
             code = 1
         if baseline is not None and _print_regressions(
             costs, baseline, arguments.threshold, setting, console
@@ -53,7 +59,8 @@ def execute(arguments: argparse.Namespace) -> int:
             code = 1
         written.append(_data(setting, costs, others, arguments.against))
     write_json(written, arguments.json)
-    return code
+    lacks_all = all(cost.status == CompileStatus.NOT_SUPPORTED for cost in every)
+    return _NOTHING if lacks_all and not code else code
 
 
 def _devices(choice: str | None) -> list[DeviceInfo]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -29,13 +30,16 @@ except ImportError as error:
     raise InvalidInput("The language server needs pygls: pip install 'vkgroup[lsp]'.") from error
 
 _SOURCE = "vkgroup"
-_ERROR = re.compile(r"^(.+?):(\d+): error: *(.*)$", re.MULTILINE)
+_ERROR = re.compile(r"^(?:vkgroup: )?([^\s:][^:\n]*):(\d+)(?::\d+)?: (?:error: *)?(.*)$", re.MULTILINE)
+"""An error of a compiler, or of vkgroup about a line."""
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until the editor ends the session."""
     server = _Server()
     server.start_io()
+    # The server has closed the streams of the session.
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (until the process ends)
     return 0
 
 
@@ -90,11 +94,11 @@ class _Server(LanguageServer):
         for report in _reports(printed):
             for finding in report["findings"]:
                 found.setdefault(finding["place"]["file"] or file, []).append(_diagnostic(finding))
-        for name, line, text in _ERROR.findall(errors):
-            found.setdefault(name, []).append(_at(int(line), "", 0, text, types.DiagnosticSeverity.Error))
-        if not found and process.returncode not in (0, 1):
-            message = errors.strip().rpartition("\n")[2]
-            self.window_log_message(types.LogMessageParams(types.MessageType.Warning, message))
+        if process.returncode not in (0, 1):
+            # A check without a verdict must not look like one without findings.
+            whole = errors.strip().removeprefix("vkgroup: ") or "the check ended without a verdict"
+            for name, line, text in _ERROR.findall(errors) or [(file, "1", whole)]:
+                found.setdefault(name, []).append(_at(int(line), "", 0, text, types.DiagnosticSeverity.Error))
         self._publish(uri, found)
 
     def _publish(self, uri: str, found: dict[str, list[types.Diagnostic]]) -> None:

@@ -64,7 +64,9 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
     whole.add_argument("--version", action=_Version)
     commands = whole.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for name, purpose in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
+        command = commands.add_parser(
+            name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".", formatter_class=Formatter
+        )
         if name in with_options:
             OPTIONS[name].declare(command)
     return whole
@@ -82,7 +84,23 @@ def parse(words: list[str]) -> argparse.Namespace:
     return chosen
 
 
-class _Headings(argparse.HelpFormatter):
+class Formatter(argparse.HelpFormatter):
+    """Breaks lines at spaces alone, so that options and paths stay whole."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return textwrap.fill(
+            " ".join(text.split()),
+            width,
+            initial_indent=indent,
+            subsequent_indent=indent,
+            break_on_hyphens=False,
+        )
+
+
+class _Headings(Formatter):
     """Lists the commands under headings."""
 
     def _format_action(self, action: argparse.Action) -> str:

@@ -111,6 +111,8 @@ def _build(request: CompileRequest, compiler: str) -> tuple[Module, Dependencies
     if request.dialect == "hlsl" and by_glslang:
         module = hlsl.mended(legalize(module, request.target))
         module = shifted(module, request.source, request.register_shifts)
+    elif request.dialect == "hlsl" and not request.register_shifts:  # else they have added the shifts
+        module = shifted(module, request.source, ())
     return _finished(module, request, chosen.name), dependencies
 
 

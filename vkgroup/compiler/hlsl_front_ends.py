@@ -17,6 +17,8 @@ _NUMTHREADS = re.compile(r"\[\s*numthreads\s*\([^)]*\)\s*\]" + _FUNCTION)
 """The name of a function with the attribute ``[numthreads(…)]``."""
 
 
+_NO_ENTRY_POINT = re.compile("entry point", re.IGNORECASE)
+
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*", re.DOTALL | re.MULTILINE)
 _DEFINED = re.compile(r"(\w+)\s*\([^;{}]*\)\s*(?::\s*\w+\s*)?$")
 """The name of a function in front of its body."""
@@ -53,6 +55,10 @@ def with_intrinsic_hint(error: CompileError, request: CompileRequest, compiler: 
                 continue
             compilers = f"--compiler {' or '.join(having)}" if having else "no compiler here"
             hint = f"{compilers} has {name}"
+            diagnostics[number] = replace(entry, message=f"{entry.message}; {hint}")
+        if _NO_ENTRY_POINT.search(entry.message) and request.entry_point not in own:
+            names = _candidates(request) or own
+            hint = f"the source has {', '.join(names) or 'no function'}; choose with --entry-point"
             diagnostics[number] = replace(entry, message=f"{entry.message}; {hint}")
     return type(error)(str(error.args[0]), diagnostics)
 
@@ -109,11 +115,16 @@ def entry_point_of(request: CompileRequest) -> str:
     """
     if request.entry_point != "main" or re.search(r"\bmain\s*\(", _COMMENT.sub(" ", request.source)):
         return request.entry_point
+    marked = _candidates(request) or functions_of(request.source)
+    return marked[0] if len(marked) == 1 else request.entry_point
+
+
+def _candidates(request: CompileRequest) -> list[str]:
+    """Return the functions that are marked as entry points of the stage; none if none is."""
     marked = [name for stage, name in entry_points(request.source) if _stage_of(stage) == request.stage.name]
     if not marked and request.stage.name == "compute":
         marked = _NUMTHREADS.findall(request.source)
-    marked = marked or functions_of(request.source)
-    return marked[0] if len(marked) == 1 else request.entry_point
+    return marked
 
 
 _OTHER_NAMES = {

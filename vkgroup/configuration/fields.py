@@ -146,8 +146,8 @@ def from_data(data: dict[str, Any], where: str) -> Configuration:
 def _sentence(message: str) -> str:
     """Return msgspec's message with the field first: ``groups[0]: expected an integer, not text``."""
     if (of_field := re.fullmatch(r"Object (.+?) field `(\w+)`(?: - at `\$\.?(.*)`)?", message)) is not None:
-        problem = "unknown field" if "unknown" in of_field[1] else "there is no field"
-        return f"{of_field[3]}: {problem} {of_field[2]!r}."
+        problem = "is unknown" if "unknown" in of_field[1] else "is missing"
+        return f"{of_field[3]}: the field {of_field[2]!r} {problem}."
     match = re.fullmatch(r"Expected `(.+?)`, got `(.+?)`(?: - at `(?:key in )?\$\.?(.*)`)?", message)
     if match is None:
         return message

@@ -67,5 +67,6 @@ def compile_only_refusal(device: DeviceInfo) -> NoDevice:
     """Return the error of work that a compile-only device cannot execute."""
     return NoDevice(
         f"{device.choice} is compile-only: its GPU is absent, and its driver executes nothing. `vkgroup"
-        " conform`, `cost` and `probe` accept it. To execute, choose a device of `vkgroup devices`."
+        " conform`, `cost`, `probe` and `check --compile-on` accept it. To execute, choose a device of"
+        " `vkgroup devices`."
     )

@@ -24,7 +24,15 @@ from vkgroup.check.fragments.drawing import (
     with_attachments,
     without_attachments,
 )
-from vkgroup.check.fragments.helpers import HINT, RULE, is_optional, leaving_out, with_helpers, with_rules
+from vkgroup.check.fragments.helpers import (
+    HINT,
+    RULE,
+    is_optional,
+    leaving_out,
+    with_help,
+    with_helpers,
+    with_rules,
+)
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.images import extents_for
 from vkgroup.check.influence import UNKNOWN, Sites, Source, influence_of
@@ -183,6 +191,7 @@ def check_fragments(request: CheckRequest) -> Report:
     findings, interrupted = run_and_compare(
         state, [size for size in sizes if size >= QUAD_SIZE], request.devices, job
     )
+    findings = list(map(with_help, findings))
     if interrupted is None:
         try:
             findings += _helper_findings(state)

@@ -27,6 +27,12 @@ Flags = npt.NDArray[np.bool_]
 _GROUPS = ("OpGroupNonUniform", "OpSubgroup")
 _QUADS = "OpGroupNonUniformQuad"
 
+HELP_OF_DRAWS = (
+    "make it independent of which fragments share a subgroup, for example with quad operations alone; or"
+    " allow the finding, if it is what the shader shows"
+)
+"""The remedy for outputs that depend on the subgroup size."""
+
 RULE = (
     "a device may leave helper invocations out of group operations, except operations on quads"
     ' (Vulkan 1.4, "Helper Invocations")'
@@ -125,6 +131,13 @@ _DEMOTE = (
     "discard ends invocations of the quad before this line; take the derivative before discard, or use demote"
     " (GL_EXT_demote_to_helper_invocation), which keeps them as helper invocations"
 )
+
+
+def with_help(finding: Finding) -> Finding:
+    """Return a finding of a draw; one on a difference with the remedy of draws."""
+    if finding.kind != FindingKind.DIFFERS:
+        return finding
+    return replace(finding, notes=(*finding.notes, Note(HELP + HELP_OF_DRAWS)))
 
 
 def with_rules(finding: Finding, places: SourceLocations, module: Module) -> Finding:
