@@ -404,3 +404,20 @@ def test_an_allowance_in_another_line_says_where_the_finding_is(
     shader = written((GLSL % ("", "")).replace("void main() {", f"{ALLOW}\nvoid main() {{"))
     report = checked(shader)
     assert "a finding of this kind is in line 9" in report["text"]
+
+
+def test_saving_without_a_baseline_keeps_what_the_file_has(
+    tmp_path: Path, checked: Callable[..., dict[str, Any]], written: Write
+) -> None:
+    file = tmp_path / "known.json"
+    entry = {"kind": "race", "line": "elsewhere();", "reason": "see issue 8"}
+    file.write_text(json.dumps({"allow": [entry]}))
+    assert checked(written(GLSL % ("", "")), "--save-baseline", str(file))["code"] == 1
+    saved = json.loads(file.read_text())["allow"]
+    assert {**entry, "file": ""} in saved
+    assert len(saved) == 2
+    # An entry without a file is for every file, and stays as it is.
+    assert (
+        checked(written(GLSL % ("", "")), "--baseline", str(file), "--save-baseline", str(file))["code"] == 0
+    )
+    assert [entry["kind"] for entry in json.loads(file.read_text())["allow"]] == ["differs"]

@@ -12,6 +12,8 @@ from queue import Queue
 import pytest
 
 from vkgroup.base.processes import environment
+from vkgroup.cli.check_watch import watched
+from vkgroup.cli.parser import parse
 
 SHADER = """#version 460
 #extension GL_GOOGLE_include_directive : require
@@ -60,3 +62,20 @@ def test_each_change_is_checked(tmp_path: Path) -> None:
         assert watch.wait(timeout=30) in (0, 1)  # the last check may not have ended
         reader.join()
         watch.stdout.close()
+
+
+@pytest.mark.parametrize("words", [("folder",), ("folder/a.comp", "folder/b.slang")])
+def test_what_is_watched(words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = Path("folder")
+    (folder / "parts").mkdir(parents=True)
+    (folder / "a.comp").write_text(SHADER.replace("part.glsl", "parts/part.glsl"))
+    (folder / "parts/part.glsl").write_text('#include "inner.glsl"\n')
+    (folder / "parts/inner.glsl").write_text("uint part() { return 1u; }\n")
+    (folder / "b.slang").write_text("import module;\n[numthreads(64, 1, 1)] void main() {}\n")
+    (folder / "module.slang").write_text("uint one() { return 1; }\n")
+    (folder / "other.glsl").write_text("")
+    names = ("a.comp", "b.slang", "module.slang", "parts/part.glsl", "parts/inner.glsl")
+    assert {path.resolve() for path in watched(parse(["check", *words, "--watch"]))} == {
+        (folder / name).resolve() for name in names
+    }

@@ -141,25 +141,39 @@ def _plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 @dataclass(frozen=True)
+class ComparedShader:
+    """The comparison of a shader with the first one on the reference device.
+
+    `largest`: the largest difference of floats on the device, divided by the largest of these floats.
+    """
+
+    name: str
+    equality: Equality
+    largest: float
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether nothing differs, except by what Vulkan permits."""
+        return not (self.equality.interface or self.equality.difference or self.equality.no_verdict)
+
+
+@dataclass(frozen=True)
 class ShaderComparison:
     """Whether shaders have the same outputs.
 
     `expected`: the outputs of the first on the device; empty if those of another have other bits.
     `restores`: whether a run changes its own inputs.
-    `equality`: of another than the first, on the reference device; None if it was not needed.
-    `largest`: the largest difference of floats on the device, divided by the largest of these floats.
+    `others`: on the reference device, those whose outputs have other bits.
     """
 
     expected: Arrays
     restores: bool
-    equality: Equality | None = None
-    largest: float = 0.0
+    others: tuple[ComparedShader, ...] = ()
 
     @property
     def is_equal(self) -> bool:
         """Whether nothing differs, except by what Vulkan permits."""
-        found = self.equality
-        return found is None or not (found.interface or found.difference or found.no_verdict)
+        return all(other.is_equal for other in self.others)
 
 
 def compared(device: Device, shaders: Sequence[UserShader]) -> ShaderComparison:
@@ -170,7 +184,7 @@ def compared(device: Device, shaders: Sequence[UserShader]) -> ShaderComparison:
     """
     first, *others = shaders
     expected, restores = _outputs(device, first)
-    equality, largest = None, 0.0
+    compared_others = []
     for other in others:
         outputs, is_changed = _outputs(device, other)
         restores |= is_changed
@@ -182,10 +196,9 @@ def compared(device: Device, shaders: Sequence[UserShader]) -> ShaderComparison:
         if first_error(Data({}, expected), outputs) is not None:
             size = first.subgroup_size or device.info.subgroup_size
             equality = compare_shaders(_request(first), _request(other), [(size, size)])
-            largest = max(largest, _largest_difference(expected, outputs))
-            if equality.interface or equality.difference or equality.no_verdict:
-                break
-    return ShaderComparison({} if equality is not None else expected, restores, equality, largest)
+            largest = _largest_difference(expected, outputs)
+            compared_others.append(ComparedShader(other.name, equality, largest))
+    return ShaderComparison({} if compared_others else expected, restores, tuple(compared_others))
 
 
 def _largest_difference(first: Arrays, second: Arrays) -> float:

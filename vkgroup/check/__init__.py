@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from vkgroup.check.checking import check, perform
 from vkgroup.check.equality import Equality, compare_shaders
-from vkgroup.check.findings import Coverage, Finding, FindingKind, Note, RunParameters, SourceLocation
+from vkgroup.check.findings import (
+    Allowance,
+    Coverage,
+    Finding,
+    FindingKind,
+    Note,
+    RunParameters,
+    SourceLocation,
+)
 from vkgroup.check.report import BarrierResult, BarrierVerdict, GeneratedValue, Question, Report
 from vkgroup.check.request import CheckRequest, Guarantees
 
 __all__ = [
+    "Allowance",
     "BarrierResult",
     "BarrierVerdict",
     "CheckRequest",

@@ -134,7 +134,8 @@ def save_baseline(
 
 def _relative(file: str, path: Path) -> str:
     """Return a file relative to the folder of a baseline, if it exists; else its name in the module."""
-    return Path(os.path.relpath(file, path.parent)).as_posix() if Path(file).exists() else file
+    is_known = bool(file) and Path(file).exists()
+    return Path(os.path.relpath(file, path.parent)).as_posix() if is_known else file
 
 
 def with_allowances(report: Report, allowances: Sequence[Allowance]) -> Report:

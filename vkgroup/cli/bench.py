@@ -31,7 +31,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise InvalidInput("--with, --configuration: only with --against B.comp.")
     own = None if arguments.definitions is None else catalogue.load(arguments.definitions)
     chosen = () if arguments.against else catalogue.choose(arguments.names, own)
-    if arguments.list:
+    if arguments.list and not arguments.against:
         console.print(bench_tables.listing(chosen, arguments.wide))
         return 0
     if arguments.plot:

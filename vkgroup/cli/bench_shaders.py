@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.bench.definition import Definition
-from vkgroup.bench.shaders import ShaderComparison, UserShader, compared, definition_of
+from vkgroup.bench.shaders import ComparedShader, ShaderComparison, UserShader, compared, definition_of
 from vkgroup.check.report_text import finding_lines
 from vkgroup.cli import shaders
 from vkgroup.cli.console import Console
@@ -79,25 +79,30 @@ def _timed(settings: Settings, name: str, device: Device) -> UserShader:
 
 def _print(comparison: ShaderComparison, console: Console) -> None:
     """Print how the outputs compare."""
-    equality = comparison.equality
-    if equality is None:
+    if not comparison.others:
         console.write_line("Outputs: the same bits.")
-    elif equality.difference is not None:
-        for line in finding_lines(equality.difference, with_help=False):
-            console.print(line, soft_wrap=True)
+    for other in comparison.others:
+        _print_other(other, console)
+    if not comparison.is_equal:
         console.write_line("Not timed: the outputs differ.", style="bold red")
-    elif not comparison.is_equal:
-        why = "; ".join(filter(None, (*equality.interface, equality.no_verdict)))
+    elif comparison.restores:
         console.write_line(
-            f"Not timed: the outputs have other bits, and there is no verdict: {why}", "bold red"
+            "A run changes its inputs: they are restored before each run, so caches may have them."
         )
+
+
+def _print_other(other: ComparedShader, console: Console) -> None:
+    """Print how the outputs of one shader compare with those of the first."""
+    equality = other.equality
+    if equality.difference is not None:
+        for line in finding_lines(equality.difference, with_help=False):
+            console.write(line)
+    elif not other.is_equal:
+        why = "; ".join(filter(None, (*equality.interface, equality.no_verdict)))
+        console.write_line(f"{other.name}: the outputs have other bits, and no verdict: {why}")
     else:
         told = {"rounded": "differ by rounding", "ordered": "depend on the order of atomics"}
         counts = [f"{equality.counts[key]} {text}" for key, text in told.items() if equality.counts.get(key)]
-        counts += [f"at most by {comparison.largest:.2g} of the largest output"] * bool(comparison.largest)
+        counts += [f"at most by {other.largest:.2g} of the largest output"] * bool(other.largest)
         why = ", ".join(counts) or "undefined numbers apart"
-        console.write_line(f"Outputs: equal on the reference device ({why}).")
-    if comparison.restores and comparison.is_equal:
-        console.write_line(
-            "A run changes its inputs: they are restored before each run, and may be in caches."
-        )
+        console.write_line(f"{other.name}: equal on the reference device ({why}).")

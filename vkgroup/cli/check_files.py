@@ -52,6 +52,9 @@ def write_files(
     for text in unused_in(reports).values() if complete else ():
         console.write_line(f"not needed by this check: {text}", style="yellow")
     if arguments.save_baseline is not None:
+        if arguments.baseline is None and arguments.save_baseline.exists():
+            # What it has stays: without --baseline it is not known what of it is still needed.
+            baseline, complete = read_baseline(arguments.save_baseline), False
         count = save_baseline(arguments.save_baseline, reports, baseline, complete=complete)
         console.write_line(f"Baseline: {arguments.save_baseline} ({count} line{'s' * (count != 1)})")
     if arguments.junit is not None:

@@ -66,7 +66,7 @@ def execute_folder(arguments: argparse.Namespace) -> int:
         if vars(arguments)[option] is not None:
             raise InvalidInput(f"--{option.replace('_', '-')}: only for one shader.")
     return execute_library(
-        Library(arguments, _settings(arguments), Console(file=output.people(arguments.json)))
+        Library(arguments, settings_of_all(arguments), Console(file=output.people(arguments.json)))
     )
 
 
@@ -80,7 +80,7 @@ def execute_library(library: Library) -> int:
     return code_of(list(library.outcomes.values()), bisect=library.arguments.bisect)
 
 
-def _settings(arguments: argparse.Namespace) -> list[Settings]:
+def settings_of_all(arguments: argparse.Namespace) -> list[Settings]:
     """Return the settings of all configurations."""
     if arguments.with_file is not None and arguments.scripts:
         raise InvalidInput("--with: for one shader or one folder; its configurations name several shaders.")

@@ -1,4 +1,4 @@
-"""``vkgroup check F --watch``: check again whenever the shader, an include or the configuration changes."""
+"""``vkgroup check F --watch``: check again whenever a shader, an include or the configuration changes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from vkgroup.base.errors import VkgroupError
+from vkgroup.cli.check_folder import settings_of_all
 from vkgroup.cli.settings import Settings, settings_of
+from vkgroup.compiler.includes import Includer, scan
 
 _POLL_SECONDS = 0.2
-_INCLUDE = re.compile(r"""^\s*#\s*include\s*["<]([^">]+)[">]""", re.MULTILINE)
 _IMPORT = re.compile(r"""^\s*(?:import|__include)\s+"?([\w./]+)"?\s*;""", re.MULTILINE)
 
 
@@ -49,38 +49,33 @@ def _wait(arguments: argparse.Namespace, before: dict[Path, int]) -> list[Path]:
 
 def _times(arguments: argparse.Namespace) -> dict[Path, int]:
     """Return the files of a check with the times of their last changes; 0 for one that is absent."""
-    return {file: file.stat().st_mtime_ns if file.exists() else 0 for file in _files(arguments)}
+    return {file: file.stat().st_mtime_ns if file.exists() else 0 for file in watched(arguments)}
 
 
-def _files(arguments: argparse.Namespace) -> set[Path]:
+def watched(arguments: argparse.Namespace) -> set[Path]:
     """Return the configuration, the shaders, and what they include."""
     files = set() if arguments.with_file is None else {arguments.with_file}
+    several = arguments.scripts or (arguments.shader is not None and arguments.shader.is_dir())
     try:
-        settings = settings_of(arguments)
-    except VkgroupError:  # of the configuration; the check has printed it
-        return files
+        settings = settings_of_all(arguments) if several else settings_of(arguments)
+    except VkgroupError:  # of the configuration, or of a folder without shaders; the check has printed it
+        return {*files, *arguments.scripts, *([arguments.shader] if arguments.shader else [])}
     for entry in settings:
-        _add(entry.options.shader, entry, files)
+        files |= _with_includes(entry.options.shader, entry)
     return files
 
 
-def _add(file: Path, settings: Settings, files: set[Path]) -> None:
-    """Add a source and what it includes."""
-    if file in files:
-        return
-    files.add(file)
-    if file.suffix == ".spv" or not file.is_file():
-        return
-    for name in _included(file.read_text(errors="replace")):
-        folders = (file.parent, *map(Path, settings.options.include_paths))
-        for found in (folder / name for folder in folders):
-            if found.is_file():
-                _add(found, settings, files)
-                break
-
-
-def _included(text: str) -> Iterator[str]:
-    """Yield the names of the files that a source includes, or imports as Slang's modules."""
-    yield from _INCLUDE.findall(text)
-    for module in _IMPORT.findall(text):
-        yield module if module.endswith(".slang") else f"{module}.slang"
+def _with_includes(file: Path, settings: Settings) -> set[Path]:
+    """Return a source and the files that it includes, or imports as Slang's modules."""
+    if file.suffix in (".spv", ".spvasm") or not file.is_file():
+        return {file}
+    text = file.read_text(errors="replace")
+    paths = list(map(Path, settings.options.include_paths))
+    includer = Includer(file.parent, paths)
+    scan(includer, text, str(file))
+    imported = (
+        folder / f"{name.removesuffix('.slang')}.slang"
+        for name in _IMPORT.findall(text)
+        for folder in (file.parent, *paths)
+    )
+    return {file, *map(Path, includer.dependencies.present), *filter(Path.is_file, imported)}

@@ -14,12 +14,14 @@ from rich.table import Table
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.files import read_text
+from vkgroup.base.suggestions import nearest
 from vkgroup.check.outcome import worst
 from vkgroup.cli import conform
 from vkgroup.cli.conform_run import default_folder
 from vkgroup.cli.console import Console
 from vkgroup.cli.main import exit_code_of
 from vkgroup.cli.options import OPTIONS
+from vkgroup.cli.parser import Parser
 from vkgroup.configuration.reading import read_data
 from vkgroup.workers.multi_device import unique_slugs
 
@@ -86,7 +88,7 @@ def read_suite(arguments: argparse.Namespace) -> list[tuple[str, argparse.Namesp
     return runs
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(Parser):
     """A parser of a run's options; its errors name the run."""
 
     def error(self, message: str) -> NoReturn:
@@ -99,7 +101,7 @@ def _words(entry: dict[str, Any], parser: _Parser) -> Iterator[str]:
     for name, value in entry.items():
         option = options.get(f"--{name}")
         if option is None:
-            parser.error(f"{name} is no option of a run")
+            parser.error(f"{name} is no option of a run.{nearest(f'--{name}', options)}")
         values = value if isinstance(value, list) else [value]
         if option.nargs == "+":
             yield from (option.name, *map(str, values))

@@ -50,6 +50,7 @@ class _Server(LanguageServer):
         super().__init__(_SOURCE, version("vkgroup"), text_document_sync_kind=types.TextDocumentSyncKind.Full)
         self._running: dict[str, subprocess.Popen[str]] = {}
         self._shown: dict[str, set[str]] = defaultdict(set)  # files with findings, by the checked one
+        self._closed_files: set[str] = set()
         self._lock = threading.Lock()
         self._serve(types.TEXT_DOCUMENT_DID_OPEN, self._opened)
         self._serve(types.TEXT_DOCUMENT_DID_SAVE, self._opened)
@@ -62,10 +63,14 @@ class _Server(LanguageServer):
 
     def _opened(self, parameters: types.DidOpenTextDocumentParams | types.DidSaveTextDocumentParams) -> None:
         uri = parameters.text_document.uri
+        with self._lock:
+            self._closed_files.discard(uri)
         threading.Thread(target=self._check, args=(uri,), daemon=True).start()
 
     def _closed(self, parameters: types.DidCloseTextDocumentParams) -> None:
         uri = parameters.text_document.uri
+        with self._lock:
+            self._closed_files.add(uri)
         self._stop(uri)
         self._publish(uri, {})
 
@@ -83,8 +88,10 @@ class _Server(LanguageServer):
         self._stop(uri)
         words = [sys.executable, "-m", "vkgroup", "check", file, "--device", "none", "--json", "-"]
         words += [word for name in _configurations(Path(file)) for word in ("--with", str(name))]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         with self._lock:
+            if uri in self._closed_files:
+                return
+            process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             self._running[uri] = process
         printed, errors = process.communicate()
         with self._lock:

@@ -121,6 +121,10 @@ class Parser(argparse.ArgumentParser):
     It reports an error if its help cannot be written, for example to a full disk.
     """
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        # An abbreviation would change its meaning with each new option.
+        super().__init__(*arguments, **{"allow_abbrev": False, **options})
+
     def error(self, message: str) -> NoReturn:
         """Print a short usage and the error, and end with exit code 2."""
         super().error(f"{message}\n`{self.prog} --help` explains the options.")

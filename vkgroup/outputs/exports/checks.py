@@ -61,7 +61,7 @@ def write_junit(entries: Sequence[ExportEntry], path: Path) -> None:
             entry.shader,
             entry.name,
             entry.outcome.seconds,
-            _TAGS.get(entry.outcome.kind, "error"),
+            tag_of(entry.outcome.kind),
             entry.outcome.summary,
             "\n".join(entry.outcome.text),
             "\n".join(line for line in entry.outcome.text if line.startswith("allowed: ")),
@@ -80,6 +80,11 @@ _TAGS = {
     OutcomeKind.IN_PART: "skipped",
 }
 """The element of JUnit XML for an outcome; the others are errors."""
+
+
+def tag_of(kind: OutcomeKind) -> str:
+    """Return ``failure``, ``error`` or ``skipped`` for an outcome; empty for one that passes."""
+    return _TAGS.get(kind, "error")
 
 
 def github(entries: Sequence[ExportEntry]) -> list[str]:

@@ -11,28 +11,30 @@ from urllib.parse import quote
 
 from vkgroup.base.files import write_output
 from vkgroup.check.findings import HELP, FindingKind
-from vkgroup.check.outcome import OutcomeKind
 from vkgroup.outputs.exports.annotations import fingerprint, in_repository
-from vkgroup.outputs.exports.checks import ExportEntry
+from vkgroup.outputs.exports.checks import ExportEntry, tag_of
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_FAILED = (OutcomeKind.NO_COMPILE, OutcomeKind.NO_VERDICT, OutcomeKind.ERROR, OutcomeKind.NOT_COVERED)
 
 
 def write_sarif(entries: Sequence[ExportEntry], path: Path) -> None:
     """Write the findings of checks, each once, however many configurations have it.
 
-    Weak findings are warnings, others errors; an allowed one is suppressed, with the reason. Configurations
-    without a report are notifications of the tool.
+    Weak findings are warnings, those of questions are notes, others errors; an allowed one is suppressed,
+    with the reason. Configurations without a report are notifications of the tool.
     """
     results: dict[str, dict[str, Any]] = {}
     for entry in entries:
-        report = entry.outcome.report or {"findings": [], "allowed": []}
+        report = entry.outcome.report or {"findings": [], "questions": [], "allowed": []}
         for finding in report["findings"]:
             _add(results, finding, entry.name)
+        for question in report["questions"]:
+            for finding in question["findings"]:
+                _add(results, {**finding, "help": question["remedy"]}, entry.name, level="note")
         for allowed in report["allowed"]:
             _add(results, allowed["finding"], entry.name, allowed["allowance"])
-    failed = [entry for entry in entries if entry.outcome.kind in _FAILED]
+    failed = [entry for entry in entries if tag_of(entry.outcome.kind) == "error"]
+    told = [entry for entry in entries if entry.outcome.report is None]
     run = {
         "tool": {
             "driver": {
@@ -45,8 +47,11 @@ def write_sarif(entries: Sequence[ExportEntry], path: Path) -> None:
             {
                 "executionSuccessful": not failed,
                 "toolExecutionNotifications": [
-                    {"level": "error", "message": {"text": f"{entry.name}: {entry.outcome.summary}"}}
-                    for entry in failed
+                    {
+                        "level": "error" if entry in failed else "warning",
+                        "message": {"text": f"{entry.name}: {entry.outcome.summary}"},
+                    }
+                    for entry in told
                 ],
             }
         ],
@@ -72,6 +77,7 @@ def _add(
     finding: dict[str, Any],
     configuration: str,
     allowance: dict[str, Any] | None = None,
+    level: str = "",
 ) -> None:
     """Add a finding, or the name of a further configuration to it."""
     place = finding["place"]
@@ -85,7 +91,7 @@ def _add(
     text = [finding["message"], *(message for message in told if not message.startswith(HELP))]
     results[key] = {
         "ruleId": finding["kind"],
-        "level": "warning" if finding["weak"] else "error",
+        "level": level or ("warning" if finding["weak"] else "error"),
         "message": {"text": ".\n".join([*text, HELP + finding["help"]])},
         "locations": [_location(place)],
         "relatedLocations": [
