@@ -13,13 +13,14 @@ def similar(name: object, known: Iterable[str], count: int = 1, cutoff: float = 
     # Imported here, because only errors need it.
     from difflib import get_close_matches
 
-    by_key = {entry.lower(): entry for entry in known if entry != name}
+    by_key = {entry.lower(): entry for entry in known}
     return [by_key[key] for key in get_close_matches(str(name).lower(), by_key, count, cutoff)]
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
     """Return the question whether the nearest of the known names is meant; empty if none is near."""
-    return "".join(f" Did you mean {near!r}?" for near in similar(name, known))
+    others = [entry for entry in known if entry != name]
+    return "".join(f" Did you mean {near!r}?" for near in similar(name, others))
 
 
 def suggestion(name: object, known: Iterable[str]) -> str:

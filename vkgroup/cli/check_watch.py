@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from vkgroup.base.errors import VkgroupError
+from vkgroup.base.files import read_text
 from vkgroup.cli.check_folder import settings_of_all
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.compiler.includes import Includer, scan
@@ -69,7 +70,7 @@ def _with_includes(file: Path, settings: Settings) -> set[Path]:
     """Return a source and the files that it includes, or imports as Slang's modules."""
     if file.suffix in (".spv", ".spvasm") or not file.is_file():
         return {file}
-    text = file.read_text(errors="replace")
+    text = read_text(file, errors="replace")
     paths = list(map(Path, settings.options.include_paths))
     includer = Includer(file.parent, paths)
     scan(includer, text, str(file))
