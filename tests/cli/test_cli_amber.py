@@ -86,7 +86,10 @@ def test_what_a_device_lacks_is_no_error_beside_a_pass(
         (["pass.amber", "--in", "x=y.npy", "--size", "4,4"], "omit --in, --size"),
         (["none/*.amber"], "matches no script"),
         (["pass.amber", "x.comp"], "x.comp is no Amber script"),
-        (["x.comp", "pass.amber"], "x.comp is no Amber script (.amber): name scripts only."),
+        (
+            ["x.comp", "pass.amber"],
+            "x.comp is no Amber script (.amber or .shader_test): name scripts only.",
+        ),
         (["x.comp", "--groups", "1", "--junit", "f.xml"], "--junit: only for Amber scripts."),
         (["pass.amber", "--json", "none/f.json"], "none/f.json"),
     ],

@@ -18,7 +18,13 @@ from mkdocs.config import load_config
 from vkgroup.cli.parser import COMMANDS, parser
 
 ROOT = Path(__file__).parents[2]
-LINKED = ("gallery/", "development/traceability/", "conformance/coverage.html", "example-project/", "shaders/kinds/")
+LINKED = (
+    "gallery/",
+    "development/traceability/",
+    "conformance/coverage.html",
+    "example-project/",
+    "shaders/kinds/",
+)
 """Pages that another page links in place of the navigation."""
 sys.path.insert(0, str(ROOT / "tests/outputs/report"))
 from browser import open_browser  # noqa: E402

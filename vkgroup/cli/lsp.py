@@ -7,8 +7,8 @@ shader when it is opened or saved, in a process of its own.
 from __future__ import annotations
 
 import argparse
+import io
 import json
-import os
 import re
 import subprocess
 import sys
@@ -39,7 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
     server = _Server()
     server.start_io()
     # The server has closed the streams of the session.
-    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (until the process ends)
+    sys.stdout = io.StringIO()
     return 0
 
 
