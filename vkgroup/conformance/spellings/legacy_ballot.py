@@ -140,7 +140,7 @@ def _missing_of(older: Older, case: Case, capabilities: Capabilities) -> list[st
         needs.append(_EXTENSIONS[older.extension])
     if older.wide and "shaderInt64" not in capabilities.features:
         needs.append("shaderInt64")
-    if older.wide and capabilities.subgroup.size > _WIDEST:
+    if older.wide and (case.subgroup_size or capabilities.subgroup.size) > _WIDEST:
         needs.append(f"a subgroup size of at most {_WIDEST} (uint64_t has a bit for each invocation)")
     return needs
 

@@ -79,7 +79,9 @@ class Machine(SliceState):
                 model.apart,
                 {} if partings is None else partings,
             )
-        self._turns = None if model.progress == "fair" else UnitTurns(model, self, program.waiting_loops)
+        # Without a loop that may wait, all workgroups end in any case.
+        waits = model.progress != "fair" and program.waiting_loops
+        self._turns = UnitTurns(model, self, program.waiting_loops) if waits else None
         self._scheduler = SegmentScheduler(program.segments, self, step_limit, self._paths, self._turns)
 
     def run(self) -> None:
