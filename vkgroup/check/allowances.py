@@ -39,6 +39,11 @@ _FORM = "// vkgroup: allow(KIND): reason"
 
 _BASELINE_REASON = "in the baseline"
 
+_NOT_LOOKED_FOR = (
+    "subgroups that are not full, reconvergence and progress were not looked at at the sizes with allowed"
+    " findings"
+)
+
 
 def allowances_of(request: CheckRequest) -> list[Allowance]:
     """Return the allowances of a check: those of the request for its files, then the comments in these.
@@ -159,8 +164,12 @@ def with_allowances(report: Report, allowances: Sequence[Allowance]) -> Report:
     hidden = COMPARED if kinds.intersection(DISTURBING) else ()
     unused = [entry for entry in allowances if entry not in used and entry.kind not in hidden]
     has_ended = report.interrupted is None and not report.no_verdict and not report.internal_errors
+    covered = report.covered
+    if any(not entry.finding.weak for entry in allowed):
+        covered = replace(covered, notes=(*covered.notes, _NOT_LOOKED_FOR))
     return replace(
         report,
+        covered=covered,
         findings=tuple(kept),
         questions=tuple(questions),
         allowed=tuple(allowed),
@@ -170,6 +179,9 @@ def with_allowances(report: Report, allowances: Sequence[Allowance]) -> Report:
 
 def _split(finding: Finding, allowances: Sequence[Allowance]) -> tuple[list[Finding], list[AllowedFinding]]:
     """Return what is left of a finding, nothing if all its lines are allowed, and each allowed line of it."""
+    if finding.devices:
+        # An error of a driver is not what the shader is for.
+        return [finding], []
     rest: list[SourceLocation] = []
     allowed = []
     for place in (finding.place, *finding.further):

@@ -10,6 +10,7 @@ from vkgroup.base import phases
 from vkgroup.base.errors import DispatchTimeout, NoDevice, Unsupported
 from vkgroup.base.phases import CodeOwner, DeadlineReached, phase
 from vkgroup.check.assumptions import Assumption, ConstantExperiment, find_assumption
+from vkgroup.check.beyond import beyond_allowed
 from vkgroup.check.counted_loops import CountedLoops
 from vkgroup.check.device_jobs import (
     DispatchJob,
@@ -345,6 +346,11 @@ def run_and_compare(
         findings += assumption_findings(assumption, state.places) if assumption is not None else []
         differing, lanes_matter = _compare_all(state, assumption)
         findings += difference_findings(differing, dispatch, state.flow, state.places, lanes_matter)
+        if (base := state.base(assumption)) is not None and not base.disturbed:
+            against = partial(_differing, state, assumption=assumption)
+            findings += beyond_allowed(
+                state.request, dispatch, state.flow, state.places, findings, base, against
+            )
     except DispatchTimeout:
         comparison = (
             f"no end within {dispatch.timeout:g} s when the reference device repeats a run to compare it"
@@ -359,18 +365,26 @@ def run_and_compare(
     return findings, None
 
 
+def _differing(
+    state: CheckState, base: CheckedRun, assumption: Assumption | None
+) -> list[tuple[CheckedRun, CheckedRun, Difference]]:
+    """Return the runs on the reference device that differ from one of them."""
+    differing = []
+    for run in state.comparable:
+        is_explained = assumption is not None and assumption.explains(run.configuration)
+        if is_explained or run.configuration == base.configuration:
+            continue
+        if (difference := state.compare(base, run)) is not None:
+            differing.append((base, run, difference))
+    return differing
+
+
 def _compare_all(state: CheckState, assumption: Assumption | None) -> tuple[Differing, frozenset[int]]:
     """Return the runs that differ, and the sizes at which shuffled lanes change the reference's results."""
-    differing: list[tuple[CheckedRun, CheckedRun, Difference]] = []
     base = state.base(assumption)
     if base is None or base.disturbed:
-        return differing, frozenset()
-    for run in state.comparable:
-        if run is base or (assumption is not None and assumption.explains(run.configuration)):
-            continue
-        difference = state.compare(base, run)
-        if difference is not None:
-            differing.append((base, run, difference))
+        return [], frozenset()
+    differing = _differing(state, base, assumption)
     for run in state.device_runs:
         # A device is compared with the reference at its own size, even if that result is wrong itself.
         like = state.reference_at(run.configuration.subgroup_size)
