@@ -164,12 +164,10 @@ def with_allowances(report: Report, allowances: Sequence[Allowance]) -> Report:
     hidden = COMPARED if kinds.intersection(DISTURBING) else ()
     unused = [entry for entry in allowances if entry not in used and entry.kind not in hidden]
     has_ended = report.interrupted is None and not report.no_verdict and not report.internal_errors
-    covered = report.covered
-    if any(not entry.finding.weak for entry in allowed):
-        covered = replace(covered, notes=(*covered.notes, _NOT_LOOKED_FOR))
+    notes = [_NOT_LOOKED_FOR] if any(not entry.finding.weak for entry in allowed) else []
     return replace(
         report,
-        covered=covered,
+        covered=replace(report.covered, notes=(*report.covered.notes, *notes)),
         findings=tuple(kept),
         questions=tuple(questions),
         allowed=tuple(allowed),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from vkgroup.base import phases
@@ -348,9 +349,8 @@ def run_and_compare(
         findings += difference_findings(differing, dispatch, state.flow, state.places, lanes_matter)
         if (base := state.base(assumption)) is not None and not base.disturbed:
             against = partial(_differing, state, assumption=assumption)
-            findings += beyond_allowed(
-                state.request, dispatch, state.flow, state.places, findings, base, against
-            )
+            parts = (state.request, dispatch, state.flow, state.places)
+            findings += beyond_allowed(*parts, findings, base, against)
     except DispatchTimeout:
         comparison = (
             f"no end within {dispatch.timeout:g} s when the reference device repeats a run to compare it"

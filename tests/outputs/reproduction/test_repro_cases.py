@@ -255,11 +255,11 @@ def test_an_unsupported_case_has_no_folder(tmp_path: Path) -> None:
         ([CASE, "full"], "contains other files"),
         ([CASE, "full/file"], "is a file"),
         ([CASE, "new", "--filter", "vote.*"], "omit --filter"),
-        ([CASE, "new", "--baseline", "b", "--skips", "s"], "omit --baseline, --skips"),
+        ([CASE, "new", "--baseline", "b", "--skips", "s"], "omit --skips, --baseline"),
         ([CASE, "new", "--flakes", "f", "--save-baseline", "b"], "omit --flakes, --save-baseline"),
         ([CASE, "new", "--shard", "1/2", "--shuffle", "0"], "omit --shard, --shuffle"),
         ([CASE, "new", "--cluster", "local", "--each"], "omit --each, --cluster"),
-        ([CASE, "new", "--db", "new.db", "--time-limit", "1"], "omit --db, --time-limit"),
+        ([CASE, "new", "--db", "new.db", "--time-limit", "1"], "omit --time-limit, --db"),
         ([CASE, "new", "--annotations", "github"], "omit --annotations"),
     ],
 )
