@@ -99,7 +99,7 @@ def _module(kind: str, path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         specification.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InvalidInput(f"{path} cannot be loaded: {describe(error)}.") from error
     return module
 

@@ -30,6 +30,9 @@ Place = tuple[int, int]
 
 _TIMEOUT = 120.0
 
+_SAME = "the outputs of the first run"
+"""The name of what each run of a candidate is verified with."""
+
 
 @dataclass(frozen=True, eq=False)
 class UserShader:
@@ -55,29 +58,47 @@ class UserShader:
     def written(self) -> dict[str, Place]:
         """The buffers that it may write, by name."""
         entries = (entry for entry in self.module.reflection.bindings if entry.writable)
-        return {f"{entry.set}.{entry.binding}": entry.place for entry in entries}
+        return {f"binding {entry.set}.{entry.binding}": entry.place for entry in entries}
+
+    def require_inputs(self) -> None:
+        """Raise InvalidInput if a binding has no value."""
+        lacking = [entry for entry in self.module.reflection.bindings if entry.place not in self.bindings]
+        if lacking:
+            names = ", ".join(entry.name or f"{entry.set}.{entry.binding}" for entry in lacking)
+            raise InvalidInput(f"{self.name}: {names} has no value; give it in inputs in the file of --with.")
 
 
 class UserShaderCandidate:
     """A shader that is timed by the device's timestamps, or by the host's clock if the device has none.
 
     `restores`: whether its buffers get their first contents again before each run.
+    `expected`: the outputs of its first run.
     """
 
-    def __init__(self, device: Device, shader: UserShader, restores: bool) -> None:
+    def __init__(self, device: Device, shader: UserShader, restores: bool, expected: Arrays) -> None:
         self._device, self._shader, self._restores = device, shader, restores
+        self._expected = expected
         self.clock = TIMESTAMPS if device.capabilities.timestamps.valid_bits else WALL_CLOCK
 
     def prepare(self, data: Data) -> PreparedUserShader:
         """Bind the inputs; those of a set are the same for each shader."""
-        return PreparedUserShader(self._device, self._shader, self.clock == TIMESTAMPS, self._restores)
+        is_stamped = self.clock == TIMESTAMPS
+        return PreparedUserShader(self._device, self._shader, is_stamped, self._restores, self._expected)
 
 
 class PreparedUserShader(Closeable):
     """A shader with its inputs on the device."""
 
-    def __init__(self, device: Device, shader: UserShader, stamped: bool, restores: bool) -> None:
+    def __init__(
+        self,
+        device: Device,
+        shader: UserShader,
+        stamped: bool,
+        restores: bool = False,
+        expected: Arrays | None = None,
+    ) -> None:
         self._shader, self._stamped, self._restores = shader, stamped, restores
+        self._expected = expected or {}
         with ExitStack() as stack:
             resources = dict(shader.bindings)
             self._outputs: dict[str, Buffer] = {}
@@ -85,7 +106,7 @@ class PreparedUserShader(Closeable):
             for name, place in shader.written.items():
                 if not isinstance(resources[place], np.ndarray) or not _is_buffer(shader.module, place):
                     raise Unsupported(
-                        f"{shader.name} writes binding {name}, which is no single buffer: only buffers can be"
+                        f"{shader.name} writes {name}, which is no single buffer: only buffers can be"
                         " given their first contents again before a run.",
                         ["bench of shaders that write images or arrays of buffers"],
                     )
@@ -123,6 +144,11 @@ class PreparedUserShader(Closeable):
         return time.perf_counter() - start
 
     def outputs(self) -> Arrays:
+        """Return whether each output is that of the first run."""
+        same = (self._expected[name].tobytes() == array.tobytes() for name, array in self.contents().items())
+        return {_SAME: np.array(all(same))}
+
+    def contents(self) -> Arrays:
         """Return the contents of the buffers that the shader may write."""
         return {name: _plain(buffer.read()) for name, buffer in self._outputs.items()}
 
@@ -145,28 +171,32 @@ class ComparedShader:
     """The comparison of a shader with the first one on the reference device.
 
     `largest`: the largest difference of floats on the device, divided by the largest of these floats.
+    `wrong`: the first output whose values differ on the device, although the reference device gives equal
+        ones; empty without one.
     """
 
     name: str
     equality: Equality
     largest: float
+    wrong: str
 
     @property
     def is_equal(self) -> bool:
         """Whether nothing differs, except by what Vulkan permits."""
-        return not (self.equality.interface or self.equality.difference or self.equality.no_verdict)
+        found = self.equality
+        return not (found.interface or found.difference or found.no_verdict or self.wrong)
 
 
 @dataclass(frozen=True)
 class ShaderComparison:
     """Whether shaders have the same outputs.
 
-    `expected`: the outputs of the first on the device; empty if those of another have other bits.
+    `outputs`: those of each on the device, by its name.
     `restores`: whether a run changes its own inputs.
     `others`: on the reference device, those whose outputs have other bits.
     """
 
-    expected: Arrays
+    outputs: Mapping[str, Arrays]
     restores: bool
     others: tuple[ComparedShader, ...] = ()
 
@@ -183,22 +213,42 @@ def compared(device: Device, shaders: Sequence[UserShader]) -> ShaderComparison:
     that are undefined or depend on the order of atomics.
     """
     first, *others = shaders
+    if not first.written:
+        raise InvalidInput(f"{first.name} writes no buffer, so there is nothing to compare.")
+    for shader in shaders:
+        shader.require_inputs()
     expected, restores = _outputs(device, first)
+    own = {first.name: expected}
     compared_others = []
     for other in others:
         outputs, is_changed = _outputs(device, other)
         restores |= is_changed
+        own[other.name] = outputs
         if first.written != other.written:
             raise InvalidInput(
-                f"{first.name} writes binding {', '.join(first.written) or 'none'}, and {other.name}"
-                f" {', '.join(other.written) or 'none'}: they do not do the same."
+                f"{first.name} writes {', '.join(first.written)}, and {other.name}"
+                f" {', '.join(other.written) or 'nothing'}: they do not do the same."
             )
-        if first_error(Data({}, expected), outputs) is not None:
+        if any(expected[name].tobytes() != outputs[name].tobytes() for name in expected):
             size = first.subgroup_size or device.info.subgroup_size
             equality = compare_shaders(_request(first), _request(other), [(size, size)])
             largest = _largest_difference(expected, outputs)
-            compared_others.append(ComparedShader(other.name, equality, largest))
-    return ShaderComparison({} if compared_others else expected, restores, tuple(compared_others))
+            wrong = "" if equality.difference else _unexplained(equality, expected, outputs)
+            compared_others.append(ComparedShader(other.name, equality, largest, wrong))
+    return ShaderComparison(own, restores, tuple(compared_others))
+
+
+def _unexplained(equality: Equality, first: Arrays, second: Arrays) -> str:
+    """Return what differs on the device and is neither rounded, undefined nor ordered by atomics."""
+    counts = equality.counts
+    if counts.get("undefined") or counts.get("ordered"):
+        return ""
+    for name, one in first.items():
+        # Floats may be rounded in another way on the device; zeros of both signs have one value.
+        may_round = one.dtype.kind == "f" and bool(counts.get("rounded"))
+        if not may_round and (error := first_error(Data({}, {name: one}), {name: second[name]})) is not None:
+            return error
+    return ""
 
 
 def _largest_difference(first: Arrays, second: Arrays) -> float:
@@ -215,11 +265,19 @@ def _largest_difference(first: Arrays, second: Arrays) -> float:
 def _outputs(device: Device, shader: UserShader) -> tuple[Arrays, bool]:
     """Return the outputs of a shader, and whether a second run changes them."""
     stamped = bool(device.capabilities.timestamps.valid_bits)
-    with PreparedUserShader(device, shader, stamped, restores=False) as prepared:
+    with PreparedUserShader(device, shader, stamped) as prepared:
         prepared.time()
-        first = {name: array.copy() for name, array in prepared.outputs().items()}
+        first = {name: array.copy() for name, array in prepared.contents().items()}
         prepared.time()
-        again = prepared.outputs()
+        again = {name: array.copy() for name, array in prepared.contents().items()}
+        prepared.overwrite_outputs()
+        prepared.time()
+        third = prepared.contents()
+    if any(first[name].tobytes() != third[name].tobytes() for name in first):
+        raise InvalidInput(
+            f"{shader.name}: two runs with the same inputs give other outputs, for example by the order of"
+            " atomics, so its results cannot be verified beside its times."
+        )
     return first, any(first[name].tobytes() != np.asarray(again[name]).tobytes() for name in first)
 
 
@@ -243,10 +301,12 @@ def definition_of(device: Device, shaders: Sequence[UserShader], comparison: Sha
     arrays = {f"{place}": array for place, array in first.bindings.items() if isinstance(array, np.ndarray)}
     case = BenchmarkCase(
         variants={
-            shader.name: partial(UserShaderCandidate, device, shader, comparison.restores)
+            shader.name: partial(
+                UserShaderCandidate, device, shader, comparison.restores, comparison.outputs[shader.name]
+            )
             for shader in shaders
         },
-        data=lambda rng: Data(arrays, comparison.expected),
+        data=lambda rng: Data(arrays, {_SAME: np.array(True)}),
         bytes=0,
         items=invocations,
         pair=(first.name, shaders[1].name),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,14 @@ from vkgroup.check.findings import (
 )
 from vkgroup.check.report import Report
 from vkgroup.check.request import CheckRequest
-from vkgroup.configuration import read
+from vkgroup.configuration import Configuration, read
 from vkgroup.configuration.fields import AllowedLine
 from vkgroup.spirv.lines import Line, SourceText
 
 _COMMENT = re.compile(r"(?://|/\*|^\s*\*)\s*vkgroup(?:\s*:|\s+(?=allow\b))\s*(.*?)\s*(?:\*/\s*)?$")
 _ALLOWANCE = re.compile(r"vkgroup\s*:\s*allow\s*\(\s*(\w*)\s*\)\s*(?::\s*(.*?))?\s*(?:\*/\s*)?$")
+_MEANT = re.compile(r"vkgroup\s*:?\s*\w+\s*(?:\(|:|\*/|$)")
+"""The beginning of a comment that is meant to allow something; others with this word are remarks."""
 _FORM = "// vkgroup: allow(KIND): reason"
 
 _BASELINE_REASON = "in the baseline"
@@ -50,15 +52,16 @@ def allowances_of(request: CheckRequest) -> list[Allowance]:
 
     Raises InvalidInput, with file and line: a comment has another form, an unknown kind, or no reason.
     """
-    texts = SourceLocations(request.module, request.title, request.sources).lines.texts
-    given = (entry for entry in request.allow if any(map(entry.names, (request.title, *texts))))
+    lines = SourceLocations(request.module, request.title, request.sources).lines
+    texts = lines.texts
+    given = (entry for entry in request.allow if any(map(entry.names, (request.title, *texts, *lines.files))))
     return [*given, *(allowance for source in texts.values() for allowance in _in_file(source))]
 
 
 def _in_file(source: SourceText) -> Iterator[Allowance]:
     waiting: list[tuple[Line, FindingKind, str]] = []
     for place, text, bare in source.lines():
-        if found := _COMMENT.search(text):
+        if (found := _COMMENT.search(text)) and _MEANT.search(found[0]):
             kind, reason = _read(found[0], f"{place.file}:{place.number}")
             waiting.append((place, kind, reason))
         if bare.strip():
@@ -95,6 +98,8 @@ def allowed_lines(entries: Iterable[AllowedLine], file: Path, where: str) -> Ite
     """
     for number, entry in enumerate(entries):
         kind = _kind(entry.kind, f"{where}, allow[{number}]")
+        if "\0" in entry.file:
+            raise InvalidInput(f"{where}, allow[{number}]: the file's name has a null character.")
         named = file.parent / entry.file
         source = str(named) if entry.file and named.exists() else entry.file
         yield Allowance(kind, entry.reason, source, entry.line, str(file))
@@ -102,21 +107,22 @@ def allowed_lines(entries: Iterable[AllowedLine], file: Path, where: str) -> Ite
 
 def read_baseline(path: Path) -> tuple[Allowance, ...]:
     """Return the allowances in a file of `save_baseline`; raise InvalidInput if it is not such a file."""
-    allowances: list[Allowance] = []
-    for configuration in read(path):
-        allowances += allowed_lines(configuration.fields.allow, path, configuration.where)
-    return tuple(allowances)
+    (configuration, *others) = read(path)
+    if others or configuration.fields != Configuration(allow=configuration.fields.allow):
+        raise InvalidInput(f"{path} is a configuration, no baseline: a baseline has the field allow alone.")
+    return tuple(allowed_lines(configuration.fields.allow, path, configuration.where))
 
 
 def save_baseline(
-    path: Path, reports: Sequence[dict[str, Any]], earlier: Sequence[Allowance], *, complete: bool
+    path: Path,
+    reports: Sequence[dict[str, Any]],
+    earlier: Sequence[Allowance],
+    unused: Collection[Allowance],
 ) -> int:
     """Write a file that allows the findings of reports; return how many lines it allows.
 
     `reports`: those of `Report.to_json`.
-    `earlier`: the baseline of the check. What a complete check does not need any more is left out; the rest
-        stays, with its reasons.
-    `complete`: whether every configuration was checked; if not, all of the earlier baseline stays.
+    `earlier`: the baseline of the check, which stays with its reasons, but for what is in `unused`.
     """
     lines: dict[tuple[str, str, int | str], str] = {}
     for report in reports:
@@ -125,7 +131,6 @@ def save_baseline(
             for place in (finding["place"], *finding["further"]):
                 line = place["text"].strip() or place["line"]
                 lines[finding["kind"], _relative(place["file"], path), line] = _BASELINE_REASON
-    unused = unused_in(reports) if complete else {}
     for entry in earlier:
         if entry not in unused:
             lines[entry.kind, _relative(entry.file, path), entry.line] = entry.reason
@@ -191,16 +196,18 @@ def _split(finding: Finding, allowances: Sequence[Allowance]) -> tuple[list[Find
     return [replace(finding, place=rest[0], further=tuple(rest[1:]))] if rest else [], allowed
 
 
-def unused_in(reports: Sequence[dict[str, Any]]) -> dict[Allowance, str]:
+def unused_in(reports: Sequence[dict[str, Any]], files: Sequence[str] | None = None) -> dict[Allowance, str]:
     """Return the allowances that no report of a command needs, with them in words.
 
     `reports`: those of `Report.to_json`; each knows the allowances of its files.
+    `files`: the files of which all shaders were checked; None for all files.
     """
     used = {Allowance(**entry["allowance"]) for report in reports for entry in report["allowed"]}
     unused: dict[Allowance, str] = {}
     for report in reports:
         for entry in (Allowance(**data) for data in report["unused_allowances"]):
-            if entry not in used:
+            is_judged = files is None or any(map(entry.names, files))
+            if entry not in used and is_judged:
                 lines = [
                     finding["place"]["line"]
                     for finding in report["findings"]

@@ -352,9 +352,7 @@ def run_and_compare(
             parts = (state.request, dispatch, state.flow, state.places)
             findings += beyond_allowed(*parts, findings, base, against)
     except DispatchTimeout:
-        comparison = (
-            f"no end within {dispatch.timeout:g} s when the reference device repeats a run to compare it"
-        )
+        comparison = f"no end within {dispatch.timeout:g} s where a run is repeated to compare it"
         state.not_covered.append(("the comparison", comparison))
         state.no_verdict.append(comparison)
     except DeadlineReached:

@@ -97,6 +97,11 @@ def _print_other(other: ComparedShader, console: Console) -> None:
     if equality.difference is not None:
         for line in finding_lines(equality.difference, with_help=False):
             console.write(line)
+    elif other.wrong:
+        console.write_line(
+            f"{other.name}: on the device {other.wrong}, although the reference device gives equal outputs:"
+            " an error of the driver"
+        )
     elif not other.is_equal:
         why = "; ".join(filter(None, (*equality.interface, equality.no_verdict)))
         console.write_line(f"{other.name}: the outputs have other bits, and no verdict: {why}")
@@ -104,5 +109,6 @@ def _print_other(other: ComparedShader, console: Console) -> None:
         told = {"rounded": "differ by rounding", "ordered": "depend on the order of atomics"}
         counts = [f"{equality.counts[key]} {text}" for key, text in told.items() if equality.counts.get(key)]
         counts += [f"at most by {other.largest:.2g} of the largest output"] * bool(other.largest)
-        why = ", ".join(counts) or "undefined numbers apart"
+        counts += [f"{equality.counts['undefined']} are undefined"] * bool(equality.counts.get("undefined"))
+        why = ", ".join(counts) or "zeros of both signs"
         console.write_line(f"{other.name}: equal on the reference device ({why}).")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from vkgroup.base.choices import SOURCE_DIALECTS
 from vkgroup.base.errors import InvalidInput
 from vkgroup.check.allowances import read_baseline, save_baseline, unused_in
 from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, worst
@@ -16,11 +17,30 @@ from vkgroup.cli.settings import Settings
 from vkgroup.outputs.exports.checks import ExportEntry, github, write_gitlab, write_junit
 from vkgroup.outputs.exports.sarif import write_sarif
 
+SOURCES = frozenset({*SOURCE_DIALECTS, ".comp", ".frag", ".vert", ".glsl", ".spv", ".spvasm", ".amber"})
+"""Suffixes of shaders, which no file of results has."""
+
+
+_NARROWING = frozenset({"configuration", "subgroup_size", "lanes", "full_subgroups"})
+"""Options with which a check finds less, so that it cannot tell that an allowance is not needed."""
+
 
 def require_files(arguments: argparse.Namespace) -> None:
     """Raise InvalidInput if a file of results cannot be written, or a baseline cannot be read or replaced."""
-    for file in (arguments.json, arguments.junit, arguments.sarif, arguments.save_baseline):
+    written = {
+        name: getattr(arguments, name) for name in ("json", "junit", "sarif", "save_baseline", "save_with")
+    }
+    given = [path for path in (arguments.shader, arguments.with_file, *arguments.scripts) if path is not None]
+    known: dict[Path, str] = {Path(path).resolve(): "the check reads" for path in given}
+    for name, file in written.items():
         output.require_writable(file)
+        if file in (None, "-"):
+            continue
+        option, path = f"--{name.replace('_', '-')}", Path(file).resolve()
+        if path.suffix in SOURCES or path in known:
+            why = f"which {known[path]}" if path in known else "which has the name of a shader"
+            raise InvalidInput(f"{option} {file} would replace {file}, {why}: give the name of another file.")
+        known[path] = f"{option} writes"
     if arguments.baseline is not None:
         read_baseline(arguments.baseline)
     saved = arguments.save_baseline
@@ -47,15 +67,16 @@ def write_files(
     ]
     reports = [entry.outcome.report for entry in entries if entry.outcome.report is not None]
     baseline = () if arguments.baseline is None else read_baseline(arguments.baseline)
-    # Of several configurations of a shader, those that were not checked may need an allowance.
-    complete = complete and len(reports) == len(entries) and arguments.configuration is None
-    for text in unused_in(reports).values() if complete else ():
+    complete = complete and len(reports) == len(entries) and not _NARROWING & arguments.given
+    whole = arguments.shader is not None and arguments.shader.is_dir()
+    unused = unused_in(reports, None if whole else [entry.shader for entry in entries]) if complete else {}
+    for text in unused.values():
         console.write_line(f"not needed by this check: {text}", style="yellow")
     if arguments.save_baseline is not None:
         if arguments.baseline is None and arguments.save_baseline.exists():
             # What it has stays: without --baseline it is not known what of it is still needed.
-            baseline, complete = read_baseline(arguments.save_baseline), False
-        count = save_baseline(arguments.save_baseline, reports, baseline, complete=complete)
+            baseline, unused = read_baseline(arguments.save_baseline), {}
+        count = save_baseline(arguments.save_baseline, reports, baseline, unused)
         console.write_line(f"Baseline: {arguments.save_baseline} ({count} line{'s' * (count != 1)})")
     if arguments.junit is not None:
         write_junit(entries, arguments.junit)

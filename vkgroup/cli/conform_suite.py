@@ -70,6 +70,8 @@ def read_suite(arguments: argparse.Namespace) -> list[tuple[str, argparse.Namesp
     entries = data.pop("run", None)
     if data or not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise InvalidInput(f"{file}: a suite has a [[run]] with options for each run, and nothing else.")
+    if not entries:
+        raise InvalidInput(f"{file}: the suite has no run.")
     titles = [str(entry.pop("title", number)) for number, entry in enumerate(entries, 1)]
     root = arguments.out or default_folder("suite")
     runs = []
@@ -103,6 +105,8 @@ def _words(entry: dict[str, Any], parser: _Parser) -> Iterator[str]:
         if option is None:
             parser.error(f"{name} is no option of a run.{nearest(f'--{name}', options)}")
         values = value if isinstance(value, list) else [value]
+        if not values:
+            parser.error(f"{name} is an empty list")
         if option.nargs == "+":
             yield from (option.name, *map(str, values))
         elif value is True:

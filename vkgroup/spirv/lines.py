@@ -152,9 +152,14 @@ class LineTable:
         )
 
     @property
+    def files(self) -> set[str]:
+        """The files that instructions come from."""
+        return {line.file for line in self._lines if line.number}
+
+    @property
     def texts(self) -> dict[str, SourceText]:
         """The texts of the sources in the module, and of other files that its instructions come from."""
-        others = {line.file for line in self._lines if line.number} - self.sources.keys()
+        others = self.files - self.sources.keys()
         read = {file: SourceText(file, text) for file in sorted(others) if (text := self._on_disk(file))}
         return {**self._texts, **read}
 
