@@ -14,7 +14,7 @@ from gpu_process import run_code
 
 import vkgroup
 from vkgroup import drivers
-from vkgroup.cost import costs_on, job_of
+from vkgroup.cost import costs_of_jobs, job_of
 from vkgroup.device import vk
 from vkgroup.device.discovery import Discovery, IcdReport, choose, discover, inspect_in_own_process
 from vkgroup.device.fetched import driver_of, expand, gpu_of_product
@@ -196,7 +196,8 @@ def test_another_build_of_a_driver_is_loaded(
     both = targets([devices[1], select("turnip:740")])
     assert [target.name for target in both] == [devices[1].choice, f"{turnip.name}:740"]
     job = job_of(vkgroup.compile(_SHADER, stage="compute"))
-    (ours, *_), (fetched, *_) = costs_on(devices[1], job), costs_on(select("turnip:740"), job)
+    ((ours, *_),) = costs_of_jobs(devices[1], [job])
+    ((fetched, *_),) = costs_of_jobs(select("turnip:740"), [job])
     assert (ours.quantities, ours.key) == (fetched.quantities, fetched.key)
     assert (ours.label, fetched.label) == (f"turnip:740@{build}", "turnip:740")
 

@@ -17,7 +17,7 @@ _NUMTHREADS = re.compile(r"\[\s*numthreads\s*\([^)]*\)\s*\]" + _FUNCTION)
 """The name of a function with the attribute ``[numthreads(…)]``."""
 
 
-_NO_ENTRY_POINT = re.compile("entry point", re.IGNORECASE)
+_NO_ENTRY_POINT = re.compile("entry point not found|(matching|missing) entry point", re.IGNORECASE)
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*", re.DOTALL | re.MULTILINE)
 _DEFINED = re.compile(r"(\w+)\s*\([^;{}]*\)\s*(?::\s*\w+\s*)?$")
