@@ -117,6 +117,39 @@ class TestShaders:
         assert "A run changes its inputs" in shown
         assert "WRONG" not in shown
 
+    def test_an_error_of_the_driver_is_not_timed(
+        self, written: Write, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        head = """#version 460
+#extension GL_KHR_shader_subgroup_vote : require
+layout(local_size_x = 64) in;
+layout(binding = 0) readonly buffer A { uint value[]; };
+layout(binding = 1) writeonly buffer B { uint equal[]; };
+"""
+        body = "void main() { uint i = gl_GlobalInvocationID.x; equal[i] = uint(subgroupAllEqual(VALUE)); }"
+        shaders = [head + body.replace("VALUE", text) for text in ("uvec2(7u, value[i])", "value[i]")]
+        zeros = {"B": {"zeros": 256}}
+        written(*shaders, inputs={"A": {"arange": 256}, **zeros})
+        # SwiftShader compares only the first components (docs/results/swiftshader.md).
+        assert _bench("--device", "swiftshader") == 1
+        shown = capsys.readouterr().out
+        assert "although the reference device gives equal outputs" in shown
+        assert "Not timed" in shown
+
+    @pytest.mark.parametrize(
+        ("fields", "message"),
+        [
+            ({"inputs": {}}, "a.comp: A has no value; give it in inputs"),
+            ({"groups": None}, "number of workgroups"),
+        ],
+    )
+    def test_what_is_missing_is_named(
+        self, fields: dict[str, object], message: str, written: Write, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        written(SUBGROUP, SHARED, outputs=["sum"], **fields)
+        assert _bench("--device", "swiftshader") == 2
+        assert message in capsys.readouterr().err
+
     @pytest.mark.parametrize(
         ("words", "message"),
         [

@@ -421,3 +421,103 @@ def test_saving_without_a_baseline_keeps_what_the_file_has(
         checked(written(GLSL % ("", "")), "--baseline", str(file), "--save-baseline", str(file))["code"] == 0
     )
     assert [entry["kind"] for entry in json.loads(file.read_text())["allow"]] == ["differs"]
+
+
+TWO_OUTPUTS = """#version 460
+#extension GL_KHR_shader_subgroup_arithmetic : require
+layout(local_size_x = 64) in;
+layout(binding = 0) writeonly buffer A { uint a[]; };
+layout(binding = 1) writeonly buffer B { uint b[]; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    a[i] = gl_SubgroupSize; // vkgroup: allow(differs): shows the size
+    if (i > 0u)
+        a[i] = subgroupAdd(i);
+    b[i] = gl_SubgroupSize;
+}
+"""
+
+
+def test_an_allowed_difference_hides_no_other(checked: Callable[..., dict[str, Any]], written: Write) -> None:
+    report = checked(written(TWO_OUTPUTS))
+    assert report["code"] == 1
+    assert ("differs", 10) in _found(report)
+    assert {entry["finding"]["place"]["line"] for entry in report["allowed"]} == {8}
+    comment = " // vkgroup: allow(differs): the same"
+    both = TWO_OUTPUTS.replace("subgroupAdd(i);", f"subgroupAdd(i);{comment}")
+    assert ("differs", 11) in _found(checked(written(both), "--lanes", "linear"))
+    whole = both.replace("b[i] = gl_SubgroupSize;", f"b[i] = gl_SubgroupSize;{comment}")
+    report = checked(written(whole), "--lanes", "linear")
+    assert report["code"] == 0
+    assert report["unused_allowances"] == []
+    assert any("were not looked at" in note for note in report["covered"]["notes"])
+
+
+@pytest.mark.usefixtures("swiftshader")
+def test_an_error_of_a_driver_is_never_allowed(
+    checked: Callable[..., dict[str, Any]], written: Write
+) -> None:
+    text = """#version 460
+#extension GL_KHR_shader_subgroup_vote : require
+layout(local_size_x = 64) in;
+layout(binding = 0) writeonly buffer A { uint a[]; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    // vkgroup: allow(differs): a vote depends on its subgroup
+    a[i] = uint(subgroupAllEqual(uvec2(7u, i / 6u)));
+}
+"""
+    # SwiftShader compares only the first components (docs/results/swiftshader.md).
+    report = checked(written(text), "--full-subgroups", "--lanes", "linear", devices=("swiftshader",))
+    assert report["code"] == 1
+    (finding,) = report["findings"]
+    assert finding["devices"]
+    assert "between the reference device and a real one" in finding["message"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--sarif a.comp", "--sarif a.comp would replace a.comp, which the check reads"),
+        ("--json other.comp", "--json other.comp would replace other.comp, which has the name of a shader"),
+        ("--with c.json --junit c.json", "--junit c.json would replace c.json, which the check reads"),
+        ("--json x.json --sarif x.json", "--sarif x.json would replace x.json, which --json writes"),
+        ("--save-baseline c.json", "c.json is a configuration, no baseline"),
+        ("--baseline c.json", "c.json is a configuration, no baseline"),
+    ],
+)
+def test_files_of_results_replace_nothing_else(
+    words: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    checked: Callable[..., dict[str, Any]],
+    written: Write,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(GLSL % ("", ""), "a.comp")
+    (tmp_path / "c.json").write_text('{"groups": 4}')
+    before = {path: path.read_text() for path in tmp_path.iterdir()}
+    assert main(["check", "a.comp", "--device", "none", *words.split()]) == 2
+    assert {path: path.read_text() for path in tmp_path.iterdir()} == before
+
+
+def test_a_narrow_check_leaves_a_baseline(
+    tmp_path: Path, checked: Callable[..., dict[str, Any]], written: Write
+) -> None:
+    shader, file = written(GLSL % ("", "")), tmp_path / "known.json"
+    assert checked(shader, "--save-baseline", str(file))["code"] == 1
+    before = file.read_text()
+    files = ("--baseline", str(file), "--save-baseline", str(file))
+    narrow = ("--subgroup-size", "8", "--lanes", "linear", "--full-subgroups", *files)
+    report = checked(shader, *narrow)
+    assert report["code"] == 0
+    assert "not needed" not in report["text"]
+    assert file.read_text() == before
+
+
+@pytest.mark.parametrize("comment", ["// vkgroup: see https://example.org/x", "// of vkgroup's users"])
+def test_remarks_are_no_allowances(
+    comment: str, checked: Callable[..., dict[str, Any]], written: Write
+) -> None:
+    assert _found(checked(written(GLSL % (comment, "")))) == [("differs", 8)]

@@ -56,9 +56,9 @@ def beyond_allowed(
         if allowed <= lines:
             break
         lines |= allowed
-        known = {(finding.kind, finding.place.identity) for finding in (*findings, *found)}
+        known = {(finding.message, finding.place.identity) for finding in (*findings, *found)}
         rest = difference_findings(against(_without(base, dispatch, places, lines)), dispatch, flow, places)
-        found += [finding for finding in rest if (finding.kind, finding.place.identity) not in known]
+        found += [finding for finding in rest if (finding.message, finding.place.identity) not in known]
     return found
 
 
