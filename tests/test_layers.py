@@ -33,7 +33,7 @@ LAYERS = {
     "workers": 3_140,
     "programs": 3_090,
     "conformance": 22_200,
-    "check": 11_260,
+    "check": 11_270,
     "probe": 2_160,
     "cost": 740,
     "kernels": 6_830,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.check.allowances import allowances_of
 from vkgroup.check.diagnosis import Differing, difference_findings
+from vkgroup.check.divergence import watch_stores
 from vkgroup.check.findings import Finding, FindingKind, RunParameters, SourceLocations
 from vkgroup.check.flow import DataFlow
 from vkgroup.check.request import CheckRequest
@@ -91,12 +91,8 @@ class _Stores:
 
     def __init__(self, memory: Memory) -> None:
         self.positions: Positions = np.full(memory.nbytes, -1)
-        self._store = memory.store
-        memory.store = self._watched  # type: ignore[method-assign]
+        watch_stores(memory, self._record)
 
-    def _watched(
-        self, frame: Accessor, site: Site, offset: npt.NDArray[np.int64], data: Any, *rest: Any, **more: Any
-    ) -> None:
-        self._store(frame, site, offset, data, *rest, **more)
-        touched = (offset[..., None] + np.arange(data.dtype.itemsize)).reshape(-1)
+    def _record(self, _: Accessor, site: Site, offset: npt.NDArray[np.int64], size: int) -> None:
+        touched = (offset[..., None] + np.arange(size)).reshape(-1)
         self.positions[touched[(touched >= 0) & (touched < self.positions.size)]] = site.position

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,20 +28,32 @@ class Divergence(NamedTuple):
     invocation: Invocation | None  # an invocation in which the runs differ
 
 
+Seen = Callable[[Accessor, Site, npt.NDArray[np.int64], int], None]
+"""Function of a store: the invocations, the instruction, the offsets, and the size of a number in bytes."""
+
+
+def watch_stores(memory: Memory, seen: Seen) -> None:
+    """Let a function see each store to a memory, after it."""
+    store = memory.store
+
+    def watched(
+        frame: Accessor, site: Site, offset: npt.NDArray[np.int64], data: Any, *rest: Any, **more: Any
+    ) -> None:
+        store(frame, site, offset, data, *rest, **more)
+        seen(frame, site, offset, data.dtype.itemsize)
+
+    memory.store = watched  # type: ignore[method-assign]
+
+
 class _Writers:
     """Record of the last invocation that wrote a byte of a memory, and of its store instruction."""
 
     def __init__(self, memory: Memory, byte: int) -> None:
         self.byte = byte
         self.number, self.position = -1, -1
-        self._store = memory.store
-        memory.store = self._watched  # type: ignore[method-assign]
+        watch_stores(memory, self._record)
 
-    def _watched(
-        self, frame: Accessor, site: Site, offset: npt.NDArray[np.int64], data: Any, *rest: Any, **more: Any
-    ) -> None:
-        self._store(frame, site, offset, data, *rest, **more)
-        size = data.dtype.itemsize
+    def _record(self, frame: Accessor, site: Site, offset: npt.NDArray[np.int64], size: int) -> None:
         touched = (offset <= self.byte) & (self.byte < offset + size)
         lanes = np.flatnonzero(touched.reshape(-1, touched.shape[-1]).any(axis=0))
         if lanes.size:
