@@ -6,6 +6,7 @@ import argparse
 import re
 import shlex
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,12 +76,13 @@ def _run(arguments: argparse.Namespace, configured: Settings | None) -> int:
         print(f"Ran on {device.name}{time}", file=sys.stderr)
         if compiler := compiler_of(arguments.shader, arguments.compiler, arguments.dialect):
             print(f"Compiled by {compiler}", file=sys.stderr)
+    outside = Counter[str]()
     for event in result.events:
         if event.kind == "bounds":
-            times = f" ({event.count} times)" if event.count > 1 else ""
-            print(
-                f"Warning: {event.message}{times}: make it larger, or run fewer workgroups", file=sys.stderr
-            )
+            outside[event.message] += event.count
+    for message, count in outside.items():
+        times = f" ({count} times)" if count > 1 else ""
+        print(f"Warning: {message}{times}: make it larger, or run fewer workgroups", file=sys.stderr)
     with phase("writing the results"):
         _write_all(arguments, files, work.names, result)
     return 0
