@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -35,6 +37,9 @@ def test_what_a_device_lacks_is_named() -> None:
         "a subgroup size of at most 64 (uint64_t has a bit for each invocation)"
     ]
     assert not family.missing(wide, capabilities_of(64))
+    # A required size decides, where there is one.
+    assert not family.missing(replace(wide, subgroup_size=32), capabilities)
+    assert family.missing(replace(wide, subgroup_size=128), capabilities_of(32))
 
 
 def ballots(size: int, *, converged: bool = True) -> npt.NDArray[np.uint32]:
