@@ -180,7 +180,10 @@ def test_a_run_out_of_time_names_the_command_that_continues_it(conform) -> None:
     limited = (*DEVICE, "--out", "run", "--shuffle", "--time-limit", "0.000001")
     code, said = conform(*limited)
     assert code == 1
-    assert "2 of 2 cases were not reached in 1e-06 s: continue with --resume --out run" in said
+    assert (
+        "2 of 2 cases were not reached in 1e-06 s: continue with the same command and --resume --out run"
+        in said
+    )
     assert Path("run/failures.csv").read_text() == f"{RIGHT},Missing,\n{WRONG},Missing,\n"
     Path("fails.txt").write_text(f"{WRONG},Fail\n")
     code, _ = conform(*DEVICE, "--out", "run", "--resume", "--shuffle", "7", "--baseline", "fails.txt")
@@ -193,7 +196,10 @@ SEVERAL = ("conform", *DEVICE, "--no-repro", "--filter", "vote.compute.subgroupA
 def test_a_number_of_unexpected_results_ends_a_run(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     assert main([*SEVERAL, "--maxfail", "2", "--out", "run"]) == 1
-    assert "before --maxfail 2 ended the run: continue with --resume --out run" in capsys.readouterr().out
+    assert (
+        "before --maxfail 2 ended the run: continue with the same command and --resume --out run"
+        in capsys.readouterr().out
+    )
     rows = Path("run/failures.csv").read_text().splitlines()
     failed = [row for row in rows if f",Fail,{CAUSE}" in row]
     assert 2 <= len(failed) < len(rows)
@@ -275,7 +281,7 @@ def test_runs_of_several_devices_are_resumed_in_one_folder(conform) -> None:
     several = ("--device", "swiftshader,swiftshader", "--each", "--out", "the runs", "--baseline", "none.txt")
     Path("none.txt").touch()
     _, said = conform(*several, "--time-limit", "0.000001")
-    assert said.count("continue with --resume --out 'the runs'\n") == 2
+    assert said.count("continue with the same command and --resume --out 'the runs'\n") == 2
     folders = sorted(Path("the runs").iterdir())
     assert conform(*several, "--resume")[0] == 1
     assert sorted(Path("the runs").iterdir()) == folders

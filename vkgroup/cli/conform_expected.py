@@ -113,7 +113,7 @@ class Expecting:
                 why = "before the run ended, because no worker process starts"
             console.write_line(
                 f"{missing} of {missing + len(outcomes.run.results)} cases were not reached {why}: "
-                f"continue with --resume --out {root}"
+                f"continue with the same command and --resume --out {root}"
             )
         if self.arguments.save_baseline is not None:
             console.write_line(f"Baseline: {self.arguments.save_baseline}")

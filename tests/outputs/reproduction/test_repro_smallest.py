@@ -20,6 +20,7 @@ from vkgroup.conformance.families import family_of
 from vkgroup.conformance.parts import parts_of
 from vkgroup.conformance.run import Setup, run
 from vkgroup.conformance.subgroup.cases import Case
+from vkgroup.drivers import CachedDriver
 from vkgroup.outputs.reproduction import automatic, smallest
 from vkgroup.outputs.reproduction.automatic import Reproducer, make_reproducers
 from vkgroup.outputs.reproduction.cases import make
@@ -275,3 +276,13 @@ def test_the_command_names_the_reproducer_of_a_new_cause(
     assert f"cc {folder / 'repro.c'} -lvulkan && ./a.out" in text
     assert text.index("new cause") < text.index("Reproducer: ")
     assert json.loads((folder / "repro.json").read_text())["lanes"]["layout"]["invocations"] == 2
+
+
+def test_wrong_numbers_of_subgroups_have_a_report(lavapipe: CachedDriver, tmp_path: Path) -> None:
+    # lavapipe 22.3.6 numbers subgroups of 2-D workgroups wrongly (docs/results/lavapipe.md): no table of lanes.
+    folder, case = tmp_path / "folder", "basic.compute.gl_SubgroupID.uint.partial.exact.2d"
+    assert main(["conform", "--device", lavapipe.name, "--repro", case, str(folder), "--shrink"]) == 1
+    text = (folder / "issue.md").read_text()
+    assert len(text.splitlines()) <= LINES
+    assert "two invocations share subgroup and gl_SubgroupInvocationID" in text
+    assert "two invocations share" in (folder / "README.md").read_text()

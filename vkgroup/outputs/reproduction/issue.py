@@ -65,7 +65,7 @@ def _lines(folder: Path, record: Json) -> list[str]:
 
 def _found(result: Json) -> list[str]:
     """Return the lines on wrong lanes, or on an error."""
-    if evidence := result.get("evidence"):
+    if "size" in (evidence := result.get("evidence") or {}):
         rows = {name: row for name, row in evidence["rows"].items() if name != "hypothesis"}
         more = ["…", ""] if len(evidence["wrong"]) > _SHOWN else []
         return [*evidence_table(evidence | {"rows": rows}, _SHOWN), *more]

@@ -192,7 +192,7 @@ def _wrong(record: Json) -> list[str]:
         last = record["steps"][-1]
         what = "finished" if last["outputs"] else "did not finish"
         lines += [f"The last step, {len(record['steps']) - 1} (a {last['call']}), {what}.", ""]
-    if result.get("evidence"):
+    if "size" in (result.get("evidence") or {}):  # of lanes; wrong numbers of lanes have no table
         lines += evidence_table(result["evidence"])
     return lines
 
