@@ -585,7 +585,7 @@ def test_a_byte_order_mark_is_ignored(checked, shader: Path, tmp_path: Path) -> 
     ("name", "message"),
     [
         ("x.toml", "give a name that ends in .json"),
-        ("shader.comp", "give a name that ends in .json"),
+        ("shader.comp", "would replace"),
         ("no/x.json", "cannot be written: there is no folder"),
         (".", "cannot be written: it is a folder"),
     ],
