@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -47,6 +48,9 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.path.insert(0, _TESTS)
     if hasattr(config, "workerinput"):
         return
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        # A shell's background job ignores Ctrl-C, and so would the processes that tests interrupt.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in _USER_SETTINGS:
         os.environ.pop(name, None)
     # The package `mutants` is imported by tests and by worker processes that rewrite modules.
