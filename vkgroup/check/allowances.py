@@ -54,7 +54,10 @@ def allowances_of(request: CheckRequest) -> list[Allowance]:
     """
     lines = SourceLocations(request.module, request.title, request.sources).lines
     texts = lines.texts
-    given = (entry for entry in request.allow if any(map(entry.names, (request.title, *texts, *lines.files))))
+    files = (request.title, *texts, *lines.files)
+    # A baseline may have hundreds of lines; each file of the check is resolved once.
+    known: set[str | Path] = {"", *files, *(Path(file).resolve() for file in files)}
+    given = (entry for entry in request.allow if entry.file in known or Path(entry.file).resolve() in known)
     return [*given, *(allowance for source in texts.values() for allowance in _in_file(source))]
 
 

@@ -44,6 +44,8 @@ def beyond_allowed(
 
     `against`: returns the runs that differ from a base run, of which some numbers are left out.
     """
+    if not any(finding.kind == FindingKind.DIFFERS for finding in findings):
+        return []
     allowances = [entry for entry in allowances_of(request) if entry.kind == FindingKind.DIFFERS]
     found: list[Finding] = []
     lines: set[tuple[object, ...]] = set()
