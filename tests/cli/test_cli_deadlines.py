@@ -21,7 +21,8 @@ from supervised_commands import (
 
 from vkgroup.cli import check
 from vkgroup.cli.main import main
-from vkgroup.cli.memory import default
+from vkgroup.cli.memory import default, limit_of
+from vkgroup.cli.parser import parse
 
 MACROS = "\n".join(
     [
@@ -206,6 +207,16 @@ def test_a_limit_of_memory_of_a_folder_below_that_of_its_command(tmp_path: Path)
     assert code == 3
     (line,) = lines_of_vkgroup(err)
     assert line.startswith("vkgroup: more than 4 MiB of memory in use (--memory), while ")
+
+
+@pytest.mark.parametrize(
+    ("words", "ends_command"),
+    [(("a.comp",), True), (("a.comp", "b.comp"), False), ((".",), False)],
+)
+def test_a_check_of_several_shaders_loses_a_worker_alone(words: tuple[str, ...], ends_command: bool) -> None:
+    limit = limit_of(parse(["check", *words]))
+    assert limit is not None
+    assert limit.ends_command == ends_command
 
 
 def test_the_default_limit_of_memory_is_below_that_of_the_host() -> None:

@@ -23,7 +23,7 @@ from vkgroup.cli.check_request import ChosenDevices, command_of, devices_of, rec
 from vkgroup.cli.check_saved import assumed
 from vkgroup.cli.console import Console
 from vkgroup.cli.options.check import OF_FOLDERS
-from vkgroup.cli.options.shaders import has_scripts
+from vkgroup.cli.options.shaders import has_scripts, names_several
 from vkgroup.cli.options.table import changed
 from vkgroup.cli.progress import working
 from vkgroup.cli.settings import Settings, settings_of
@@ -44,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
         from vkgroup.cli import check_amber
 
         return check_amber.execute(arguments)
-    if arguments.scripts or (arguments.shader is not None and arguments.shader.is_dir()):
+    if names_several(arguments):
         # Imported here, because only several shaders need worker processes.
         from vkgroup.cli.check_folder import execute_folder
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from vkgroup.base.errors import VkgroupError
 from vkgroup.base.files import read_text
 from vkgroup.cli.check_folder import settings_of_all
+from vkgroup.cli.options.shaders import names_several
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.compiler.includes import Includer, scan
 
@@ -56,9 +57,8 @@ def _times(arguments: argparse.Namespace) -> dict[Path, int]:
 def watched(arguments: argparse.Namespace) -> set[Path]:
     """Return the configuration, the shaders, and what they include."""
     files = set() if arguments.with_file is None else {arguments.with_file}
-    several = arguments.scripts or (arguments.shader is not None and arguments.shader.is_dir())
     try:
-        settings = settings_of_all(arguments) if several else settings_of(arguments)
+        settings = settings_of_all(arguments) if names_several(arguments) else settings_of(arguments)
     except VkgroupError:  # of the configuration, or of a folder without shaders; the check has printed it
         return {*files, *arguments.scripts, *([arguments.shader] if arguments.shader else [])}
     for entry in settings:

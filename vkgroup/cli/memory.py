@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from vkgroup.base.byte_sizes import size_text
+from vkgroup.cli.options.shaders import names_several
 
 ADVICE = "Give a higher limit (--memory) or less work."
 
@@ -57,8 +58,8 @@ def limit_of(chosen: argparse.Namespace) -> MemoryLimit | None:
     """Return the limit of a command; None if it has no ``--memory``, or the system does not tell the use."""
     if not hasattr(chosen, "memory") or not Path("/proc/self/status").is_file():
         return None
-    folder = chosen.command == "check" and chosen.shader is not None and chosen.shader.is_dir()
-    return MemoryLimit(chosen.memory or default(), not folder)
+    several = chosen.command == "check" and names_several(chosen)
+    return MemoryLimit(chosen.memory or default(), not several)
 
 
 def default(root: Path = Path("/")) -> int:

@@ -18,7 +18,7 @@ from vkgroup.base import phases
 from vkgroup.base.phases import CodeOwner, CommandStatus
 from vkgroup.base.processes import EXTERNAL_SIGNALS
 from vkgroup.cli import deadline, memory
-from vkgroup.cli.options.shaders import has_scripts
+from vkgroup.cli.options.shaders import has_scripts, names_several
 from vkgroup.cli.signals import ENDING
 
 SUPERVISED = ("bench", "check", "compile", "conform", "cost", "probe", "run")
@@ -96,12 +96,7 @@ def time_limit_of(chosen: argparse.Namespace) -> float:
         return math.inf
     several = has_scripts(chosen)
     if chosen.command == "check":
-        several |= (
-            bool(chosen.scripts)
-            or chosen.with_file is not None
-            or (chosen.shader is not None and chosen.shader.is_dir())
-        )
-        several |= chosen.compile_on is not None
+        several |= names_several(chosen) or chosen.with_file is not None or chosen.compile_on is not None
     return math.inf if several else float(chosen.timeout)
 
 

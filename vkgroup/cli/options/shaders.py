@@ -152,6 +152,11 @@ SUFFIXES = (".amber", ".shader_test")
 """Suffixes of scripts of Amber and of VkRunner."""
 
 
+def names_several(chosen: argparse.Namespace) -> bool:
+    """Whether the command line of a check names several files, or a folder; both are for worker processes."""
+    return bool(chosen.scripts) or (chosen.shader is not None and chosen.shader.is_dir())
+
+
 def has_scripts(chosen: argparse.Namespace) -> bool:
     """Whether the command line names Amber scripts, globs of scripts, or a folder of scripts.
 
