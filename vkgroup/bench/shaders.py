@@ -145,8 +145,7 @@ class PreparedUserShader(Closeable):
 
     def outputs(self) -> Arrays:
         """Return whether each output is that of the first run."""
-        same = (self._expected[name].tobytes() == array.tobytes() for name, array in self.contents().items())
-        return {_SAME: np.array(all(same))}
+        return {_SAME: np.array(_same_bits(self.contents(), self._expected))}
 
     def contents(self) -> Arrays:
         """Return the contents of the buffers that the shader may write."""
@@ -164,6 +163,11 @@ def _is_buffer(module: Module, place: Place) -> bool:
 def _plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return an array of numbers; of a block with members, its bytes."""
     return array.reshape(-1).view(np.uint8) if array.dtype.names else array
+
+
+def _same_bits(one: Arrays, other: Arrays) -> bool:
+    """Whether the outputs have the same bits."""
+    return all(array.tobytes() == other[name].tobytes() for name, array in one.items())
 
 
 @dataclass(frozen=True)
@@ -229,7 +233,7 @@ def compared(device: Device, shaders: Sequence[UserShader]) -> ShaderComparison:
                 f"{first.name} writes {', '.join(first.written)}, and {other.name}"
                 f" {', '.join(other.written) or 'nothing'}: they do not do the same."
             )
-        if any(expected[name].tobytes() != outputs[name].tobytes() for name in expected):
+        if not _same_bits(expected, outputs):
             size = first.subgroup_size or device.info.subgroup_size
             equality = compare_shaders(_request(first), _request(other), [(size, size)])
             largest = _largest_difference(expected, outputs)
@@ -273,12 +277,12 @@ def _outputs(device: Device, shader: UserShader) -> tuple[Arrays, bool]:
         prepared.overwrite_outputs()
         prepared.time()
         third = prepared.contents()
-    if any(first[name].tobytes() != third[name].tobytes() for name in first):
+    if not _same_bits(first, third):
         raise InvalidInput(
             f"{shader.name}: two runs with the same inputs give other outputs, for example by the order of"
             " atomics, so its results cannot be verified beside its times."
         )
-    return first, any(first[name].tobytes() != np.asarray(again[name]).tobytes() for name in first)
+    return first, not _same_bits(first, again)
 
 
 def _request(shader: UserShader) -> CheckRequest:

@@ -205,10 +205,12 @@ class ConformRun:
     def _is_enough(self, results: list[Result]) -> bool:
         """Count unexpected results, and return whether these are the last ones that ``--maxfail`` permits."""
         arguments, expectations = self.expecting.arguments, self.expecting.expectations
+        if arguments.maxfail is None:
+            return False
         driver = self.device.driver_name, self.device.driver_info
         known = findings_for(*driver) if arguments.known else ()
         before = self.unexpected
-        for result in results if arguments.maxfail is not None else ():
+        for result in results:
             outcome = expectations.outcome(result.case, result.status)
             explained = outcome.expected or any(finding.explains(result) for finding in known)
             self.unexpected += outcome.improved or not explained

@@ -1,4 +1,4 @@
-"""What long work shows on standard error, if that is a terminal: bars, or the phase of the command.
+"""Displays of long work on standard error, if that is a terminal: bars, or the phase of the command.
 
 Rich is imported in the functions, because some commands start faster without it.
 """
