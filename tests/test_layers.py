@@ -29,7 +29,7 @@ LAYERS = {
     "device": 5_710,
     "dispatch": 10_780,
     "amber": 2_370,
-    "record": 1_660,
+    "record": 1_670,
     "workers": 3_140,
     "programs": 3_090,
     "conformance": 22_200,

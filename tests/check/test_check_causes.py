@@ -29,7 +29,7 @@ def test_errors_that_vanish_with_lanes_in_order_are_one_finding(checked, written
     assert all(run["shuffled"] for run in finding["configurations"])
     lines = [finding["place"]["line"], *(place["line"] for place in finding["further"])]
     assert len(lines) == len(set(lines)) > 1
-    assert any("--lanes linear" in note["message"] for note in finding["notes"])
+    assert "--lanes linear" in finding["help"]
     assert checked(written(_LANE_AS_INDEX), "--lanes", "linear", "--full-subgroups")["findings"] == []
 
 

@@ -36,8 +36,10 @@ def _lines(report: dict[str, Any]) -> set[tuple[int, str]]:
     return {(finding["place"]["line"], finding["kind"]) for finding in report["findings"]}
 
 
-def _notes(report: dict[str, Any]) -> str:
-    return "\n".join(note["message"] for finding in report["findings"] for note in finding["notes"])
+def _remarks(report: dict[str, Any]) -> str:
+    """The notes and the remedies of all findings."""
+    notes = [note["message"] for finding in report["findings"] for note in finding["notes"]]
+    return "\n".join([*notes, *(finding["help"] for finding in report["findings"])])
 
 
 @pytest.mark.parametrize("file", _WRONG, ids=lambda file: file.stem)
@@ -87,7 +89,7 @@ def test_the_collections_are_complete() -> None:
 def test_a_finding_has_its_rule_and_a_hint(name: str, words: tuple[str, ...], checked) -> None:
     report = checked(_HERE / "wrong_fragments" / f"{name}.frag")
     for word in words:
-        assert word in _notes(report)
+        assert word in _remarks(report)
 
 
 def test_the_text_names_pixels_and_the_target(checked) -> None:

@@ -124,7 +124,7 @@ def test_each_configuration_has_one_line(listed) -> None:
     assert "inputs: the shader has no binding 'dta'. Did you mean 'data'?" in wrong
     assert re.fullmatch(
         r"8 configurations in \d+\.\d s with 2 workers:"
-        r" 2 clean, 2 findings, 1 not covered, 1 does not compile, 2 error",
+        r" 2 clean, 2 with findings, 1 not covered, 1 does not compile, 2 error",
         lines[-1],
     )
 

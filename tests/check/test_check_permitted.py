@@ -101,7 +101,7 @@ def test_what_is_wrong_without_full_subgroups_is_found(name: str, checked: Check
     (finding,) = report["findings"]
     assert finding["place"]["line"] >= _LINE
     assert any(where["model"][0].startswith("sparse=") for where in finding["configurations"])
-    assert any("--full-subgroups" in note["message"] for note in finding["notes"])
+    assert "--full-subgroups" in finding["help"]
 
 
 @pytest.mark.parametrize("name", _NEEDS_FULL)

@@ -6,6 +6,7 @@ import pytest
 from mutants.driver_errors import wait_on_elect
 
 import vkgroup.conformance as conformance
+from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance import Status, select
 from vkgroup.workers import pool, scheduler
 from vkgroup.workers.opening import select as select_device
@@ -26,6 +27,21 @@ def test_cases_not_reached_are_missing_until_the_run_is_resumed(tmp_path) -> Non
     run = conformance.run(device, filters=FILTERS, out=tmp_path, resume=True, isolate=False)
     assert not run.missing
     assert {result.status for result in run.results} == {Status.PASS}
+
+
+def test_a_run_is_resumed_with_its_cases_or_more(tmp_path) -> None:
+    device = select_device("swiftshader")
+    for filters in (FILTERS[:1], FILTERS):
+        run = conformance.run(device, filters=filters, out=tmp_path, resume=True, isolate=False)
+        assert [result.case for result in run.results] == [case.name for case in select(filters)]
+    before = (tmp_path / "results.jsonl").read_bytes()
+    with pytest.raises(InvalidInput) as caught:
+        conformance.run(device, filters=FILTERS[:1], out=tmp_path, resume=True, isolate=False)
+    others = {case.name for case in select(FILTERS)} - {case.name for case in select(FILTERS[:1])}
+    assert others
+    assert any(name in str(caught.value) for name in others)
+    assert f"({len(others)}, such as" in str(caught.value)
+    assert (tmp_path / "results.jsonl").read_bytes() == before
 
 
 def test_a_late_worker_is_ended_without_a_verdict(monkeypatch) -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from vkgroup.check.assumptions import Assumption
 from vkgroup.check.findings import (
-    HELP,
     Finding,
     FindingKind,
     Note,
@@ -85,8 +84,9 @@ def by_lane_order(findings: Sequence[Finding]) -> list[Finding]:
         return list(findings)
     first, *others = shuffled
     notes = (Note(f"{first.kind}: {first.message}"), *first.notes)
-    whole = _merged(replace(first, kind=FindingKind.ASSUMES, message=_ORDER, notes=notes), others)
-    whole = replace(whole, notes=(*whole.notes, Note(HELP + _REMEDY)))
+    whole = _merged(
+        replace(first, kind=FindingKind.ASSUMES, message=_ORDER, notes=notes, remedy=_REMEDY), others
+    )
     return [whole, *(entry for entry in findings if entry not in shuffled)]
 
 

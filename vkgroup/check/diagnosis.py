@@ -9,7 +9,6 @@ from vkgroup.base.errors import DispatchTimeout
 from vkgroup.check.assumptions import Assumption
 from vkgroup.check.divergence import Divergence, find_divergence
 from vkgroup.check.findings import (
-    HELP,
     RACES,
     Finding,
     FindingKind,
@@ -354,8 +353,6 @@ def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: Checke
         notes += notes_of_lines("also this barrier", further)
     if event.reason in RULES:
         notes.append(Note(f"rule: {RULES[event.reason]}"))
-    if event.reason in REMEDIES:
-        notes.append(Note(HELP + REMEDIES[event.reason]))
     if event.kind == FindingKind.BOUNDS and (made_up := inputs.made_up_length(event.memory)):
         notes.append(Note(made_up))
     elif event.reason in _DATA_DEPENDENT and dispatch.generated.reaches(event):
@@ -370,4 +367,5 @@ def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: Checke
         event.invocation,
         tuple(group.configurations),
         further=further,
+        remedy=REMEDIES.get(event.reason, ""),
     )

@@ -103,10 +103,6 @@ class SourceLocation:
         return (self.file, self.line, 0 if self.line else self.position)
 
 
-HELP = "help: "
-"""Beginning of a note that is the remedy."""
-
-
 @dataclass(frozen=True, slots=True)
 class Note:
     """A remark on a finding, with or without a location of its own."""
@@ -190,6 +186,7 @@ class Finding(_Configured):
     command : a command that repeats the finding.
     proved : for an assumption, whether an experiment has proved it.
     further : the other locations of the same error.
+    remedy : the remedy, if it is another than that of the kind.
     """
 
     kind: FindingKind
@@ -203,6 +200,7 @@ class Finding(_Configured):
     command: str = ""
     proved: bool = False
     further: tuple[SourceLocation, ...] = ()
+    remedy: str = ""
 
     @property
     def weak(self) -> bool:
@@ -211,13 +209,14 @@ class Finding(_Configured):
 
     @property
     def help(self) -> str:
-        """The remedy: that of the last note which begins with `HELP`, or that of the kind."""
-        own = [note.message.removeprefix(HELP) for note in self.notes if note.message.startswith(HELP)]
-        return own[-1] if own else self.kind.help
+        """The remedy: its own, or that of the kind."""
+        return self.remedy or self.kind.help
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields, sizes and devices as JSON data."""
-        return {**_Configured.to_json(self), "weak": self.weak, "help": self.help}
+        fields = {**_Configured.to_json(self), "weak": self.weak, "help": self.help}
+        del fields["remedy"]
+        return fields
 
     def repeated_by(self, command: str) -> Finding:
         """Return the finding with the command that repeats it: `command`, with its sizes and devices."""

@@ -32,14 +32,14 @@ _SPARSE_RULE = (
     " (Vulkan, SubgroupLocalInvocationId)"
 )
 _SPARSE_REMEDY = (
-    "help: require full subgroups (VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT, with the"
+    "require full subgroups (VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT, with the"
     " feature computeFullSubgroups and a local size in x that is a multiple of the subgroup size) and check"
     " with --full-subgroups; or take positions from gl_LocalInvocationIndex, counts from gl_NumSubgroups,"
     " and the lanes that exist from subgroupBallot(true)"
 )
 _PROGRESS_RULE = "rule: Vulkan does not guarantee that a workgroup starts while others wait for it"
 _PROGRESS_REMEDY = (
-    "help: let each workgroup take its number from an atomic counter when it starts, so that it waits only"
+    "let each workgroup take its number from an atomic counter when it starts, so that it waits only"
     " for workgroups that have started; or use several dispatches"
 )
 _ONE_RULE = "rule: Vulkan does not guarantee that one goes on while others wait for it"
@@ -171,7 +171,8 @@ class PermittedExecutions:
                     finding,
                     kind=FindingKind.SPARSE,
                     message=f"wrong if subgroups are not full: {finding.message}",
-                    notes=(*finding.notes, Note(_SPARSE_RULE), Note(_SPARSE_REMEDY)),
+                    notes=(*finding.notes, Note(_SPARSE_RULE)),
+                    remedy=_SPARSE_REMEDY,
                 )
 
     # --- reconvergence --------------------------------------------------------------------------------
@@ -211,13 +212,13 @@ class PermittedExecutions:
         suffix = Path(places[position].file).suffix
         form = _TO_DECLARE.get(suffix, _TO_DECLARE_GLSL)
         declare = "" if suffix == ".wgsl" else f"declare maximal reconvergence: {form}; or "
-        notes.append(Note(f"help: {declare}move the operation into uniform control flow"))
         return replace(
             finding,
             kind=FindingKind.RECONVERGENCE,
             message="which invocations of a subgroup execute this together is not guaranteed",
             place=places[position],
             notes=tuple(notes),
+            remedy=f"{declare}move the operation into uniform control flow",
         )
 
     # --- progress -------------------------------------------------------------------------------------
@@ -230,7 +231,7 @@ class PermittedExecutions:
         for seed in (1, 0, 7):
             words = ("progress=occupancy", *((f"seed={seed}",) if seed else ()))
             if (found := self._waits(RunParameters(size, model=words), FindingKind.PROGRESS)) is not None:
-                yield replace(found, notes=(*found.notes, Note(_PROGRESS_RULE), Note(_PROGRESS_REMEDY)))
+                yield replace(found, notes=(*found.notes, Note(_PROGRESS_RULE)), remedy=_PROGRESS_REMEDY)
         for model, what in _ASSUMED:
             found = self._waits(RunParameters(size, model=model), "occupancy")
             if found is not None and progress == "one":

@@ -10,7 +10,6 @@ from itertools import accumulate
 from rich.text import Text
 
 from vkgroup.check.findings import (
-    HELP,
     AllowedFinding,
     Coverage,
     Finding,
@@ -182,7 +181,7 @@ def _quote(
 def _remarks(finding: Finding, with_help: bool) -> Iterator[str]:
     for note in finding.notes:
         is_here = note.place is None or note.place.identity == finding.place.identity
-        if is_here and not note.message.startswith(HELP):
+        if is_here:
             yield note.message
     if finding.configurations:
         yield f"seen at {_where(finding.configurations)}"

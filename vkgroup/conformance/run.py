@@ -241,7 +241,7 @@ def run(
     jobs : worker processes; one per processor by default.
     seed : seed of all data: the same seed gives the same inputs.
     out : folder for ``results.jsonl``; without it, nothing is written.
-    resume : continue the run in `out`.
+    resume : continue the run in `out`, with the same cases or more.
     timeout : seconds that one dispatch may take.
     time_limit : seconds after which no case is started; cases that are not reached are in `Run.missing` and
         have no result, so that `resume` continues with them.
@@ -267,7 +267,7 @@ def run(
     NoDevice, DriverError
         The device cannot be opened, or no worker process starts any more; `Run.problem` is this error.
     InvalidInput
-        `out` contains a different run, or `statistics` is true and the device executes.
+        `out` contains a different run or results of other cases; the device of `statistics` executes.
     CasesWithoutVerdict
         vkgroup or its host failed in some cases, which have no result. Its attribute `run` has all others.
     """
@@ -299,6 +299,8 @@ def run(
     start = time.perf_counter()
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     with journal or nullcontext():
+        if journal is not None and journal.done:
+            journal.require_selected({case.name for case in chosen})
         if on_start is not None:
             on_start(result)
         guard = HangGuard(capabilities.driver_name, capabilities.driver_info, allow=allow_hangs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
@@ -69,6 +70,15 @@ class Journal:
             raise InvalidInput(
                 f"{self.folder} already contains a run: continue it (--resume), replace it (--overwrite), or"
                 " use another folder (--out)"
+            )
+
+    def require_selected(self, cases: Collection[str]) -> None:
+        """Raise InvalidInput if the folder has a result of a case that this run does not select."""
+        others = [case for case in self.done if case not in cases]
+        if others:
+            raise InvalidInput(
+                f"{self.folder} has results of cases that are not selected now ({len(others):,}, such as"
+                f" {others[0]}): select the same cases or more, or name another folder (--out)"
             )
 
     def append(self, results: list[Result]) -> None:

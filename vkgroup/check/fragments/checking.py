@@ -15,7 +15,7 @@ from vkgroup.base.phases import DeadlineReached
 from vkgroup.check.causes import by_cause
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
-from vkgroup.check.findings import HELP, Finding, FindingKind, Note, RunParameters
+from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters
 from vkgroup.check.fragments.drawing import (
     ATTACHMENTS,
     DEFAULT_SIZE,
@@ -268,8 +268,8 @@ def _helper_findings(state: FragmentCheck) -> list[Finding]:
                     " they do not"
                 ),
                 Note(f"rule: {RULE}"),
-                Note(HELP + HINT),
             ),
+            remedy=HINT,
             configurations=tuple(run.configuration for run, _, _ in differing),
             element=difference.label,
         )

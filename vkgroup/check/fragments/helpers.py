@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.findings import HELP, Finding, FindingKind, Note, SourceLocations
+from vkgroup.check.findings import Finding, FindingKind, Note, SourceLocations
 from vkgroup.reference.interpreter.operations.accessor import Subgroups
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.program.site import Site
@@ -137,7 +137,7 @@ def with_help(finding: Finding) -> Finding:
     """Return a finding of a draw; one on a difference with the remedy of draws."""
     if finding.kind != FindingKind.DIFFERS:
         return finding
-    return replace(finding, notes=(*finding.notes, Note(HELP + HELP_OF_DRAWS)))
+    return replace(finding, remedy=HELP_OF_DRAWS)
 
 
 def with_rules(finding: Finding, places: SourceLocations, module: Module) -> Finding:
@@ -160,4 +160,4 @@ def with_rules(finding: Finding, places: SourceLocations, module: Module) -> Fin
 def _with(finding: Finding, rule: str, hint: str) -> Finding:
     """Return a finding whose rule is replaced."""
     notes = [note for note in finding.notes if not note.message.startswith("rule:")]
-    return replace(finding, notes=(*notes, Note(f"rule: {rule}"), Note(HELP + hint)))
+    return replace(finding, notes=(*notes, Note(f"rule: {rule}")), remedy=hint)

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from vkgroup.base.files import write_output
-from vkgroup.check.findings import HELP, FindingKind
+from vkgroup.check.findings import FindingKind
 from vkgroup.outputs.exports.annotations import fingerprint, in_repository
 from vkgroup.outputs.exports.checks import ExportEntry, tag_of
 
@@ -88,11 +88,11 @@ def _add(
         return
     notes = [note for note in finding["notes"] if note["place"] is not None]
     told = (note["message"] for note in finding["notes"] if note["place"] is None)
-    text = [finding["message"], *(message for message in told if not message.startswith(HELP))]
+    text = [finding["message"], *told, f"help: {finding['help']}"]
     results[key] = {
         "ruleId": finding["kind"],
         "level": level or ("warning" if finding["weak"] else "error"),
-        "message": {"text": ".\n".join([*text, HELP + finding["help"]])},
+        "message": {"text": ".\n".join(text)},
         "locations": [_location(place)],
         "relatedLocations": [
             {"id": number, "message": {"text": note["message"]}, **_location(note["place"])}
