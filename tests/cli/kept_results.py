@@ -43,6 +43,7 @@ class KeptResults:
         deadline: float = math.inf,
         start_early: bool = False,
         reduce: Callable[[Any], WorkBatch] | None = None,
+        is_enough: Callable[[list[Result]], bool] | None = None,
     ) -> ResultStream:
         """Judge all batches."""
         for batch in batches if reduce is None else map(reduce, batches):
@@ -56,6 +57,8 @@ class KeptResults:
                         ((self._device.choice, self._seed, result.case), result) for result in results
                     )
             yield [_kept[key] for key in keys]
+            if is_enough is not None and is_enough([_kept[key] for key in keys]):
+                return
 
     def drain(self) -> list[Result]:
         """Return nothing: `run` yields all results."""

@@ -204,6 +204,9 @@ def test_a_number_of_unexpected_results_ends_a_run(tmp_path, monkeypatch, capsys
     failed = [row for row in rows if f",Fail,{CAUSE}" in row]
     assert 2 <= len(failed) < len(rows)
     assert {row.split(",")[1] for row in rows} == {"Fail", "Missing"}
+    # With two workers, failures are final later, as one of the workers may die.
+    assert main([*SEVERAL, "--maxfail", "2", "--jobs", "2", "--out", "two"]) == 1
+    assert "Missing" in Path("two/failures.csv").read_text()
     # The rest, with the failures of a baseline and with known ones, which are expected.
     assert main([*SEVERAL, "--maxfail", "2", "--known", "--out", "run", "--resume"]) == 0
     whole = Path("run/failures.csv").read_text()
@@ -273,6 +276,10 @@ def test_a_word_chooses_categories(capsys) -> None:
     assert capsys.readouterr().err == f"Cases: {listed}\n"
     # Families that need a compiler are chosen by their whole name.
     assert with_categories(["hlsl", "hlsl_later", "vote.*"]) == ("hlsl.*", "hlsl_later.*", "vote.*")
+    # A filter that matches nothing is an error beside others, too.
+    for listed in ([], ["--list"]):
+        assert main(["conform", "--filter", "rotate", "--filter", "vot.*", *listed]) == 2
+        assert "'vot.*'. Did you mean 'vote.*'?" in capsys.readouterr().err
     assert main(["conform", "--list", "--filter", "rotat"]) == 2
     assert "categories: basic, vote, " in capsys.readouterr().err
 

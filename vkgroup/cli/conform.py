@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import itertools
 import shlex
 import sys
 import threading
@@ -206,12 +205,15 @@ def _chooses_cases(arguments: argparse.Namespace) -> bool:
 
 def _list(filters: tuple[str, ...]) -> int:
     """Write the names that the filters select as they are found; no case is made for most of them."""
-    names = select_names(filters)
-    first = next(names, None)
-    if first is None:
-        raise _none_matches(filters)
-    sys.stdout.writelines(f"{name}\n" for name in itertools.chain([first], names))
+    _check_filters(filters)
+    sys.stdout.writelines(f"{name}\n" for name in select_names(filters))
     return 0
+
+
+def _check_filters(filters: Sequence[str]) -> None:
+    """Raise InvalidInput if one of the globs matches no case."""
+    if missing := [glob for glob in filters if next(select_names((glob,)), None) is None]:
+        raise _none_matches(missing)
 
 
 def _none_matches(filters: Sequence[str]) -> InvalidInput:
@@ -246,9 +248,8 @@ def _selected(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase,
     selects = arguments.filter or arguments.caselist is None
     # The cases in WGSL are selected by name only; they are all that tint compiles.
     filters = with_categories(arguments.filter) or (("wgsl.*",) if arguments.compiler == "tint" else ())
+    _check_filters(filters)
     cases = select(filters) if selects else ()
-    if arguments.filter and not cases:
-        raise _none_matches(arguments.filter)
     if any(word not in filters for word in arguments.filter):
         counts = Counter(case.category for case in cases)
         console.write_line("Cases: " + ", ".join(f"{count:,} of {name}" for name, count in counts.items()))

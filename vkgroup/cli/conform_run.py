@@ -6,7 +6,7 @@ import argparse
 import itertools
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -114,7 +114,7 @@ class ConformRun:
     `out`: the run's folder.
     `recording`: stores the results in a database.
     `target`: one of several devices, or a cluster; None for one device of this host.
-    `unexpected`: the number of unexpected results so far, for ``--maxfail``.
+    `unexpected`: cases with unexpected results so far, for ``--maxfail``.
     """
 
     expecting: Expecting
@@ -122,7 +122,7 @@ class ConformRun:
     out: Path
     recording: HistoryRecording
     target: multi_device.RunTarget | None = None
-    unexpected: int = 0
+    unexpected: set[str] = field(default_factory=set)
 
     def run_cases(self, progress: Progress) -> Run:
         """Run the cases with a progress bar.
@@ -162,13 +162,12 @@ class ConformRun:
         counts = dict.fromkeys(Status, 0)
         task = progress.add_task(name, total=len(cases), verdicts="")
 
-        def on_results(results: list[Result]) -> bool:
+        def on_results(results: list[Result]) -> None:
             take(results)
             for result in results:
                 counts[result.status] += 1
             bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
             progress.update(task, advance=len(results), verdicts=f"{bad} failed")
-            return out is not None and self._is_enough(results)
 
         begun: list[Run] = []
 
@@ -190,6 +189,7 @@ class ConformRun:
                 shuffle=self.expecting.shuffle,
                 on_start=on_start,
                 on_results=on_results,
+                is_enough=None if out is None or arguments.maxfail is None else self._is_enough,
                 scheduler=self.target.scheduler if self.target else None,
                 allow_hangs=arguments.allow_hangs,
                 compiler=arguments.compiler,
@@ -205,16 +205,14 @@ class ConformRun:
     def _is_enough(self, results: list[Result]) -> bool:
         """Count unexpected results, and return whether these are the last ones that ``--maxfail`` permits."""
         arguments, expectations = self.expecting.arguments, self.expecting.expectations
-        if arguments.maxfail is None:
-            return False
         driver = self.device.driver_name, self.device.driver_info
         known = findings_for(*driver) if arguments.known else ()
-        before = self.unexpected
         for result in results:
             outcome = expectations.outcome(result.case, result.status)
             explained = outcome.expected or any(finding.explains(result) for finding in known)
-            self.unexpected += outcome.improved or not explained
-        return self.unexpected > before and self.unexpected >= arguments.maxfail
+            if outcome.improved or not explained:
+                self.unexpected.add(result.case)
+        return len(self.unexpected) >= (arguments.maxfail or 1)
 
     def conclude(self, found: Run, console: Console) -> int:
         """Repeat cases with unexpected results, then print the results and write the requested files.

@@ -226,6 +226,7 @@ def run(
     transform: Transform | None = None,
     on_start: Callable[[Run], None] | None = None,
     on_results: TakeResults | None = None,
+    is_enough: Callable[[list[Result]], bool] | None = None,
     scheduler: BatchScheduler | None = None,
     allow_hangs: bool = False,
     compiler: str = "",
@@ -250,8 +251,9 @@ def run(
         ends this process.
     transform : see `vkgroup.conformance.execute.Transform`; must be picklable with `isolate`.
     on_start : called once, before the first results, with the run that will contain them.
-    on_results : called with each batch's results as they arrive; true ends the run, and what is left is in
-        `Run.missing`.
+    on_results : called with each batch's results as they arrive.
+    is_enough : called with each batch's results, also with failures that may be judged again because a worker
+        died near them; true ends the run, and what is left is in `Run.missing`.
     scheduler : used instead of workers of this process: for several devices (`vkgroup.workers.scheduler`),
         among them `device`, or for a cluster. `jobs` and `isolate` are then ignored.
     allow_hangs : also run cases that are known to hang the device, and go on after a hang with cases that may
@@ -318,6 +320,7 @@ def run(
             deadline=deadline,
             start_early=early,
             reduce=guard.reduced,
+            is_enough=is_enough,
         )
         try:
             pass_on(stream, scheduler.drain, session.take)
@@ -367,18 +370,19 @@ class _Session:
         self.take(unsupported)
         return pending
 
-    def take(self, results: list[Result]) -> bool:
-        """Record the results of a batch, and return whether the caller ends the run."""
+    def take(self, results: list[Result]) -> None:
+        """Record the results of a batch."""
         results = [self._with_command(result) for result in results]
         if self.journal is not None:
             self.journal.append(results)
-        return self._add(results)
+        self._add(results)
 
-    def _add(self, results: list[Result]) -> bool:
+    def _add(self, results: list[Result]) -> None:
         """Add results that are in the journal already."""
         self.guard.add_results(results)
         self.run.results.extend(results)
-        return self.on_results is not None and bool(results) and bool(self.on_results(results))
+        if self.on_results is not None and results:
+            self.on_results(results)
 
     def _with_command(self, result: Result) -> Result:
         """Return a failure with the case's description, its rule and the command that repeats it."""

@@ -106,7 +106,7 @@ class NoVerdict:
     detail: str
 
 
-TakeResults = Callable[[list[Result]], bool | None]
+TakeResults = Callable[[list[Result]], object]
 """Called with the results of each batch as they arrive; true ends the run."""
 
 

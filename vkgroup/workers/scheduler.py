@@ -126,6 +126,8 @@ class BatchScheduler(ABC):
         self._backend: Backend | None = None
         self._quarantine = Quarantine(is_gpu=False)
         self._reduce: Callable[[Any], WorkBatch] | None = None
+        self._is_enough: Callable[[list[Result]], bool] | None = None
+        self._ended = False
 
     @property
     def without_verdict(self) -> list[NoVerdict]:
@@ -144,6 +146,7 @@ class BatchScheduler(ABC):
         deadline: float = math.inf,
         start_early: bool = False,
         reduce: Callable[[Any], WorkBatch] | None = None,
+        is_enough: Callable[[list[Result]], bool] | None = None,
     ) -> ResultStream:
         """Run all batches, and yield results as they arrive.
 
@@ -155,9 +158,11 @@ class BatchScheduler(ABC):
         slow.
         `reduce`: called with each batch before it is submitted; returns the batch with the cases that may
         still run.
+        `is_enough`: called with the results of each batch, also with those that are not final yet; true ends
+        the run.
         """
         self._quarantine = Quarantine(setup.device.is_gpu)
-        self._reduce = reduce
+        self._reduce, self._is_enough, self._ended = reduce, is_enough, False
         backend = self._backend = self.connect(setup, deadline, start_early)
         parallel: deque[Retry] = deque()
         alone: list[Retry] = []
@@ -168,6 +173,8 @@ class BatchScheduler(ABC):
             yield from self._run_phase(backend, parallel, deadline, alone=False)
             if results := self._quarantine.release(everything=True):
                 yield results
+            if self._ended:
+                return
             self._quarantine.retries.extend(alone)
             yield from self._run_phase(backend, self._quarantine.retries, deadline, alone=True)
             if backend.problem is not None:
@@ -192,6 +199,10 @@ class BatchScheduler(ABC):
                 waiting.appendleft(outcome.retry)
             if results := self._quarantine.release() + self._finish(outcome):
                 yield results
+            if self._is_enough is not None and outcome is not None and isinstance(outcome.answer, list):
+                self._ended = self._is_enough([one for one in outcome.answer if isinstance(one, Result)])
+                if self._ended:
+                    return
 
     def _submit(self, backend: Backend, waiting: deque[Retry], alone: bool) -> None:
         """Submit waiting batches until the workers have enough."""
@@ -238,8 +249,7 @@ def pass_on(stream: ResultStream, drain: Callable[[], list[Result]], take: TakeR
     try:
         with closing(stream):
             for results in stream:
-                if take(results):
-                    break
+                take(results)
     finally:
         if remaining := drain():
             take(remaining)
