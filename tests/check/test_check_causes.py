@@ -131,3 +131,54 @@ void main() {
     (finding,) = report["findings"]
     assert (finding["kind"], finding["place"]["line"]) == ("barrier", 9)
     assert [place["line"] for place in finding["further"]] == [11]
+
+
+def test_a_race_of_workgroups_is_no_order_of_lanes(checked, written) -> None:
+    """Workgroups write equal values with lanes in order, and others with shuffled lanes: a race in both."""
+    shader = written("""#version 450
+#extension GL_KHR_shader_subgroup_arithmetic : require
+layout(local_size_x = 64) in;
+layout(binding = 0) readonly buffer A { uint a[]; };
+layout(binding = 1) writeonly buffer B { uint b[]; };
+void main() { b[gl_LocalInvocationIndex] = subgroupAdd(a[gl_LocalInvocationIndex]); }
+""")
+    report = checked(shader, "--groups", "2", "--subgroup-size", "8")
+    (finding,) = report["findings"]
+    assert finding["kind"] == "race"
+    assert {run["shuffled"] for run in finding["configurations"]} == {False, True}
+    assert "does not order workgroups" in finding["help"]
+
+
+_BY_32 = """#version 450
+#extension GL_KHR_shader_subgroup_arithmetic : require
+layout(local_size_x = 256) in;
+layout(binding = 0) readonly buffer A { uint a[]; };
+layout(binding = 1) writeonly buffer B { uint b[]; };
+shared uint largest[8];
+shared uint sums[8];
+void main() {
+    uint x = a[gl_GlobalInvocationID.x] & 255u;
+    uint m = subgroupMax(x);
+    if (gl_LocalInvocationIndex % 32u == 0u) largest[gl_LocalInvocationIndex / 32u] = m;
+    barrier();
+    for (uint i = 0u; i < 8u; i++) m = max(m, largest[i]);
+    uint s = subgroupAdd(x);
+    if (gl_LocalInvocationIndex % 32u == 0u) sums[gl_LocalInvocationIndex / 32u] = s;
+    barrier();
+    s = 0u;
+    for (uint i = 0u; i < 8u; i++) s += sums[i];
+    b[gl_GlobalInvocationID.x] = s + min(m, 1u);
+}
+"""
+
+
+def test_the_assumed_size_is_right_only_with_lanes_in_order(checked, written) -> None:
+    report = checked(written(_BY_32))
+    (finding,) = report["findings"]
+    assert finding["kind"] == "assumes"
+    at_32 = [run for run in finding["configurations"] if run["subgroup_size"] == 32]
+    assert [run["shuffled"] for run in at_32] == [True]
+    assert "right only with lanes in order at size 32" in report["text"]
+    # Both arrays and both bounds follow the size, although the first loop is harmless: min(m, 1u).
+    (proved,) = (note["message"] for note in finding["notes"] if note["message"].startswith("proved"))
+    assert "line 6, 7, 11, 13, 15 and 18" in proved

@@ -65,7 +65,8 @@ def test_an_append_is_equal_in_any_order_at_two_sizes(compared: Compared, writte
     narrow = _shader(written, _APPEND_BY_HALVES.format("(x & 1u) != 0u", "x"), "b.comp")
     result = compared(wide, narrow, "--sizes", "64,32", "--unordered", "B")
     assert (result["code"], result["sizes"]) == (0, [[64, 32]])
-    assert result["counts"]["compared"] > 256
+    # The odd numbers of 256, and how many they are; nothing writes the rest of the list.
+    assert 1 < result["counts"]["compared"] < 256
     assert "ordered" not in result["text"]
 
 

@@ -73,16 +73,15 @@ class ConstantExperiment:
     def _least(
         self, base: CheckedRun, used: list[SizeCandidate], counts: list[Count], sizes: tuple[int, ...]
     ) -> Proof:
-        """Return the proof without constants that do not have to follow the size."""
+        """Return the proof without constants that do not have to follow the size.
+
+        All lengths and bounds stay: one of them may be harmless with these inputs by chance.
+        """
         needed = list(used)
         for entry in used if len(used) > 1 else ():
             fewer = [other for other in needed if other is not entry]
             if fewer and self._repairs_all(base, fewer, counts, sizes):
                 needed = fewer
-        for count in list(counts):
-            rest = [other for other in counts if other is not count]
-            if self._repairs_all(base, needed, rest, sizes):
-                counts = rest
         # Quotient, remainder and the bounds they are compared with belong together: one of them may be
         # harmless with these inputs by chance.
         origins = {entry.origin for entry in needed} - {""}
@@ -171,7 +170,7 @@ class Assumption:
     def explains(self, configuration: RunParameters) -> bool:
         """Whether this assumption can make a run differ from the base."""
         size = configuration.subgroup_size
-        if size in {run.subgroup_size for run in self.broken}:
+        if size in {run.subgroup_size for run in self.broken if not run.shuffled}:
             return True
         if any(not candidate.fits(size) for candidate in self.candidates):
             return True
@@ -238,6 +237,9 @@ def _of_size(
     ]
     if not broken:
         return None
+    if any(entry.layout for entry in confirmed):
+        shuffled = replace(base.configuration, shuffled=True)
+        broken += [where for where in differences if where == shuffled and differences[where] is not None]
     example = next(
         ((where, difference) for where in broken if (difference := differences[where]) is not None), None
     )

@@ -38,6 +38,9 @@ def assumption_findings(assumption: Assumption, places: SourceLocations) -> list
         (where, difference), base = assumption.example, assumption.base.configuration
         values, element = ((base, difference.first), (where, difference.second)), difference.label
         notes = [Note(f"{element} is {difference.first} at {base}, and {difference.second} at {where}")]
+    if any(where.shuffled for where in assumption.broken):
+        order = "the order of gl_LocalInvocationIndex, which Vulkan does not guarantee"
+        notes.append(Note(f"it is right at {assumption.base.configuration} only with lanes in {order}"))
     for candidate in assumption.candidates:
         place = places[candidate.position]
         if place.identity in by_line:
@@ -266,7 +269,7 @@ def findings_of(
                 group.further.setdefault(place.identity, place)
             if run.configuration not in group.configurations:
                 group.configurations.append(run.configuration)
-    _drop_same_values(groups, places)
+    _join_same_values(groups, places)
     findings = [_event_finding(group, places, dispatch) for group in _merge_races(groups)]
     return sorted(findings, key=lambda finding: (finding.place.line, finding.place.position, finding.kind))
 
@@ -291,17 +294,19 @@ def _merge_races(groups: Groups) -> list[_EventGroup]:
     return list(merged.values())
 
 
-def _drop_same_values(groups: Groups, places: SourceLocations) -> None:
-    """Remove writes of the same value at lines that race on the same memory: the race is the finding."""
+def _join_same_values(groups: Groups, places: SourceLocations) -> None:
+    """Add writes of the same value at lines that race on the same memory to the race."""
     racing = {
-        (group.event.memory, side)
+        (group.event.memory, side): group
         for group in groups.values()
         if group.event.kind == FindingKind.RACE
         for side in _sides(group.event, places)
     }
     for key, group in list(groups.items()):
         sides = {(group.event.memory, side) for side in _sides(group.event, places)}
-        if group.event.kind == FindingKind.SAME_VALUE and sides & racing:
+        if group.event.kind == FindingKind.SAME_VALUE and sides & racing.keys():
+            race = racing[min(sides & racing.keys())]
+            race.configurations += [run for run in group.configurations if run not in race.configurations]
             del groups[key]
 
 
@@ -325,7 +330,7 @@ def _key(event: Event, place: SourceLocation, places: SourceLocations, groups: G
 def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: CheckedDispatch) -> Finding:
     event, cause, inputs = group.event, group.event.cause, dispatch.inputs
     notes: list[Note] = []
-    message = event.message
+    message, remedy = event.message, REMEDIES.get(event.reason, "")
     further = tuple(group.further.values()) if event.kind != FindingKind.UNDEFINED else ()
     if event.kind == FindingKind.UNDEFINED and cause is not None:
         message = cause.detail
@@ -349,6 +354,8 @@ def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: Checke
         if dispatch.chose_groups and other and mine and other.workgroup != mine.workgroup:
             chosen = f"{dispatch.groups} workgroups were chosen"
             notes.append(Note(f"{chosen}; if the host dispatches other numbers, give --groups"))
+        if other and mine and other.workgroup != mine.workgroup:
+            remedy = REMEDIES["other_workgroup"]
     if event.kind == FindingKind.BARRIER:
         notes += notes_of_lines("also this barrier", further)
     if event.reason in RULES:
@@ -367,5 +374,5 @@ def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: Checke
         event.invocation,
         tuple(group.configurations),
         further=further,
-        remedy=REMEDIES.get(event.reason, ""),
+        remedy=remedy,
     )

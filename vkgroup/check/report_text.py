@@ -284,9 +284,15 @@ def _by_size(report: Report) -> str:
     every = set(report.covered.sizes)
     runs = [run for finding in report.findings if not finding.weak for run in finding.configurations]
     wrong = every & {run.subgroup_size for run in runs if not run.device and not run.model}
-    if not wrong or wrong == every:
+    in_order = every & {run.subgroup_size for run in runs if not (run.device or run.model or run.shuffled)}
+    if not wrong or in_order == every:
         return ""
-    return f"right at size {join(sorted(every - wrong))}; wrong at size {join(sorted(wrong))}"
+    parts = (
+        ("right", every - wrong),
+        ("right only with lanes in order", wrong - in_order),
+        ("wrong", in_order),
+    )
+    return "; ".join(f"{verdict} at size {join(sorted(sizes))}" for verdict, sizes in parts if sizes)
 
 
 def count_of(findings: Sequence[Finding]) -> str:

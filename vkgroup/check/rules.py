@@ -31,5 +31,7 @@ REMEDIES = {
     " write and a read by another invocation",
     "shift": "test the distance before, or mask it with the width minus one",
     "division": "test the divisor before the division",
+    "other_workgroup": "barrier() does not order workgroups: let each write elements of its own, use atomics,"
+    " or read in a later dispatch",
 }
 """Remedies of single rules; other findings have that of their kind."""

@@ -31,6 +31,8 @@ from vkgroup.spirv import Module
 Place = tuple[int, int, int]
 """Set, binding and array index of a descriptor."""
 
+Flags = npt.NDArray[np.bool_]
+
 _DISTURBING = ("hang", "barrier", "race", "bounds")
 """Events that make the outputs meaningless for a comparison."""
 
@@ -44,6 +46,8 @@ class CheckedRun:
     outputs: dict[Place, npt.NDArray[np.uint8]] = field(default_factory=dict)
     # for each byte of each output, 0 if it is defined, else the cause as in `Memory.causes`
     causes: dict[Place, npt.NDArray[np.uint16]] = field(default_factory=dict)
+    # for each byte of each output, whether an invocation wrote it; without outputs of which that is unknown
+    written: dict[Place, Flags] = field(default_factory=dict)
     events: tuple[Event, ...] = ()  # errors during the run
     # for the position of each executed instruction, the most invocations that executed it together
     executed: Mapping[int, int] = field(default_factory=dict)
@@ -123,10 +127,16 @@ class CheckedDispatch:
             else np.repeat(memory.causes, memory.granule)[: memory.nbytes]
             for place, memory in (outputs.items() if with_outputs else ())
         }
+        written = {
+            place: np.repeat(memory.written, memory.granule)[: memory.nbytes]
+            for place, memory in (outputs.items() if with_outputs else ())
+            if memory.written is not None
+        }
         return CheckedRun(
             configuration,
             {place: memory.data for place, memory in outputs.items()} if with_outputs else {},
             causes,
+            written,
             tuple(events),
             outcome.executed,
             *_outside(self.inputs, resources),
@@ -237,9 +247,6 @@ def outputs_of(inputs: DispatchInputs, resources: dict[tuple[int, int], list[Any
     return outputs
 
 
-Flags = npt.NDArray[np.bool_]
-
-
 @dataclass
 class Allowed:
     """What is allowed instead of the numbers of a field."""
@@ -281,6 +288,15 @@ def causes_in(runs: list[CheckedRun], place: Place, field: Field) -> npt.NDArray
             for byte in range(field.dtype.itemsize):
                 np.maximum(result, causes[field.offsets + byte], out=result)
     return result
+
+
+def _written(runs: list[CheckedRun], place: Place, field: Field) -> Flags:
+    """Return which numbers of a field any of the runs may have written."""
+    known = [run.written[place] for run in runs if place in run.written]
+    if not known:
+        return np.ones(field.offsets.shape, np.bool_)
+    written = np.logical_or.reduce(known)
+    return np.asarray(written[field.offsets] | written[field.offsets + field.dtype.itemsize - 1])
 
 
 def different(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Flags:
@@ -372,7 +388,10 @@ def compare(
 def count_numbers(
     inputs: DispatchInputs, base: CheckedRun, others: list[CheckedRun], tolerance: Tolerance
 ) -> dict[str, int]:
-    """Count the outputs' numbers by the way in which all runs together were compared, as in `Coverage`."""
+    """Count the outputs' numbers by the way in which all runs together were compared, as in `Coverage`.
+
+    A number that no run writes is not counted as compared.
+    """
     counts = dict.fromkeys(("compared", "undefined", "ordered", "rounded"), 0)
     for place, entry in places_of(inputs, base):
         rows = [numbers_of(entry, run.outputs[place], place[2]) for run in others if place in run.outputs]
@@ -381,7 +400,9 @@ def count_numbers(
             hard = causes >= HARD
             counts["undefined"] += int(np.count_nonzero(hard))
             counts["ordered"] += int(np.count_nonzero((causes > 0) & ~hard))
-            counts["compared"] += int(np.count_nonzero(causes == 0))
+            counts["compared"] += int(
+                np.count_nonzero((causes == 0) & _written([base, *others], place, part))
+            )
             allowed = tolerance.get((place, part.name))
             if allowed is not None:
                 varied, wrong = np.zeros(values.shape, np.bool_), np.zeros(values.shape, np.bool_)

@@ -43,6 +43,7 @@ class Memory:
     `address`: its start in physical storage; 0 where it has no address.
     `writable`: whether a shader may write to it.
     `accesses`: the last accesses to each granule, while data races are searched for; else None.
+    `written`: which granules the last dispatch wrote; None if it did not search for data races.
     `reached`: the end of the farthest access beyond the memory, in bytes; 0 where there was none.
     `stored_causes`: position and invocation of the latest store of each hard cause, for messages.
     """
@@ -66,6 +67,7 @@ class Memory:
         #: Of shared memory: the cause of bytes that nothing has written, and its number.
         self.unwritten: tuple[int, EventCause] | None = None
         self.accesses: Accesses | None = None
+        self.written: Flags | None = None
         self._views: dict[np.dtype[Any], Data] = {}
         self.reached = 0
         #: The soft cause of a store that happens only in some orders of atomics; 0 if there was none.
@@ -95,7 +97,7 @@ class Memory:
         """Prepare for a dispatch: bytes that earlier dispatches left undefined get one of two causes."""
         self.stored_causes = {}
         self.decided_store = self.reached = 0
-        self.accesses = None
+        self.accesses = self.written = None
         if self.causes is not None:
             soft = (self.causes != 0) & (self.causes < HARD)
             self.causes[self.causes >= HARD] = BEFORE_HARD
@@ -260,11 +262,13 @@ class Memory:
         If a store happens only in some orders of atomics, another order may store elsewhere. So bytes that
         no store has written also depend on the order.
         """
-        if self.accesses is not None and self.decided_store:
-            untouched = self.accesses.untouched
+        if self.accesses is None:
+            return
+        self.written = ~self.accesses.untouched
+        if self.decided_store:
             if self.causes is None:
                 self.causes = np.zeros(self.granules, np.uint16)
-            self.causes[untouched & (self.causes == 0)] = self.decided_store
+            self.causes[~self.written & (self.causes == 0)] = self.decided_store
         self.accesses = None
 
     def _scatter(self, offset: Offsets, data: Data) -> None:
