@@ -149,6 +149,20 @@ void main() { b[gl_LocalInvocationIndex] = subgroupAdd(a[gl_LocalInvocationIndex
     assert "does not order workgroups" in finding["help"]
 
 
+def test_findings_in_hlsl_have_the_names_of_hlsl(checked, written) -> None:
+    text = """RWStructuredBuffer<uint> a : register(u0);
+[numthreads(64, 1, 1)]
+void main(uint3 id : SV_DispatchThreadID) {
+    a[id.x / WaveGetLaneCount() * WaveGetLaneCount() + WaveGetLaneIndex()] = WaveActiveSum(id.x);
+}
+"""
+    (finding,) = checked(written(text, "shader.hlsl"), "--subgroup-size", "8")["findings"]
+    assert finding["kind"] == "assumes"
+    assert "SV_GroupIndex" in finding["message"]
+    assert "WaveGetLaneIndex()" in finding["help"]
+    assert "gl_" not in finding["message"] + finding["help"]
+
+
 _BY_32 = """#version 450
 #extension GL_KHR_shader_subgroup_arithmetic : require
 layout(local_size_x = 256) in;

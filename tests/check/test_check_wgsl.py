@@ -80,3 +80,19 @@ def test_a_file_of_several_stages_is_checked_in_a_folder(
     assert main(["check", str(tmp_path), "--device", "none"]) == 0
     assert "mixed.wgsl:fill: clean" in capsys.readouterr().out
     assert main(["check", str(tmp_path / "mixed.wgsl"), "--device", "none"]) == 0
+
+
+def test_findings_in_wgsl_have_the_names_of_wgsl(tint: InstalledCompiler, checked, written) -> None:
+    text = """enable subgroups;
+@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(subgroup_size) size: u32,
+        @builtin(subgroup_invocation_id) lane: u32) {
+    a[id.x / size * size + lane] = subgroupAdd(id.x);
+}
+"""
+    (finding,) = checked(written(text, "shader.wgsl"), "--subgroup-size", "8")["findings"]
+    assert finding["kind"] == "assumes"
+    assert "local_invocation_index" in finding["message"]
+    assert "subgroup_invocation_id" in finding["help"]
+    assert "gl_" not in finding["message"] + finding["help"]

@@ -42,6 +42,7 @@ from vkgroup.check.request import CheckRequest, values_of
 from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference, Tolerance, compare, count_numbers
 from vkgroup.check.size_constants import find_candidates
+from vkgroup.check.spellings import in_language
 from vkgroup.device import DeviceInfo
 from vkgroup.spec.limits import QUAD_SIZE
 
@@ -319,7 +320,7 @@ class CheckState:
             findings = [finding.repeated_by(self.request.command) for finding in findings]
         return Report(
             self.request.title,
-            tuple(findings),
+            tuple(map(in_language, findings)),
             replace(covered, compiler=self.request.compiler_name),
             bindings_of(inputs),
             self._push(inputs),
