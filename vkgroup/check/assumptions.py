@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from vkgroup.base.errors import VkgroupError
+from vkgroup.check.comparison import Difference
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.flow import DataFlow, operand_word
-from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference
+from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.check.size_constants import COMPARISONS, SizeCandidate
 from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spirv.editor import replace_constants

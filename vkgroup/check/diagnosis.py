@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from vkgroup.base.errors import DispatchTimeout
 from vkgroup.check.assumptions import Assumption
+from vkgroup.check.comparison import Difference
 from vkgroup.check.divergence import Divergence, find_divergence
 from vkgroup.check.findings import (
     RACES,
@@ -22,7 +23,7 @@ from vkgroup.check.findings import (
 from vkgroup.check.flow import DataFlow
 from vkgroup.check.lengths import constants_of_lengths
 from vkgroup.check.rules import REMEDIES, RULES
-from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference
+from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.check.size_constants import SizeCandidate
 from vkgroup.reference.events import Event
 

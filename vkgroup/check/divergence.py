@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.check.comparison import Difference
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.flow import WHOLE, DataFlow
 from vkgroup.check.influence import influence_of
-from vkgroup.check.runs import CheckedDispatch, Difference, Place, outputs_of
+from vkgroup.check.runs import CheckedDispatch, Place, outputs_of
 from vkgroup.reference.interpreter import ExecutedInstruction, Invocation, Memory
 from vkgroup.reference.interpreter.operations.accessor import Accessor
 from vkgroup.reference.interpreter.program.site import Site

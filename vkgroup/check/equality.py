@@ -15,6 +15,16 @@ import numpy.typing as npt
 from vkgroup.base.errors import DispatchTimeout, InvalidInput, Unsupported
 from vkgroup.base.phases import phase
 from vkgroup.check.checking import PreparedShader, chosen_groups, prepare
+from vkgroup.check.comparison import (
+    Allowed,
+    Difference,
+    Tolerance,
+    causes_in,
+    compare,
+    count_numbers,
+    numbers_of,
+    places_of,
+)
 from vkgroup.check.configured import find_binding
 from vkgroup.check.diagnosis import difference_findings, findings_of
 from vkgroup.check.divergence import atomic_writers, writer_of
@@ -26,19 +36,7 @@ from vkgroup.check.interfaces import interface_differences
 from vkgroup.check.report import lines_of_sites
 from vkgroup.check.request import CheckRequest, values_of
 from vkgroup.check.rounding import tolerance_of
-from vkgroup.check.runs import (
-    Allowed,
-    CheckedDispatch,
-    CheckedRun,
-    Difference,
-    Place,
-    Tolerance,
-    causes_in,
-    compare,
-    count_numbers,
-    numbers_of,
-    places_of,
-)
+from vkgroup.check.runs import CheckedDispatch, CheckedRun, Place
 from vkgroup.check.trials import CheckTrial
 from vkgroup.check.unordered import is_list, unordered_differences
 from vkgroup.dispatch.stages import pack_specialization

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.formats import TexelFormat
-from vkgroup.check.runs import CheckedDispatch, CheckedRun, Flags, Tolerance, pairs_of, widen
+from vkgroup.check.comparison import Tolerance, pairs_of, widen
+from vkgroup.check.runs import CheckedDispatch, CheckedRun, Flags
 from vkgroup.reference.interpreter.operations.accessor import Subgroups
 from vkgroup.reference.interpreter.operations.precision import legal_range
 from vkgroup.reference.interpreter.operations.steps import Instrument

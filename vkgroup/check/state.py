@@ -12,6 +12,7 @@ from vkgroup.base.errors import DispatchTimeout, NoDevice, Unsupported
 from vkgroup.base.phases import CodeOwner, DeadlineReached, phase
 from vkgroup.check.assumptions import Assumption, ConstantExperiment, find_assumption
 from vkgroup.check.beyond import beyond_allowed
+from vkgroup.check.comparison import Difference, Tolerance, compare, count_numbers
 from vkgroup.check.counted_loops import CountedLoops
 from vkgroup.check.device_jobs import (
     DispatchJob,
@@ -40,7 +41,7 @@ from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.report import Question, Report
 from vkgroup.check.request import CheckRequest, values_of
 from vkgroup.check.rounding import tolerance_of
-from vkgroup.check.runs import CheckedDispatch, CheckedRun, Difference, Tolerance, compare, count_numbers
+from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.check.size_constants import find_candidates
 from vkgroup.check.spellings import in_language
 from vkgroup.device import DeviceInfo
@@ -349,9 +350,8 @@ def run_and_compare(
         differing, lanes_matter = _compare_all(state, assumption)
         findings += difference_findings(differing, dispatch, state.flow, state.places, lanes_matter)
         if (base := state.base(assumption)) is not None and not base.disturbed:
-            against = partial(_differing, state, assumption=assumption)
-            parts = (state.request, dispatch, state.flow, state.places)
-            findings += beyond_allowed(*parts, findings, base, against)
+            parts = (state.request, dispatch, state.flow, state.places, findings, base)
+            findings += beyond_allowed(*parts, partial(_differing, state, assumption=assumption))
     except DispatchTimeout:
         comparison = f"no end within {dispatch.timeout:g} s where a run is repeated to compare it"
         state.not_covered.append(("the comparison", comparison))

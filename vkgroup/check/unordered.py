@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.check.comparison import Difference, Tolerance, causes_in, different, numbers_of
 from vkgroup.check.inputs import Input
-from vkgroup.check.runs import CheckedRun, Difference, Place, Tolerance, causes_in, different, numbers_of
+from vkgroup.check.runs import CheckedRun, Place
 from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spirv import ArrayType, StructType
 

@@ -21,12 +21,13 @@ from vkgroup.base.errors import (
     VkgroupError,
     describe,
 )
+from vkgroup.check.comparison import compare
 from vkgroup.check.device_jobs import JobAnswer, bindings_of, outputs_of_answer
 from vkgroup.check.fields import fields_of
 from vkgroup.check.findings import RunParameters
 from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.rounding import tolerance_of
-from vkgroup.check.runs import CheckedDispatch, CheckedRun, compare
+from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.compiler.optimizer import inline
 from vkgroup.device.limits import local_size_problems
 from vkgroup.dispatch import Device, RunResult

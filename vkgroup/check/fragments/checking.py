@@ -13,6 +13,7 @@ import numpy.typing as npt
 from vkgroup.base.errors import DispatchTimeout, InvalidInput, OutOfMemory, Unsupported
 from vkgroup.base.phases import DeadlineReached
 from vkgroup.check.causes import by_cause
+from vkgroup.check.comparison import Difference, Tolerance, compare, pairs_of, widen
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters
@@ -40,7 +41,7 @@ from vkgroup.check.permitted import PermittedExecutions
 from vkgroup.check.report import Report, lines_of_sites
 from vkgroup.check.request import CheckRequest
 from vkgroup.check.rounding import SAFETY, tolerance_of
-from vkgroup.check.runs import CheckedRun, Difference, Tolerance, compare, pairs_of, widen
+from vkgroup.check.runs import CheckedRun
 from vkgroup.check.state import CheckState, run_and_compare
 from vkgroup.device import Capabilities
 from vkgroup.dispatch.attachments import color_outputs
