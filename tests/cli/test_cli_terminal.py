@@ -125,3 +125,19 @@ def test_long_work_is_shown_on_a_terminal_only(
     assert stream.isatty() or not shown
     assert "\x1b[?25l" not in shown  # the cursor is not hidden
     assert capsys.readouterr().out == ""
+
+
+def test_a_long_error_goes_on_with_a_hanging_indent(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["check", "a shader of a name that is long.comp", "--device", "none", "--groups", "1"]
+    printed = []
+    for stream in (Terminal(), io.StringIO()):
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert main(command) == 2
+        printed.append(stream.getvalue())
+    on_terminal, elsewhere = printed
+    first, *others = on_terminal.splitlines()
+    assert elsewhere.count("\n") == 1
+    assert len(elsewhere) > 80 >= len(first)
+    assert others
+    assert all(line.startswith("  ") and len(line) <= 80 for line in others)
+    assert " ".join(on_terminal.split()) == " ".join(elsewhere.split())

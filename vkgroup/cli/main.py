@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import signal
 import sys
 import traceback
@@ -84,7 +85,7 @@ def _main(words: list[str], started: float, supervised: bool) -> int:
             return _interrupted(end)
         if isinstance(error, errors.DispatchTimeout) and deadline.reached():
             return _print_late()
-        print(f"vkgroup: {error}", file=sys.stderr)
+        _print_error(f"vkgroup: {error}")
         return exit_code_of(error)
     except KeyboardInterrupt as end:
         return _interrupted(end)
@@ -151,6 +152,16 @@ def _print_late() -> int:
     phases.update(exit_code=int(now.owner))
     print(f"vkgroup: {late(now)}", file=sys.stderr)
     return int(now.owner)
+
+
+def _print_error(text: str) -> None:
+    """Print an error; on a terminal, what does not fit in a line goes on below."""
+    columns = shutil.get_terminal_size().columns
+    if sys.stderr.isatty() and any(len(line) > columns for line in text.splitlines()):
+        # Rich is imported only where lines are wrapped.
+        import_module("vkgroup.cli.console").Console(stderr=True, highlight=False).write_line(text)
+    else:
+        print(text, file=sys.stderr)
 
 
 def _execute(chosen: argparse.Namespace) -> int:
