@@ -280,7 +280,7 @@ def test_a_word_chooses_categories(capsys) -> None:
     for listed in ([], ["--list"]):
         assert main(["conform", "--filter", "rotate", "--filter", "vot.*", *listed]) == 2
         assert "'vot.*'. Did you mean 'vote.*'?" in capsys.readouterr().err
-    assert main(["conform", "--list", "--filter", "rotat"]) == 2
+    assert main(["conform", "--list", "--filter", "xyzzy"]) == 2
     assert "categories: basic, vote, " in capsys.readouterr().err
 
 

@@ -219,7 +219,8 @@ def _check_filters(filters: Sequence[str]) -> None:
 def _none_matches(filters: Sequence[str]) -> InvalidInput:
     patterns = " or ".join(map(repr, filters))
     hints = "".join(map(nearest_filter, filters))
-    words = f"; categories: {', '.join(CATEGORIES)}" if any(word.isidentifier() for word in filters) else ""
+    is_word = not hints and any(word.isidentifier() for word in filters)
+    words = f"; categories: {', '.join(CATEGORIES)}" if is_word else ""
     return InvalidInput(
         f"no case matches {patterns}.{hints} `vkgroup conform --list` lists the names{words}."
     )
