@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
+from vkgroup.base.suggestions import similar
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -53,6 +54,19 @@ def require_regular_if_exists(path: Path | str) -> None:
         require_regular(path)
     except FileNotFoundError:
         return
+
+
+def require_exists(path: Path) -> None:
+    """Raise InvalidInput, with the nearest name in its folder, if a file or folder does not exist."""
+    missing = Path(path)
+    if os.path.lexists(missing) or "\0" in str(path):
+        return
+    while not missing.parent.exists():
+        missing = missing.parent
+    folder = missing.parent
+    names = os.listdir(folder) if folder.is_dir() else []
+    hint = "".join(f" Did you mean {str(folder / name)!r}?" for name in similar(missing.name, names))
+    raise InvalidInput(f"{path} does not exist: there is no {missing.name} in {folder.absolute()}.{hint}")
 
 
 def printable(path: Path | str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import read_text
 from vkgroup.base.suggestions import nearest
-from vkgroup.configuration.fields import Configuration, from_data, resolved
+from vkgroup.configuration.fields import Configuration, ends_with, from_data, resolved
 
 LIST = "configurations"
 """The field of a file that lists several configurations."""
@@ -38,6 +38,17 @@ class FileConfiguration:
     def path(self, name: str) -> Path:
         """Return a path in the configuration, which is relative to the file."""
         return resolved(self.file.parent, name)
+
+    def has_shader(self, shader: Path) -> bool:
+        """Return whether this may be the configuration of a shader: it names this file, or none.
+
+        A name that is not relative to the configuration is the end of the shader's path.
+        """
+        name = self.fields.shader
+        if name is None:
+            return True
+        path = self.path(name)
+        return path.resolve() == shader.resolve() if path.exists() else ends_with(shader.resolve(), name)
 
 
 def read(file: Path) -> list[FileConfiguration]:
