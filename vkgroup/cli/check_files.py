@@ -6,14 +6,17 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from vkgroup.base.choices import SOURCE_DIALECTS
 from vkgroup.base.errors import InvalidInput
 from vkgroup.check.allowances import read_baseline, save_baseline, unused_in
+from vkgroup.check.findings import Allowance
 from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, worst
 from vkgroup.cli import output
 from vkgroup.cli.console import Console
 from vkgroup.cli.settings import Settings
+from vkgroup.configuration import read
 from vkgroup.outputs.exports.checks import ExportEntry, github, write_gitlab, write_junit
 from vkgroup.outputs.exports.sarif import write_sarif
 
@@ -21,7 +24,7 @@ SOURCES = frozenset({*SOURCE_DIALECTS, ".comp", ".frag", ".vert", ".glsl", ".spv
 """Suffixes of shaders, which no file of results has."""
 
 
-_NARROWING = frozenset({"configuration", "subgroup_size", "lanes", "full_subgroups"})
+_NARROWING = frozenset({"subgroup_size", "lanes", "full_subgroups"})
 """Options with which a check finds less, so that it cannot tell that an allowance is not needed."""
 
 
@@ -68,8 +71,7 @@ def write_files(
     reports = [entry.outcome.report for entry in entries if entry.outcome.report is not None]
     baseline = () if arguments.baseline is None else read_baseline(arguments.baseline)
     complete = complete and len(reports) == len(entries) and not _NARROWING & arguments.given
-    whole = arguments.shader is not None and arguments.shader.is_dir()
-    unused = unused_in(reports, None if whole else [entry.shader for entry in entries]) if complete else {}
+    unused = _unused(arguments, checked, reports) if complete else {}
     for text in unused.values():
         console.write_line(f"not needed by this check: {text}", style="yellow")
     if arguments.save_baseline is not None:
@@ -87,6 +89,32 @@ def write_files(
     elif arguments.annotations == "github":
         sys.stdout.flush()
         sys.stdout.write("".join(f"{line}\n" for line in github(entries)))
+
+
+def _unused(
+    arguments: argparse.Namespace,
+    checked: Sequence[tuple[Settings, ConfigurationOutcome]],
+    reports: Sequence[dict[str, Any]],
+) -> dict[Allowance, str]:
+    """Return the allowances that no check needs, with them in words.
+
+    Those that configurations of the file may need which were not checked are left out, and so are those of
+    other files than the checked shaders, unless a folder was checked.
+    """
+    file = arguments.with_file
+    names = {settings.given.name for settings, _ in checked if settings.given is not None}
+    others = [] if file is None else [entry for entry in read(file) if entry.name not in names]
+    needed = {(line.kind, line.line, line.reason) for other in others for line in other.fields.allow}
+    shaders = [settings.options.shader for settings, _ in checked]
+    own = [str(shader) for shader in shaders if not any(other.has_shader(shader) for other in others)]
+    whole = not others and arguments.shader is not None and arguments.shader.is_dir()
+
+    def is_judged(entry: Allowance) -> bool:
+        if entry.origin == str(file):
+            return (entry.kind, entry.line, entry.reason) not in needed
+        return whole or (bool(entry.file or not others) and any(map(entry.names, own)))
+
+    return {entry: text for entry, text in unused_in(reports).items() if is_judged(entry)}
 
 
 def code_of(outcomes: Sequence[ConfigurationOutcome], *, bisect: bool) -> int:
