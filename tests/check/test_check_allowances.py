@@ -288,12 +288,38 @@ def test_errors_are_in_the_files_too(
     tmp_path: Path, checked: Callable[..., dict[str, Any]], written: Write
 ) -> None:
     junit, sarif = tmp_path / "junit.xml", tmp_path / "x.sarif"
-    assert checked(written("no shader"), "--junit", str(junit), "--sarif", str(sarif))["code"] == 2
+    assert (
+        checked(written("#version 460\nno shader"), "--junit", str(junit), "--sarif", str(sarif))["code"] == 2
+    )
     assert ElementTree.parse(junit).find(".//testcase/error") is not None
     (run,) = json.loads(sarif.read_text())["runs"]
     (invocation,) = run["invocations"]
     assert not invocation["executionSuccessful"]
-    assert "does not compile" in invocation["toolExecutionNotifications"][0]["message"]["text"]
+    (notification,) = invocation["toolExecutionNotifications"]
+    assert "does not compile" in notification["message"]["text"]
+    assert notification["locations"][0]["physicalLocation"]["region"] == {"startLine": 2}
+
+
+def test_an_error_replaces_earlier_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, written: Write
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written("#version 460\nno shader", "a.comp")
+    files = [tmp_path / name for name in ("x.json", "x.xml", "x.sarif")]
+    words = ["check", "a.comp", "--device", "none"]
+    for option, file in zip(("--json", "--junit", "--sarif"), files, strict=True):
+        file.write_text("old")
+        words += [option, str(file)]
+    assert main([*words, "--annotations", "github"]) == 2
+    assert ",file=a.comp,line=2::" in capsys.readouterr().out
+    entry = json.loads(files[0].read_text())
+    assert (entry["outcome"], entry["exit_code"], entry["report"]) == ("does not compile", 2, None)
+    assert main([*words, "--annotations", "gitlab"]) == 2
+    (quality,) = json.loads((tmp_path / "gl-code-quality-report.json").read_text())
+    assert quality["location"] == {"path": "a.comp", "lines": {"begin": 2}}
+    # An error before the check leaves no file of an earlier one.
+    assert main([*words, "--with", "absent.toml"]) == 2
+    assert [file for file in files if file.exists()] == []
 
 
 def test_a_bisection_skips_what_has_no_verdict(tmp_path: Path, written: Write) -> None:

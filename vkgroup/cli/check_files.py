@@ -10,6 +10,7 @@ from typing import Any
 
 from vkgroup.base.choices import SOURCE_DIALECTS
 from vkgroup.base.errors import InvalidInput
+from vkgroup.base.files import writing
 from vkgroup.check.allowances import read_baseline, save_baseline, unused_in
 from vkgroup.check.findings import Allowance
 from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, worst
@@ -29,7 +30,10 @@ _NARROWING = frozenset({"subgroup_size", "lanes", "full_subgroups"})
 
 
 def require_files(arguments: argparse.Namespace) -> None:
-    """Raise InvalidInput if a file of results cannot be written, or a baseline cannot be read or replaced."""
+    """Raise InvalidInput if a file of results cannot be written, or a baseline cannot be read or replaced.
+
+    The results of an earlier check are removed, so that no program reads them if this check does not end.
+    """
     written = {
         name: getattr(arguments, name) for name in ("json", "junit", "sarif", "save_baseline", "save_with")
     }
@@ -51,6 +55,10 @@ def require_files(arguments: argparse.Namespace) -> None:
         raise InvalidInput(f"--save-baseline {saved}: a baseline is JSON; give a name that ends in .json.")
     if saved is not None and saved.exists():
         read_baseline(saved)
+    for file in filter(None, (arguments.json, arguments.junit, arguments.sarif)):
+        if Path(file).is_file():
+            with writing(Path(file)):
+                Path(file).resolve().unlink()
 
 
 def write_files(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,9 @@ from vkgroup.outputs.exports.annotations import (
 )
 from vkgroup.outputs.exports.junit import JUnitCase, write_cases
 
+_COMPILER_PLACE = re.compile(rf"{OutcomeKind.NO_COMPILE}: (.+?):(\d+)(?::(\d+))?: ")
+"""File, line and column of a compiler's message, at the beginning of an outcome's summary."""
+
 _SUITE = "vkgroup check"
 _LISTED = 5
 
@@ -31,6 +35,12 @@ class ExportEntry:
     name: str
     shader: str
     outcome: ConfigurationOutcome
+
+    @property
+    def error_place(self) -> tuple[str, int, int]:
+        """File, line and column of an outcome that is an error; 0 if the compiler gives none."""
+        place = _COMPILER_PLACE.match(self.outcome.summary)
+        return (place[1], int(place[2]), int(place[3] or 0)) if place else (self.shader, 0, 0)
 
 
 @dataclass
@@ -150,7 +160,7 @@ def _problems(entry: ExportEntry) -> list[tuple[str, str, str, int]]:
         return []
     findings = (outcome.report or {}).get("findings", [])
     if outcome.kind != OutcomeKind.FINDINGS or not findings:
-        return [(outcome.kind.value, outcome.summary, entry.shader, 0)]
+        return [(outcome.kind.value, outcome.summary, *entry.error_place[:2])]
     return [
         (finding["kind"], finding["message"], finding["place"]["file"], finding["place"]["line"])
         for finding in findings
