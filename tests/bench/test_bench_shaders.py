@@ -150,6 +150,11 @@ layout(binding = 1) writeonly buffer B { uint equal[]; };
         assert _bench("--device", "swiftshader") == 2
         assert message in capsys.readouterr().err
 
+    def test_an_error_names_the_shader(self, written: Write, capsys: pytest.CaptureFixture[str]) -> None:
+        written(SUBGROUP, SHARED.replace("sum[", "total["), outputs=["sum"])
+        assert _bench("--device", "reference:32") == 2
+        assert capsys.readouterr().err.startswith("vkgroup: b.comp: with.json, ")
+
     @pytest.mark.parametrize(
         ("words", "message"),
         [
