@@ -268,6 +268,7 @@ def _combined(arguments: argparse.Namespace, entry: FileConfiguration) -> argpar
         raise InvalidInput(f"{entry.where}, include: there is no folder {', '.join(missing)}.")
     options.include_paths = [*arguments.include_paths, *map(str, folders)]
     options.shader = _shader(arguments, entry)
+    options.configured_push = fields.push
     return options
 
 
