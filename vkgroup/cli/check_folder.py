@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from vkgroup.base.choices import SOURCE_DIALECTS
 from vkgroup.base.errors import InvalidInput, VkgroupError
@@ -37,7 +36,6 @@ from vkgroup.cli.supervisor import GRACE_SECONDS
 from vkgroup.compiler.hlsl_front_ends import stage_of_source
 from vkgroup.compiler.wgsl import read_wgsl
 from vkgroup.device import DeviceInfo
-from vkgroup.workers.messages import WorkerSetup
 from vkgroup.workers.opening import select
 from vkgroup.workers.pool import default_jobs
 
@@ -178,30 +176,19 @@ class Library:
         devices = devices_of(arguments.devices, several=True) if arguments.devices else ChosenDevices([])
         if devices.note:
             self.console.write_line(devices.note)
-        setup, jobs = self.work(devices)
+        choice = arguments.compile_on
+        compilations = {} if choice is None else compile_all(self.settings, choice)
+        jobs = [
+            Job(settings, command_of(arguments, settings), compilations.get(settings.name))
+            for settings in self.settings
+        ]
+        setup = LibrarySession(select("reference"), devices, arguments.timeout, not arguments.no_cache)
         limits = [settings.options.timeout for settings in self.settings]
         outcomes = check_all(setup, jobs, self.jobs, limits, GRACE_SECONDS)
         with closing(outcomes):
             for index, outcome in outcomes:
                 self.outcomes[index] = outcome
                 self.print(self.settings[index], outcome)
-
-    def work(self, devices: ChosenDevices) -> tuple[WorkerSetup, list[Any]]:
-        """Return the first message to the workers, and the jobs."""
-        arguments, compilations = self.arguments, self._compilations()
-        jobs = [
-            Job(settings, command_of(arguments, settings), compilations.get(settings.name))
-            for settings in self.settings
-        ]
-        setup = LibrarySession(select("reference"), devices, arguments.timeout, not arguments.no_cache)
-        return setup, jobs
-
-    def _compilations(self) -> dict[str, CompileResults]:
-        """Return the results of ``--compile-on`` by the name of the configuration."""
-        choice = self.arguments.compile_on
-        if choice is None:
-            return {}
-        return compile_all(self.settings, choice)
 
     def print(self, settings: Settings, outcome: ConfigurationOutcome) -> None:
         """Print the line of a configuration."""
@@ -218,6 +205,8 @@ class Library:
         checked = [(self.settings[index], self.outcomes[index]) for index in sorted(self.outcomes)]
         for device, reason in self._left_out().items():
             self.console.write_line(f"{device}: {reason}", style="yellow")
+        if (first := next((entry for entry, outcome in checked if outcome.exit_code), None)) is not None:
+            self.console.write_line(f"To see all of it: {command_of(arguments, first)}")
         self.console.write_line(self._totals(), style="bold")
         records = [record_of(*each) for each in checked]
         output.write_json({"configurations": records}, arguments.json)
