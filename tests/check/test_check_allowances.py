@@ -96,6 +96,8 @@ def test_a_comment_allows_a_finding_in_its_line_or_the_next_one(
     shader = written(source % ((ALLOW, "") if alone else ("", ALLOW)), name)
     report = checked(shader)
     assert report["code"] == 0
+    upper = written(shader.read_text().replace("vkgroup: allow", "VkGroup: Allow"), name)
+    assert _found(checked(upper)) == []
     assert _found(report) == []
     for allowed in report["allowed"]:
         assert allowed["finding"]["place"]["line"] == line
@@ -133,6 +135,7 @@ def test_a_finding_with_two_lines_needs_two_allowances(
         ("// vkgroup: allow(difers): x", "'difers' is no kind of finding. Did you mean 'differs'?"),
         ("// vkgroup: allow(differs)", "the allowance of differs gives no reason."),
         ("// vkgroup: allow(differs):  ", "the allowance of differs gives no reason."),
+        ("// VKGROUP: alow(differs): x", "has another form than // vkgroup: allow(KIND): reason"),
         ("// vkgroup: alow(differs): x", "has another form than // vkgroup: allow(KIND): reason"),
         ("// vkgroup allow(differs): x", "has another form than // vkgroup: allow(KIND): reason"),
         ("/* vkgroup: ignore */", "has another form than // vkgroup: allow(KIND): reason"),
@@ -183,6 +186,7 @@ def test_an_include_may_allow(tmp_path: Path, checked: Callable[..., dict[str, A
         ({"kind": "differs", "line": 8, "reason": " "}, "allow[0]: the reason is empty"),
         ({"kind": "differs", "line": 0, "reason": "x"}, "allow[0]: expected the number of a line"),
         ({"kind": "differs", "line": 8, "reason": "x", "x": 1}, "allow[0]: the field 'x' is unknown"),
+        ({"kind": "differs", "lines": 8, "reason": "x"}, "Did you mean 'line'?"),
     ],
 )
 def test_a_configuration_allows(
@@ -297,7 +301,7 @@ def test_errors_are_in_the_files_too(
     assert not invocation["executionSuccessful"]
     (notification,) = invocation["toolExecutionNotifications"]
     assert "does not compile" in notification["message"]["text"]
-    assert notification["locations"][0]["physicalLocation"]["region"] == {"startLine": 2}
+    assert notification["locations"][0]["physicalLocation"]["region"]["startLine"] == 2
 
 
 def test_an_error_replaces_earlier_results(
@@ -312,7 +316,7 @@ def test_an_error_replaces_earlier_results(
         words += [option, str(file)]
     assert main([*words, "--annotations", "github"]) == 2
     assert ",file=a.comp,line=2::" in capsys.readouterr().out
-    entry = json.loads(files[0].read_text())
+    (entry,) = json.loads(files[0].read_text())["configurations"]
     assert (entry["outcome"], entry["exit_code"], entry["report"]) == ("does not compile", 2, None)
     assert main([*words, "--annotations", "gitlab"]) == 2
     (quality,) = json.loads((tmp_path / "gl-code-quality-report.json").read_text())

@@ -58,15 +58,13 @@ def require_regular_if_exists(path: Path | str) -> None:
 
 def require_exists(path: Path) -> None:
     """Raise InvalidInput, with the nearest name in its folder, if a file or folder does not exist."""
-    missing = Path(path)
-    if os.path.lexists(missing) or "\0" in str(path):
-        return
-    while not missing.parent.exists():
-        missing = missing.parent
-    folder = missing.parent
-    names = os.listdir(folder) if folder.is_dir() else []
-    hint = "".join(f" Did you mean {str(folder / name)!r}?" for name in similar(missing.name, names))
-    raise InvalidInput(f"{path} does not exist: there is no {missing.name} in {folder.absolute()}.{hint}")
+    missing = [part for part in (path, *path.parents) if not os.path.lexists(part)]
+    if missing and "\0" not in str(path):
+        folder, name = missing[-1].parent, missing[-1].name
+        names = similar(name, os.listdir(folder) if folder.is_dir() else [])
+        hint = "".join(f" Did you mean {str(folder / near)!r}?" for near in names)
+        why = f"No such file or directory: {folder.absolute()} has no {name}"
+        raise InvalidInput(f"{path} cannot be read: {why}.{hint}")
 
 
 def printable(path: Path | str) -> str:

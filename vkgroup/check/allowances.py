@@ -33,9 +33,9 @@ from vkgroup.configuration import Configuration, read
 from vkgroup.configuration.fields import AllowedLine, ends_with
 from vkgroup.spirv.lines import Line, SourceText
 
-_COMMENT = re.compile(r"(?://|/\*|^\s*\*)\s*vkgroup(?:\s*:|\s+(?=allow\b))\s*(.*?)\s*(?:\*/\s*)?$")
-_ALLOWANCE = re.compile(r"vkgroup\s*:\s*allow\s*\(\s*(\w*)\s*\)\s*(?::\s*(.*?))?\s*(?:\*/\s*)?$")
-_MEANT = re.compile(r"vkgroup\s*:?\s*\w+\s*(?:\(|:|\*/|$)")
+_COMMENT = re.compile(r"(?://|/\*|^\s*\*)\s*vkgroup(?:\s*:|\s+(?=allow\b))\s*(.*?)\s*(?:\*/\s*)?$", re.I)
+_ALLOWANCE = re.compile(r"vkgroup\s*:\s*allow\s*\(\s*(\w*)\s*\)\s*(?::\s*(.*?))?\s*(?:\*/\s*)?$", re.I)
+_MEANT = re.compile(r"vkgroup\s*:?\s*\w+\s*(?:\(|:|\*/|$)", re.I)
 """The beginning of a comment that is meant to allow something; others with this word are remarks."""
 _FORM = "// vkgroup: allow(KIND): reason"
 

@@ -104,10 +104,9 @@ def _unused(
     checked: Sequence[tuple[Settings, ConfigurationOutcome]],
     reports: Sequence[dict[str, Any]],
 ) -> dict[Allowance, str]:
-    """Return the allowances that no check needs, with them in words.
+    """Return the allowances that no check needs, with them in words, and none that others may need.
 
-    Those that configurations of the file may need which were not checked are left out, and so are those of
-    other files than the checked shaders, unless a folder was checked.
+    Others are the configurations of the file that were not checked, and shaders outside of a checked folder.
     """
     file = arguments.with_file
     names = {settings.given.name for settings, _ in checked if settings.given is not None}

@@ -146,10 +146,9 @@ def from_data(data: dict[str, Any], where: str) -> Configuration:
 def _sentence(message: str) -> str:
     """Return msgspec's message with the field first: ``groups[0]: expected an integer, not text``."""
     if (of_field := re.fullmatch(r"Object (.+?) field `(\w+)`(?: - at `\$\.?(.*)`)?", message)) is not None:
-        if "unknown" not in of_field[1]:
-            return f"{of_field[3]}: the field {of_field[2]!r} is missing."
-        fields = AllowedLine.__struct_fields__
-        return f"{of_field[3]}: the field {of_field[2]!r} is unknown.{suggestion(of_field[2], fields)}"
+        known = suggestion(of_field[2], AllowedLine.__struct_fields__)
+        problem = f"is unknown.{known}" if "unknown" in of_field[1] else "is missing."
+        return f"{of_field[3]}: the field {of_field[2]!r} {problem}"
     match = re.fullmatch(r"Expected `(.+?)`, got `(.+?)`(?: - at `(?:key in )?\$\.?(.*)`)?", message)
     if match is None:
         return message

@@ -40,15 +40,11 @@ class FileConfiguration:
         return resolved(self.file.parent, name)
 
     def has_shader(self, shader: Path) -> bool:
-        """Return whether this may be the configuration of a shader: it names this file, or none.
-
-        A name that is not relative to the configuration is the end of the shader's path.
-        """
-        name = self.fields.shader
-        if name is None:
-            return True
-        path = self.path(name)
-        return path.resolve() == shader.resolve() if path.exists() else ends_with(shader.resolve(), name)
+        """Return whether the configuration names a shader, or the end of its path, or none."""
+        name, file = self.fields.shader, shader.resolve()
+        if name is None or not (path := self.path(name)).exists():
+            return name is None or ends_with(file, name)
+        return path.resolve() == file
 
 
 def read(file: Path) -> list[FileConfiguration]:

@@ -37,10 +37,11 @@ class ExportEntry:
     outcome: ConfigurationOutcome
 
     @property
-    def error_place(self) -> tuple[str, int, int]:
-        """File, line and column of an outcome that is an error; 0 if the compiler gives none."""
+    def error_place(self) -> dict[str, Any]:
+        """The place of an outcome that is an error; line and column are 0 if the compiler gives none."""
         place = _COMPILER_PLACE.match(self.outcome.summary)
-        return (place[1], int(place[2]), int(place[3] or 0)) if place else (self.shader, 0, 0)
+        file, line, column = place.groups(default=0) if place else (self.shader, 0, 0)
+        return {"file": file, "line": int(line), "column": int(column), "text": ""}
 
 
 @dataclass
@@ -150,17 +151,12 @@ def _annotations(entries: Sequence[ExportEntry]) -> list[_Annotation]:
 def _problems(entry: ExportEntry) -> list[tuple[str, str, str, int]]:
     """Return kind, message, file and line of what is wrong with a configuration."""
     outcome = entry.outcome
-    if outcome.kind in (
-        OutcomeKind.CLEAN,
-        OutcomeKind.QUESTIONS,
-        OutcomeKind.WEAK,
-        OutcomeKind.IN_PART,
-        OutcomeKind.NOT_COVERED,
-    ):
+    if tag_of(outcome.kind) in ("", "skipped"):
         return []
     findings = (outcome.report or {}).get("findings", [])
     if outcome.kind != OutcomeKind.FINDINGS or not findings:
-        return [(outcome.kind.value, outcome.summary, *entry.error_place[:2])]
+        place = entry.error_place
+        return [(outcome.kind.value, outcome.summary, place["file"], place["line"])]
     return [
         (finding["kind"], finding["message"], finding["place"]["file"], finding["place"]["line"])
         for finding in findings

@@ -14,7 +14,6 @@ from vkgroup.check.findings import FindingKind
 from vkgroup.outputs.exports.annotations import fingerprint, in_repository
 from vkgroup.outputs.exports.checks import ExportEntry, tag_of
 
-_PLACE = ("file", "line", "column", "text")
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -51,7 +50,7 @@ def write_sarif(entries: Sequence[ExportEntry], path: Path) -> None:
                     {
                         "level": "error" if entry in failed else "warning",
                         "message": {"text": f"{entry.name}: {entry.outcome.summary}"},
-                        "locations": [_location(dict(zip(_PLACE, (*entry.error_place, ""), strict=True)))],
+                        "locations": [_location(entry.error_place)],
                     }
                     for entry in told
                 ],
@@ -119,8 +118,7 @@ def _location(place: dict[str, Any]) -> dict[str, Any]:
     )
     physical: dict[str, Any] = {"artifactLocation": file}
     if place["line"]:
-        snippet = {"snippet": {"text": place["text"]}} if place["text"] else {}
-        physical["region"] = {"startLine": place["line"], **snippet}
+        physical["region"] = {"startLine": place["line"], "snippet": {"text": place["text"]}}
         if place["column"]:
             physical["region"]["startColumn"] = place["column"]
     return {"physicalLocation": physical}
