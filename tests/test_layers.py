@@ -31,7 +31,7 @@ LAYERS = {
     "amber": 2_370,
     "record": 1_670,
     "workers": 3_140,
-    "programs": 3_090,
+    "programs": 3_050,
     "conformance": 22_200,
     "check": 11_280,
     "probe": 2_160,
@@ -42,7 +42,7 @@ LAYERS = {
     "outputs": 8_900,
     "__init__": 180,
     "testing": 510,
-    "cli": 8_390,
+    "cli": 8_400,
     "__main__": 30,
 }
 

@@ -223,11 +223,8 @@ def unused_in(reports: Sequence[dict[str, Any]]) -> dict[Allowance, str]:
     for report in reports:
         for entry in (Allowance(**data) for data in report["unused_allowances"]):
             if entry not in used:
-                lines = [
-                    finding["place"]["line"]
-                    for finding in report["findings"]
-                    if finding["kind"] == entry.kind
-                ]
+                of_kind = [found for found in report["findings"] if found["kind"] == entry.kind]
+                lines = [found["place"]["line"] for found in of_kind]
                 there = f"; a finding of this kind is in line {', '.join(map(str, lines))}" if lines else ""
                 unused[entry] = f"{entry}{there}"
     return unused

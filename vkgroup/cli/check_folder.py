@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from vkgroup.base.choices import SOURCE_DIALECTS
 from vkgroup.base.errors import InvalidInput, VkgroupError
@@ -30,12 +31,14 @@ from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilat
 from vkgroup.cli.check_files import code_of, write_files
 from vkgroup.cli.check_request import ChosenDevices, command_of, devices_of, record_of, request_of
 from vkgroup.cli.console import Console
+from vkgroup.cli.options.shaders import names_several
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cli.signals import keeping
 from vkgroup.cli.supervisor import GRACE_SECONDS
 from vkgroup.compiler.hlsl_front_ends import stage_of_source
 from vkgroup.compiler.wgsl import read_wgsl
 from vkgroup.device import DeviceInfo
+from vkgroup.workers.messages import WorkerSetup
 from vkgroup.workers.opening import select
 from vkgroup.workers.pool import default_jobs
 
@@ -176,19 +179,24 @@ class Library:
         devices = devices_of(arguments.devices, several=True) if arguments.devices else ChosenDevices([])
         if devices.note:
             self.console.write_line(devices.note)
-        choice = arguments.compile_on
-        compilations = {} if choice is None else compile_all(self.settings, choice)
-        jobs = [
-            Job(settings, command_of(arguments, settings), compilations.get(settings.name))
-            for settings in self.settings
-        ]
-        setup = LibrarySession(select("reference"), devices, arguments.timeout, not arguments.no_cache)
+        setup, jobs = self.work(devices)
         limits = [settings.options.timeout for settings in self.settings]
         outcomes = check_all(setup, jobs, self.jobs, limits, GRACE_SECONDS)
         with closing(outcomes):
             for index, outcome in outcomes:
                 self.outcomes[index] = outcome
                 self.print(self.settings[index], outcome)
+
+    def work(self, devices: ChosenDevices) -> tuple[WorkerSetup, list[Any]]:
+        """Return the first message to the workers, and the jobs."""
+        arguments, choice = self.arguments, self.arguments.compile_on
+        compilations = {} if choice is None else compile_all(self.settings, choice)
+        jobs = [
+            Job(settings, command_of(arguments, settings), compilations.get(settings.name))
+            for settings in self.settings
+        ]
+        setup = LibrarySession(select("reference"), devices, arguments.timeout, not arguments.no_cache)
+        return setup, jobs
 
     def print(self, settings: Settings, outcome: ConfigurationOutcome) -> None:
         """Print the line of a configuration."""
@@ -205,8 +213,9 @@ class Library:
         checked = [(self.settings[index], self.outcomes[index]) for index in sorted(self.outcomes)]
         for device, reason in self._left_out().items():
             self.console.write_line(f"{device}: {reason}", style="yellow")
-        if (first := next((entry for entry, outcome in checked if outcome.exit_code), None)) is not None:
-            self.console.write_line(f"To see all of it: {command_of(arguments, first)}")
+        failed = [settings for settings, outcome in checked if outcome.exit_code]
+        if failed and names_several(arguments):
+            self.console.write_line(f"To see all of it: {command_of(arguments, failed[0])}")
         self.console.write_line(self._totals(), style="bold")
         records = [record_of(*each) for each in checked]
         output.write_json({"configurations": records}, arguments.json)
