@@ -19,11 +19,11 @@ PACKAGE = Path(vkgroup.__file__).parent
 #: names: the modules of the package's own folder, except ``__main__``.
 LAYERS = {
     "spec": 1_970,
-    "base": 1_420,
+    "base": 1_410,
     "spirv": 4_000,
     "reference": 15_490,
     "configuration": 880,
-    "compiler": 7_630,
+    "compiler": 7_620,
     "drivers": 2_060,
     "bootstrap": 590,
     "device": 5_710,
