@@ -20,7 +20,7 @@ from typing import TypeVar
 from vkgroup import drivers
 from vkgroup.base.choices import FETCHED_COMPILERS
 from vkgroup.base.errors import DriverFetchError
-from vkgroup.compiler.installed import InstalledCompiler, installed, require_glslang
+from vkgroup.compiler.installed import InstalledCompiler, installed, installed_glslang
 from vkgroup.drivers import CachedDriver, DriverStatus
 from vkgroup.drivers.cache import version_key
 from vkgroup.drivers.compilers import fetch_compiler
@@ -178,7 +178,9 @@ def cache_with_compilers(folder: Path) -> InstalledCompiler:
     compilers = Path(os.environ[_USER_CACHE]) / "compilers"
     (folder / "compilers").symlink_to(compilers, target_is_directory=True)
     os.environ["VKGROUP_CACHE"] = str(folder)
-    return require_glslang()
+    compiler = installed_glslang()
+    assert compiler is not None, f"no current glslang in {compilers}; install it: vkgroup compilers fetch"
+    return compiler
 
 
 def _link(driver: CachedDriver, folder: Path) -> None:

@@ -150,6 +150,19 @@ layout(binding = 1) writeonly buffer B { uint equal[]; };
         assert _bench("--device", "swiftshader") == 2
         assert message in capsys.readouterr().err
 
+    def test_outputs_without_a_verdict_have_one_message(
+        self, written: Write, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        undefined = IN_PLACE.replace("FACTOR", "= unset").replace("main() {", "main() { uint unset;")
+        written(IN_PLACE.replace("FACTOR", "= 5u"), undefined)
+        assert _bench("--device", "reference:32") == 1
+        assert [line[:19] for line in capsys.readouterr().out.splitlines()] == ["b.comp: not timed: "]
+
+    def test_an_error_names_the_shader(self, written: Write, capsys: pytest.CaptureFixture[str]) -> None:
+        written(SUBGROUP, SHARED.replace("sum[", "total["), outputs=["sum"])
+        assert _bench("--device", "reference:32") == 2
+        assert capsys.readouterr().err.startswith("vkgroup: b.comp: with.json, ")
+
     @pytest.mark.parametrize(
         ("words", "message"),
         [

@@ -96,6 +96,8 @@ def test_a_comment_allows_a_finding_in_its_line_or_the_next_one(
     shader = written(source % ((ALLOW, "") if alone else ("", ALLOW)), name)
     report = checked(shader)
     assert report["code"] == 0
+    upper = written(shader.read_text().replace("vkgroup: allow", "VkGroup: Allow"), name)
+    assert _found(checked(upper)) == []
     assert _found(report) == []
     for allowed in report["allowed"]:
         assert allowed["finding"]["place"]["line"] == line
@@ -133,6 +135,7 @@ def test_a_finding_with_two_lines_needs_two_allowances(
         ("// vkgroup: allow(difers): x", "'difers' is no kind of finding. Did you mean 'differs'?"),
         ("// vkgroup: allow(differs)", "the allowance of differs gives no reason."),
         ("// vkgroup: allow(differs):  ", "the allowance of differs gives no reason."),
+        ("// VKGROUP: alow(differs): x", "has another form than // vkgroup: allow(KIND): reason"),
         ("// vkgroup: alow(differs): x", "has another form than // vkgroup: allow(KIND): reason"),
         ("// vkgroup allow(differs): x", "has another form than // vkgroup: allow(KIND): reason"),
         ("/* vkgroup: ignore */", "has another form than // vkgroup: allow(KIND): reason"),
@@ -183,6 +186,7 @@ def test_an_include_may_allow(tmp_path: Path, checked: Callable[..., dict[str, A
         ({"kind": "differs", "line": 8, "reason": " "}, "allow[0]: the reason is empty"),
         ({"kind": "differs", "line": 0, "reason": "x"}, "allow[0]: expected the number of a line"),
         ({"kind": "differs", "line": 8, "reason": "x", "x": 1}, "allow[0]: the field 'x' is unknown"),
+        ({"kind": "differs", "lines": 8, "reason": "x"}, "Did you mean 'line'?"),
     ],
 )
 def test_a_configuration_allows(
@@ -202,8 +206,7 @@ def test_a_configuration_allows(
         return
     assert report["code"] == code
     assert len(report["allowed"]) == 1 - code
-    is_known = allow.get("file", "a.comp") == "a.comp"
-    assert ("not needed by this check" in report["text"]) == bool(code and is_known)
+    assert ("not needed by this check" in report["text"]) == bool(code)
 
 
 def test_a_baseline_knows_findings_until_they_are_gone(
@@ -289,12 +292,38 @@ def test_errors_are_in_the_files_too(
     tmp_path: Path, checked: Callable[..., dict[str, Any]], written: Write
 ) -> None:
     junit, sarif = tmp_path / "junit.xml", tmp_path / "x.sarif"
-    assert checked(written("no shader"), "--junit", str(junit), "--sarif", str(sarif))["code"] == 2
+    assert (
+        checked(written("#version 460\nno shader"), "--junit", str(junit), "--sarif", str(sarif))["code"] == 2
+    )
     assert ElementTree.parse(junit).find(".//testcase/error") is not None
     (run,) = json.loads(sarif.read_text())["runs"]
     (invocation,) = run["invocations"]
     assert not invocation["executionSuccessful"]
-    assert "does not compile" in invocation["toolExecutionNotifications"][0]["message"]["text"]
+    (notification,) = invocation["toolExecutionNotifications"]
+    assert "does not compile" in notification["message"]["text"]
+    assert notification["locations"][0]["physicalLocation"]["region"]["startLine"] == 2
+
+
+def test_an_error_replaces_earlier_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, written: Write
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written("#version 460\nno shader", "a.comp")
+    files = [tmp_path / name for name in ("x.json", "x.xml", "x.sarif")]
+    words = ["check", "a.comp", "--device", "none"]
+    for option, file in zip(("--json", "--junit", "--sarif"), files, strict=True):
+        file.write_text("old")
+        words += [option, str(file)]
+    assert main([*words, "--annotations", "github"]) == 2
+    assert ",file=a.comp,line=2::" in capsys.readouterr().out
+    (entry,) = json.loads(files[0].read_text())["configurations"]
+    assert (entry["outcome"], entry["exit_code"], entry["report"]) == ("does not compile", 2, None)
+    assert main([*words, "--annotations", "gitlab"]) == 2
+    (quality,) = json.loads((tmp_path / "gl-code-quality-report.json").read_text())
+    assert quality["location"] == {"path": "a.comp", "lines": {"begin": 2}}
+    # An error before the check leaves no file of an earlier one.
+    assert main([*words, "--with", "absent.toml"]) == 2
+    assert [file for file in files if file.exists()] == []
 
 
 def test_a_bisection_skips_what_has_no_verdict(tmp_path: Path, written: Write) -> None:
@@ -396,6 +425,33 @@ def test_a_selection_leaves_the_rest_of_a_baseline(
     assert "not needed" not in capsys.readouterr().out
     assert main([*words, *updated]) == 0
     assert json.loads(known.read_text())["allow"] == before
+
+
+def test_a_file_is_named_from_the_configuration_or_by_the_end_of_its_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], written: Write
+) -> None:
+    (tmp_path / "shaders").mkdir()
+    shader = written(GLSL % ("", ""), "shaders/a.comp")
+    for file, code in {"a.comp": 0, "shaders/a.comp": 0, "ders/a.comp": 1, "all.json": 1}.items():
+        allow = [{"kind": "differs", "line": 8, "reason": "x", "file": file}]
+        (tmp_path / "all.json").write_text(json.dumps({"allow": allow}))
+        words = ["--with", str(tmp_path / "all.json"), "--device", "none"]
+        assert main(["check", str(shader), *words]) == code
+        assert ("not needed by this check" in capsys.readouterr().out) == bool(code)
+
+
+def test_a_chosen_configuration_judges_the_allowances_of_its_shader(tmp_path: Path, written: Write) -> None:
+    entries = [{"shader": "a.comp", "name": "a"}, {"shader": "b.comp", "name": "b"}]
+    (tmp_path / "all.json").write_text(json.dumps({"configurations": entries}))
+    known = tmp_path / "known.json"
+    for name in ("a.comp", "b.comp"):
+        written(GLSL % ("", ""), name)
+    words = ["check", "--with", str(tmp_path / "all.json"), "--device", "none", "--save-baseline", str(known)]
+    assert main(words) == 1
+    assert [entry["file"] for entry in json.loads(known.read_text())["allow"]] == ["a.comp", "b.comp"]
+    written((GLSL % ("", "")).replace("subgroupAdd", ""), "a.comp")
+    assert main([*words, "--configuration", "a", "--baseline", str(known)]) == 0
+    assert [entry["file"] for entry in json.loads(known.read_text())["allow"]] == ["b.comp"]
 
 
 def test_an_allowance_in_another_line_says_where_the_finding_is(

@@ -482,6 +482,43 @@ def test_run_needs_one_configuration(configured, shader: Path, capsys: pytest.Ca
     assert "choose one of them with --configuration NAME. There are: a, b." in capsys.readouterr().err
 
 
+def test_a_shader_takes_its_own_configurations(configured, shader: Path, tmp_path: Path) -> None:
+    entries = [{"name": "a", "shader": shader.name}, {"name": "b"}, {"name": "c", "shader": "c.comp"}]
+    file = configured({"configurations": entries})
+    words = ["check", str(shader), "--with", str(file), "--device", "none", "--json", str(tmp_path / "x")]
+    assert main(words) == 0
+    assert [entry["name"] for entry in json.loads((tmp_path / "x").read_text())["configurations"]] == [
+        "a",
+        "b",
+    ]
+    configured({"configurations": [entries[2], {**entries[2], "name": "d"}]})
+    assert main(words) == 2
+    assert main([*words, "--configuration", "c"]) == 0
+
+
+def test_a_shader_is_relative_to_the_file_or_else_to_the_folder(configured, tmp_path: Path, capsys) -> None:
+    (tmp_path / "inner").mkdir()
+    file = configured({"configurations": [{"shader": "a.comp"}, {"shader": "b.comp"}]})
+    for place in ("a.comp", "inner/a.comp", "inner/b.comp"):
+        (tmp_path / place).write_text("void main() {}")
+    words = ["--with", str(file), "--device", "none", "--json", str(tmp_path / "x")]
+    main(["check", str(tmp_path / "inner"), *words])
+    shaders = [entry["shader"] for entry in json.loads((tmp_path / "x").read_text())["configurations"]]
+    assert shaders == [str(tmp_path / "a.comp"), str(tmp_path / "inner/b.comp")]
+    capsys.readouterr()
+    assert main(["check", *words, "--configuration", "b.comp"]) == 2
+    assert f"{tmp_path} has no b.comp. Did you mean" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["check", "compile", "equal", "cost"])
+def test_a_shader_that_does_not_exist_is_named(command: str, shader: Path, capsys) -> None:
+    for name in (shader.parent / "shadr.comp", shader.parent / "shadr"):
+        assert main([command, str(name)]) == 2
+        error = capsys.readouterr().err
+        assert f"{name} cannot be read: No such file or directory" in error
+        assert repr(str(shader)) in error
+
+
 # --- files that are wrong ---------------------------------------------------------------------------------
 
 
@@ -553,6 +590,7 @@ def test_run_needs_one_configuration(configured, shader: Path, capsys: pytest.Ca
             {"generated": {"input.Source": ""}},
             "'input.Source' does not begin with inputs, push, specialization.",
         ),
+        ({"include": ["nodir"]}, "with.json, include: there is no folder "),
         ({"outputs": ["targt"]}, "with.json, outputs: the shader has no binding 'targt'."),
     ],
 )

@@ -103,7 +103,7 @@ def listed(
     return run
 
 
-def test_each_configuration_has_one_line(listed) -> None:
+def test_each_configuration_has_one_line(listed, library: Path) -> None:
     code, entries, text = listed()
     assert code == 1
     assert {name: entry["outcome"] for name, entry in entries.items()} == {
@@ -112,7 +112,10 @@ def test_each_configuration_has_one_line(listed) -> None:
         **{"missing.comp": "error", "wrong": "error"},
     }
     lines = [re.sub(r"^\[\d/8\] (.*) \(\d+\.\d s\)$", r"\1", line) for line in text.splitlines()]
-    assert len(lines) == 9
+    assert len(lines) == 10
+    assert lines[-2].endswith(
+        f"check {library}/clean.comp --with {library.parent}/all.json --configuration undefined"
+    )
     race = "inner/race.comp: 1 finding: inner/race.comp:4: race: an invocation writes memory of Data"
     assert any(line.startswith(race) for line in lines)
     assert "one: clean" in lines

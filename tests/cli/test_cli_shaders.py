@@ -90,6 +90,10 @@ def test_run_names_no_compiler_of_a_module(
         ("--in Values=nonesuch.npy --out Sums=uint[128]", "nonesuch.npy cannot be read"),
         ("--in Values=add.comp --out Sums=uint[128]", "add.comp cannot be read as an .npy file"),
         ("--in Values=values.npy --out Sums=nonesuch[128]", "the array cannot be created"),
+        ("--in Values=values.npy --out Sums=float23[128]:s.npy", "Sums=float23[128]:s.npy: "),
+        ("--in Values=values.npy --out Sums=float23[128]:s.npy", "Did you mean 'float32'?"),
+        ("--in Values=nope.npy", "nope.npy cannot be read: No such file"),
+        ("--entry-point other", "the entry point of GLSL is always main"),
         ("--in Values=values.npy --out Sums=o.npy", "needs its type and size"),
         ("--in Values=values.npy --in Sums=sums.npy --out Sums=uint[128]", "needs only the file"),
         ("--in Values=values.npy --out Sums=uint[128] --push offset=many", "neither a number"),
@@ -179,7 +183,25 @@ def test_compile_for_a_target_and_to_text_and_back(here: Path, capsys: pytest.Ca
     text = capsys.readouterr().out
     assert "; Version: 1.6" in text
     assert "OpGroupNonUniformIAdd" in text
-    (here / "add.spvasm").write_text(text)
+    assert (
+        main(
+            [
+                "compile",
+                "add.comp",
+                "-D",
+                "SHIFT=0",
+                "--target",
+                "1.3",
+                "--optimize",
+                "size",
+                "-o",
+                "add.spvasm",
+            ]
+        )
+        == 0
+    )
+    assert (here / "add.spvasm").read_text() == text
+    capsys.readouterr()
     assert main(["compile", "add.spvasm", "--target", "1.3"]) == 0
     assert "SPIR-V 1.6" in capsys.readouterr().out
 
@@ -191,7 +213,7 @@ def test_compile_for_a_target_and_to_text_and_back(here: Path, capsys: pytest.Ca
         ("nonesuch.comp", "nonesuch.comp"),
         ("values.npy", "does not determine the stage"),
         ("nonesuch.spv", "cannot be read"),
-        ("junk.spv", "not a SPIR-V module"),
+        ("junk.spv", "junk.spv: not a SPIR-V module"),
         ("add.comp -D SHIFT=0 -o no/such/folder.spv", "cannot be written"),
     ],
 )
@@ -203,6 +225,22 @@ def test_compile_refuses_bad_input(
     printed = capsys.readouterr().err
     assert message in printed
     assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize("kind", ["", "ConstantBuffer"])
+def test_push_constants_that_glslang_ignores_name_the_remedy(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shader, file = tmp_path / "a.hlsl", tmp_path / "a.json"
+    shader.write_text(
+        f"struct Params {{ uint n; }};\n[[vk::push_constant]] {kind}{'<Params>' if kind else 'Params'} p;\n"
+        "RWStructuredBuffer<uint> b : register(u0);\n"
+        "[numthreads(64, 1, 1)] void main(uint3 id : SV_DispatchThreadID) { b[id.x] = p.n; }\n"
+    )
+    file.write_text('{"push": {"n": 3}}')
+    for given in (["--push", "n=3"], ["--with", str(file)]):
+        assert main(["check", str(shader), "--device", "none", *given]) == (0 if kind else 2)
+        assert ("ConstantBuffer<TYPE>" in capsys.readouterr().err) == (not kind)
 
 
 def test_a_binding_given_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

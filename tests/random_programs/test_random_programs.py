@@ -11,10 +11,10 @@ import pytest
 from campaigns.random_programs.run import compiled
 from campaigns.random_programs.shader import capacity, inputs, render
 from campaigns.random_programs.targets import observe_reference
+from campaigns.random_programs.vocabularies import of_device
 
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.dispatch.reference.capabilities import capabilities_of
-from vkgroup.programs.expressions import of_device
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import (
     Apply,

@@ -7,11 +7,11 @@ from functools import partial
 import pytest
 from campaigns.random_programs.run import Trial, Verdict
 from campaigns.random_programs.targets import Driver
+from campaigns.random_programs.vocabularies import of_device, promise_of
 from mutants.changes import LSB, MSB, SHUFFLE, SHUFFLE_XOR, another_opcode
 from planted_errors import TailDuplicating, another_scan
 
 from vkgroup.device import Capabilities
-from vkgroup.programs.expressions import of_device, promise_of
 from vkgroup.programs.generator import generate
 from vkgroup.programs.rules import value_faults
 from vkgroup.programs.shrinker import shrink

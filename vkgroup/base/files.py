@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
+from vkgroup.base.suggestions import similar
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -53,6 +54,17 @@ def require_regular_if_exists(path: Path | str) -> None:
         require_regular(path)
     except FileNotFoundError:
         return
+
+
+def require_exists(path: Path) -> None:
+    """Raise InvalidInput, with the nearest name in its folder, if a file or folder does not exist."""
+    missing = [part for part in (path, *path.parents) if not os.path.lexists(part)]
+    if missing and "\0" not in str(path):
+        folder, name = missing[-1].parent, missing[-1].name
+        names = similar(name, os.listdir(folder) if folder.is_dir() else [])
+        hint = "".join(f" Did you mean {str(folder / near)!r}?" for near in names)
+        why = f"No such file or directory: {folder.absolute()} has no {name}"
+        raise InvalidInput(f"{path} cannot be read: {why}.{hint}")
 
 
 def printable(path: Path | str) -> str:

@@ -30,12 +30,12 @@ from vkgroup.check.findings import (
 from vkgroup.check.report import Report
 from vkgroup.check.request import CheckRequest
 from vkgroup.configuration import Configuration, read
-from vkgroup.configuration.fields import AllowedLine
+from vkgroup.configuration.fields import AllowedLine, ends_with
 from vkgroup.spirv.lines import Line, SourceText
 
-_COMMENT = re.compile(r"(?://|/\*|^\s*\*)\s*vkgroup(?:\s*:|\s+(?=allow\b))\s*(.*?)\s*(?:\*/\s*)?$")
-_ALLOWANCE = re.compile(r"vkgroup\s*:\s*allow\s*\(\s*(\w*)\s*\)\s*(?::\s*(.*?))?\s*(?:\*/\s*)?$")
-_MEANT = re.compile(r"vkgroup\s*:?\s*\w+\s*(?:\(|:|\*/|$)")
+_COMMENT = re.compile(r"(?://|/\*|^\s*\*)\s*vkgroup(?:\s*:|\s+(?=allow\b))\s*(.*?)\s*(?:\*/\s*)?$", re.I)
+_ALLOWANCE = re.compile(r"vkgroup\s*:\s*allow\s*\(\s*(\w*)\s*\)\s*(?::\s*(.*?))?\s*(?:\*/\s*)?$", re.I)
+_MEANT = re.compile(r"vkgroup\s*:?\s*\w+\s*(?:\(|:|\*/|$)", re.I)
 """The beginning of a comment that is meant to allow something; others with this word are remarks."""
 _FORM = "// vkgroup: allow(KIND): reason"
 
@@ -48,17 +48,31 @@ _NOT_LOOKED_FOR = (
 
 
 def allowances_of(request: CheckRequest) -> list[Allowance]:
-    """Return the allowances of a check: those of the request for its files, then the comments in these.
+    """Return the allowances of a check: those of the request, then the comments in its files.
 
     Raises InvalidInput, with file and line: a comment has another form, an unknown kind, or no reason.
     """
+    texts = SourceLocations(request.module, request.title, request.sources).lines.texts
+    return [*request.allow, *(allowance for source in texts.values() for allowance in _in_file(source))]
+
+
+def for_check(
+    request: CheckRequest, configured: Iterable[Allowance], baseline: Iterable[Allowance]
+) -> tuple[Allowance, ...]:
+    """Return the allowances of a check: all of its configuration, and those of a baseline for its files.
+
+    An entry of the configuration whose file does not exist is for the only file whose path ends so.
+    """
     lines = SourceLocations(request.module, request.title, request.sources).lines
-    texts = lines.texts
-    files = (request.title, *texts, *lines.files)
+    files = {request.title, *lines.texts, *lines.files}
     # A baseline may have hundreds of lines; each file of the check is resolved once.
     known: set[str | Path] = {"", *files, *(Path(file).resolve() for file in files)}
-    given = (entry for entry in request.allow if entry.file in known or Path(entry.file).resolve() in known)
-    return [*given, *(allowance for source in texts.values() for allowance in _in_file(source))]
+    own = []
+    for entry in configured:
+        ends = [file for file in files if ends_with(Path(file).resolve(), entry.file)]
+        is_end = len(ends) == 1 and not Path(entry.file).exists()
+        own.append(replace(entry, file=ends[0]) if is_end else entry)
+    return (*own, *(entry for entry in baseline if {entry.file, Path(entry.file).resolve()} & known))
 
 
 def _in_file(source: SourceText) -> Iterator[Allowance]:
@@ -199,23 +213,18 @@ def _split(finding: Finding, allowances: Sequence[Allowance]) -> tuple[list[Find
     return [replace(finding, place=rest[0], further=tuple(rest[1:]))] if rest else [], allowed
 
 
-def unused_in(reports: Sequence[dict[str, Any]], files: Sequence[str] | None = None) -> dict[Allowance, str]:
+def unused_in(reports: Sequence[dict[str, Any]]) -> dict[Allowance, str]:
     """Return the allowances that no report of a command needs, with them in words.
 
     `reports`: those of `Report.to_json`; each knows the allowances of its files.
-    `files`: the files of which all shaders were checked; None for all files.
     """
     used = {Allowance(**entry["allowance"]) for report in reports for entry in report["allowed"]}
     unused: dict[Allowance, str] = {}
     for report in reports:
         for entry in (Allowance(**data) for data in report["unused_allowances"]):
-            is_judged = files is None or any(map(entry.names, files))
-            if entry not in used and is_judged:
-                lines = [
-                    finding["place"]["line"]
-                    for finding in report["findings"]
-                    if finding["kind"] == entry.kind
-                ]
+            if entry not in used:
+                of_kind = [found for found in report["findings"] if found["kind"] == entry.kind]
+                lines = [found["place"]["line"] for found in of_kind]
                 there = f"; a finding of this kind is in line {', '.join(map(str, lines))}" if lines else ""
                 unused[entry] = f"{entry}{there}"
     return unused

@@ -63,12 +63,16 @@ def _timed(settings: Settings, name: str, device: Device) -> UserShader:
         raise InvalidInput(f"{name} is a {stage} shader; bench times compute shaders.")
     if options.groups is None:
         raise InvalidInput(f"{name}: give the number of workgroups, as groups in the file of --with.")
+    try:
+        bindings = settings.bindings(module, {}) if settings.given is not None else {}
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {error}") from None
     return UserShader(
         name,
         module,
         shaders.load(with_lines, device.target, device.capabilities),
         options.groups,
-        settings.bindings(module, {}) if settings.given is not None else {},
+        bindings,
         settings.push() or None,
         settings.specialization(module),
         options.entry_point if len(module.reflection.entry_points) > 1 else None,
@@ -83,9 +87,9 @@ def _print(comparison: ShaderComparison, console: Console) -> None:
         console.write_line("Outputs: the same bits.")
     for other in comparison.others:
         _print_other(other, console)
-    if not comparison.is_equal:
+    if any(other.equality.difference or other.wrong for other in comparison.others):
         console.write_line("Not timed: the outputs differ.", style="bold red")
-    elif comparison.restores:
+    elif comparison.is_equal and comparison.restores:
         console.write_line(
             "A run changes its inputs: they are restored before each run, so caches may have them."
         )
@@ -104,7 +108,7 @@ def _print_other(other: ComparedShader, console: Console) -> None:
         )
     elif not other.is_equal:
         why = "; ".join(filter(None, (*equality.interface, equality.no_verdict)))
-        console.write_line(f"{other.name}: the outputs have other bits, and no verdict: {why}")
+        console.write_line(f"{other.name}: not timed: other bits, and no verdict: {why}", style="bold red")
     else:
         told = {"rounded": "differ by rounding", "ordered": "depend on the order of atomics"}
         counts = [f"{equality.counts[key]} {text}" for key, text in told.items() if equality.counts.get(key)]

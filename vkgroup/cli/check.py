@@ -92,6 +92,7 @@ class CheckCommand:
                 report = self._print(settings, request)
         except VkgroupError as error:
             outcome = of_error(error, time.monotonic() - start)
+            output.write_json({"configurations": [record_of(settings, outcome)]}, self.arguments.json)
             write_files(self.arguments, [(settings, outcome)], self.console)
             raise
         phases.allow_writing()

@@ -31,6 +31,7 @@ from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilat
 from vkgroup.cli.check_files import code_of, write_files
 from vkgroup.cli.check_request import ChosenDevices, command_of, devices_of, record_of, request_of
 from vkgroup.cli.console import Console
+from vkgroup.cli.options.shaders import names_several
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cli.signals import keeping
 from vkgroup.cli.supervisor import GRACE_SECONDS
@@ -188,20 +189,14 @@ class Library:
 
     def work(self, devices: ChosenDevices) -> tuple[WorkerSetup, list[Any]]:
         """Return the first message to the workers, and the jobs."""
-        arguments, compilations = self.arguments, self._compilations()
+        arguments, choice = self.arguments, self.arguments.compile_on
+        compilations = {} if choice is None else compile_all(self.settings, choice)
         jobs = [
             Job(settings, command_of(arguments, settings), compilations.get(settings.name))
             for settings in self.settings
         ]
         setup = LibrarySession(select("reference"), devices, arguments.timeout, not arguments.no_cache)
         return setup, jobs
-
-    def _compilations(self) -> dict[str, CompileResults]:
-        """Return the results of ``--compile-on`` by the name of the configuration."""
-        choice = self.arguments.compile_on
-        if choice is None:
-            return {}
-        return compile_all(self.settings, choice)
 
     def print(self, settings: Settings, outcome: ConfigurationOutcome) -> None:
         """Print the line of a configuration."""
@@ -218,6 +213,9 @@ class Library:
         checked = [(self.settings[index], self.outcomes[index]) for index in sorted(self.outcomes)]
         for device, reason in self._left_out().items():
             self.console.write_line(f"{device}: {reason}", style="yellow")
+        failed = [settings for settings, outcome in checked if outcome.exit_code]
+        if failed and names_several(arguments):
+            self.console.write_line(f"To see all of it: {command_of(arguments, failed[0])}")
         self.console.write_line(self._totals(), style="bold")
         records = [record_of(*each) for each in checked]
         output.write_json({"configurations": records}, arguments.json)

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import vkgroup
 from vkgroup.base.choices import CHECK_SIZES, SOURCE_DIALECTS
 from vkgroup.check import CheckRequest, Guarantees
-from vkgroup.check.allowances import allowed_lines, read_baseline
-from vkgroup.check.findings import Allowance
+from vkgroup.check.allowances import allowed_lines, for_check, read_baseline
 from vkgroup.check.outcome import ConfigurationOutcome
 from vkgroup.cli import pairs, shaders
 from vkgroup.cli.deadline import RUN_PART
@@ -68,8 +67,11 @@ def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> Check
     """
     options = settings.options
     declared = _wave_sizes(options)
+    request, given = shader_request(settings), settings.given
+    configured = [] if given is None else [*allowed_lines(given.fields.allow, given.file, given.where)]
+    baseline = () if options.baseline is None else read_baseline(options.baseline)
     return replace(
-        shader_request(settings),
+        request,
         sizes=_sizes(options, declared),
         size=options.size,
         devices=chosen.devices,
@@ -84,15 +86,8 @@ def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> Check
         command=command,
         compiler=_compiler(options, declared),
         barriers=options.barriers,
-        allow=_allowed(settings),
+        allow=for_check(request, configured, baseline) if configured or baseline else (),
     )
-
-
-def _allowed(settings: Settings) -> tuple[Allowance, ...]:
-    """Return the findings that the configuration and ``--baseline`` allow."""
-    given, baseline = settings.given, settings.options.baseline
-    own = () if given is None else allowed_lines(given.fields.allow, given.file, given.where)
-    return (*own, *(() if baseline is None else read_baseline(baseline)))
 
 
 def _dialect(options: argparse.Namespace) -> str | None:

@@ -16,11 +16,12 @@ from vkgroup.spirv import Module
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     module = shaders.load(arguments)
+    is_text = str(arguments.output).endswith(".spvasm")
     if arguments.output == "-":
         sys.stdout.buffer.write(module.to_bytes())
     elif arguments.output is not None:
         try:
-            Path(arguments.output).write_bytes(module.to_bytes())
+            Path(arguments.output).write_bytes(disassemble(module).encode() if is_text else module.to_bytes())
         except OSError as error:
             raise InvalidInput(f"{arguments.output} cannot be written: {error.strerror}") from error
     if arguments.disassemble:

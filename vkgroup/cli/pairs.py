@@ -78,6 +78,8 @@ def read(file: Path) -> npt.NDArray[Any]:
     """Return the array of an .npy file."""
     try:
         array = read_array(file)
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read: {error.strerror or error}.") from error
     except Exception as error:
         # NumPy parses the header as Python and allocates the size in it, so a wrong header can raise any
         # error.

@@ -19,7 +19,7 @@ from vkgroup.base.choices import HITS
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import write_array
 from vkgroup.base.phases import CodeOwner, phase, update
-from vkgroup.base.suggestions import suggestion
+from vkgroup.base.suggestions import nearest, suggestion
 from vkgroup.cli import deadline, output, pairs, shaders
 from vkgroup.cli.options.shaders import DRAWING, OF_SCRIPTS, TRACING, has_scripts
 from vkgroup.cli.options.table import changed
@@ -267,7 +267,7 @@ def _outputs(
     """
     files: dict[pairs.Key, Path | None] = {}
     for name, text in pairs.once(arguments.outputs, "--out").items():
-        key, (zeros, file) = pairs.key(name), _output(text)
+        key, (zeros, file) = pairs.key(name), _output(name, text)
         if zeros is not None and key in bindings:
             raise InvalidInput(
                 f"--out {name}={text}: a binding that --in has needs only the file ({name}=F.npy)."
@@ -290,7 +290,7 @@ def _text(key: pairs.Key) -> str:
     return ".".join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
-def _output(text: str) -> tuple[npt.NDArray[Any] | None, Path | None]:
+def _output(name: str, text: str) -> tuple[npt.NDArray[Any] | None, Path | None]:
     """Return zeros and file of ``DTYPE[N,…]:F.npy``, ``DTYPE[N,…]`` or ``F.npy``; None for absent parts."""
     match = re.fullmatch(r"(\w+)\[(\d+(?:,\d+)*)\](?::(.+))?", text)
     if match is None:
@@ -299,7 +299,9 @@ def _output(text: str) -> tuple[npt.NDArray[Any] | None, Path | None]:
         dtype = np.dtype(_GLSL_DTYPES.get(match[1], match[1]))
         zeros = np.zeros(tuple(int(word) for word in match[2].split(",")), dtype)
     except (TypeError, ValueError, MemoryError) as error:
-        raise InvalidInput(f"--out …={text}: the array cannot be created ({error}).") from error
+        known = [*_GLSL_DTYPES.values(), *_GLSL_DTYPES] if isinstance(error, TypeError) else []
+        hint = nearest(match[1], known)
+        raise InvalidInput(f"--out {name}={text}: the array cannot be created ({error}).{hint}") from error
     return zeros, Path(match[3]) if match[3] else None
 
 

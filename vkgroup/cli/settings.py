@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.base.errors import InvalidDispatch, InvalidInput
+from vkgroup.base.files import require_exists
 from vkgroup.check.checking import groups_of
 from vkgroup.check.configured import ConfiguredInputs, check_push, find_binding, members_of
 from vkgroup.check.members import split_member, with_member
@@ -193,7 +194,9 @@ def _by_place(module: Module, arrays: Mapping[pairs.Key, Any]) -> dict[pairs.Key
 def settings_of(arguments: argparse.Namespace) -> list[Settings]:
     """Return the settings of each configuration of ``--with``, or those of the command line alone.
 
-    Raises InvalidInput: the file is invalid, or no shader is named.
+    If the file has several configurations, those of the command line's shader are taken.
+
+    Raises InvalidInput: the file is invalid, no shader is named, or there is no such shader.
     """
     if arguments.with_file is None:
         if arguments.configuration is not None:
@@ -202,8 +205,18 @@ def settings_of(arguments: argparse.Namespace) -> list[Settings]:
             parser = Parser(prog=f"vkgroup {arguments.command}")
             OPTIONS[arguments.command].declare(parser)
             parser.error("give SHADER, or --with F with a configuration that names it")
+        require_exists(arguments.shader)
         return [Settings(arguments)]
     entries = chosen(read(arguments.with_file), arguments.configuration)
+    shader: Path | None = arguments.shader
+    if shader is not None:
+        require_exists(shader)
+        if not shader.is_dir() and arguments.configuration is None and len(entries) > 1:
+            entries = [entry for entry in entries if entry.has_shader(shader)]
+    if not entries:
+        raise InvalidInput(
+            f"{arguments.with_file} has no configuration of {shader}: choose another with --configuration."
+        )
     if arguments.command in _CHECKS:
         # A run needs the values that an earlier check generated; a check generates them again.
         entries = [
@@ -250,15 +263,19 @@ def _combined(arguments: argparse.Namespace, entry: FileConfiguration) -> argpar
         f"{name}={define_text(value)}" for name, value in fields.defines.items() if name not in defined
     ]
     options.defines = [*defines, *arguments.defines]
-    options.include_paths = [*arguments.include_paths, *(str(entry.path(name)) for name in fields.include)]
+    folders = [entry.path(name) for name in fields.include]
+    if missing := [str(folder) for folder in folders if not folder.is_dir()]:
+        raise InvalidInput(f"{entry.where}, include: there is no folder {', '.join(missing)}.")
+    options.include_paths = [*arguments.include_paths, *map(str, folders)]
     options.shader = _shader(arguments, entry)
+    options.configured_push = fields.push
     return options
 
 
 def _shader(arguments: argparse.Namespace, entry: FileConfiguration) -> Path:
     """Return the shader of a configuration: the command line's, or the configuration's.
 
-    If the command line names a folder, the shader is relative to it.
+    If the command line names a folder, a shader that is not relative to the file is relative to that.
     """
     shader: Path | None = arguments.shader
     name = entry.fields.shader
@@ -268,4 +285,6 @@ def _shader(arguments: argparse.Namespace, entry: FileConfiguration) -> Path:
         raise InvalidInput(
             f"{entry.where}: there is no field 'shader', and the command line names no shader."
         )
-    return entry.path(name) if shader is None else shader / name
+    path = entry.path(name)
+    inside = path if shader is None else shader / name
+    return inside if inside.exists() and not path.exists() else path

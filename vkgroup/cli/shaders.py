@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vkgroup.base.choices import SOURCE_DIALECTS
 from vkgroup.base.errors import InvalidInput
 from vkgroup.compiler import DEFAULT_TARGET, TargetEnvironment, compile_file, link
 from vkgroup.compiler.request import read
@@ -27,6 +28,10 @@ def load(
     `default_target`: the target of a source without ``--target``.
     `capabilities`: capabilities of the device; they determine OpenGL's limits for ``--dialect gl``.
     """
+    dialect = arguments.dialect or SOURCE_DIALECTS.get(arguments.shader.suffix, "vulkan")
+    is_glsl = dialect in ("vulkan", "gl") and arguments.shader.suffix not in (".spv", ".spvasm")
+    if is_glsl and arguments.entry_point != "main" and not vars(arguments).get("is_other_stage"):
+        raise InvalidInput(f"--entry-point {arguments.entry_point}: the entry point of GLSL is always main.")
     limits = None if arguments.dialect != "gl" or capabilities is None else _limits(capabilities)
     module = compile_file(
         arguments.shader,
@@ -36,6 +41,13 @@ def load(
         limits=limits,
         **_options(arguments, default_target),
     )
+    given = vars(arguments).get("push") or vars(arguments).get("configured_push")
+    is_hlsl = arguments.shader.suffix == ".hlsl" and not module.reflection.push_constants
+    if given and is_hlsl and "vk::push_constant" in read(arguments.shader):
+        raise InvalidInput(
+            f"{arguments.shader}: glslang ignores [[vk::push_constant]] of a structure. Write"
+            " [[vk::push_constant]] ConstantBuffer<TYPE> NAME; or give --compiler slang or --compiler dxc."
+        )
     if arguments.local_size is None:
         return module
     # The entry point of a SPIR-V module may have another name than the default of --entry-point.
@@ -59,7 +71,7 @@ def load_stage(
     capabilities: Capabilities,
 ) -> Module:
     """Return the module of another shader, with the options of the main shader."""
-    given = vars(arguments) | {"shader": file, "stage": stage, "local_size": None}
+    given = vars(arguments) | {"shader": file, "stage": stage, "local_size": None, "is_other_stage": True}
     return load(argparse.Namespace(**given), default_target, capabilities)
 
 

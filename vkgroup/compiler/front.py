@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from vkgroup.base.choices import DIALECTS, SOURCE_DIALECTS
-from vkgroup.base.errors import CompileError
-from vkgroup.base.files import printable
+from vkgroup.base.errors import CompileError, InvalidInput
+from vkgroup.base.files import printable, require_exists
 from vkgroup.base.phases import phase
 from vkgroup.base.suggestions import nearest
 from vkgroup.compiler.build import compile_program, compile_request
@@ -198,11 +198,14 @@ def compile_file(
     CompileError
         As for `compile_source`, and if the stage is unknown.
     InvalidInput
-        The file cannot be read.
+        The file does not exist, or cannot be read.
     CompilerUnavailable
         The compiler is not installed. The error names what to install.
     """
     file = Path(path)
+    require_exists(file)
+    if file.is_dir():
+        raise InvalidInput(f"{path} is a folder: name a shader.")
     suffixes = [suffix[1:] for suffix in file.suffixes]
     if file.suffix == WORDS:
         return _read(file, **options)

@@ -16,7 +16,6 @@ from pathlib import Path
 import msgspec
 
 from vkgroup.base import processes
-from vkgroup.base.errors import CompilerUnavailable
 from vkgroup.base.files import cache_folder
 
 METADATA = "compiler.json"
@@ -136,16 +135,6 @@ def installed(compiler: str) -> InstalledCompiler | None:
 def installed_glslang() -> InstalledCompiler | None:
     """Return the newest glslang in the user's cache; None if there is none."""
     return installed(GLSLANG)
-
-
-def require_glslang() -> InstalledCompiler:
-    """Return `installed_glslang`; raise CompilerUnavailable if there is none."""
-    compiler = installed_glslang()
-    if compiler is None:
-        raise CompilerUnavailable(
-            f"there is no current glslang in {compilers_folder()}; install it: vkgroup compilers fetch"
-        )
-    return compiler
 
 
 def starts_with(loader: Path | None, library: Path) -> str | None:

@@ -153,7 +153,10 @@ def read_module(
         data = read_bytes(path)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror or error}") from None
-    return finish(Module.from_bytes(data), target, lower=lower, level=level)
+    try:
+        return finish(Module.from_bytes(data), target, lower=lower, level=level)
+    except InvalidModule as error:
+        raise InvalidModule(f"{path}: {error}") from None
 
 
 def finish(module: Module, target: TargetEnvironment | None, *, lower: bool, level: str | None) -> Module:

@@ -12,7 +12,7 @@ import msgspec
 
 from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput
-from vkgroup.base.suggestions import nearest
+from vkgroup.base.suggestions import nearest, suggestion
 from vkgroup.spec.stages import STAGE_NAMES
 
 Key = str | int | tuple[int, int]
@@ -22,7 +22,7 @@ Key = str | int | tuple[int, int]
 class AllowedLine(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A finding that is allowed: its kind, its line (the number, or the text), and the reason.
 
-    `file`: the file of the line, relative to the configuration; empty for every file.
+    `file`: the file of the line, relative to the configuration, or the end of its path; empty for every file.
     """
 
     kind: str
@@ -146,8 +146,9 @@ def from_data(data: dict[str, Any], where: str) -> Configuration:
 def _sentence(message: str) -> str:
     """Return msgspec's message with the field first: ``groups[0]: expected an integer, not text``."""
     if (of_field := re.fullmatch(r"Object (.+?) field `(\w+)`(?: - at `\$\.?(.*)`)?", message)) is not None:
-        problem = "is unknown" if "unknown" in of_field[1] else "is missing"
-        return f"{of_field[3]}: the field {of_field[2]!r} {problem}."
+        known = suggestion(of_field[2], AllowedLine.__struct_fields__)
+        problem = f"is unknown.{known}" if "unknown" in of_field[1] else "is missing."
+        return f"{of_field[3]}: the field {of_field[2]!r} {problem}"
     match = re.fullmatch(r"Expected `(.+?)`, got `(.+?)`(?: - at `(?:key in )?\$\.?(.*)`)?", message)
     if match is None:
         return message
@@ -191,6 +192,12 @@ def _problems(configuration: Configuration) -> Iterator[str]:
 def define_text(value: bool | int | float | str) -> str:
     """Return the text of a macro: 1 and 0 for true and false."""
     return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def ends_with(file: str | Path, name: str) -> bool:
+    """Return whether the path of a file ends with a relative path."""
+    parts = Path(name).parts
+    return bool(parts) and Path(file).parts[-len(parts) :] == parts
 
 
 def resolved(folder: Path, name: str) -> Path:

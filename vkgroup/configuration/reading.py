@@ -13,7 +13,7 @@ from typing import Any
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import read_text
 from vkgroup.base.suggestions import nearest
-from vkgroup.configuration.fields import Configuration, from_data, resolved
+from vkgroup.configuration.fields import Configuration, ends_with, from_data, resolved
 
 LIST = "configurations"
 """The field of a file that lists several configurations."""
@@ -38,6 +38,13 @@ class FileConfiguration:
     def path(self, name: str) -> Path:
         """Return a path in the configuration, which is relative to the file."""
         return resolved(self.file.parent, name)
+
+    def has_shader(self, shader: Path) -> bool:
+        """Return whether the configuration names a shader, or the end of its path, or none."""
+        name, file = self.fields.shader, shader.resolve()
+        if name is None or not (path := self.path(name)).exists():
+            return name is None or ends_with(file, name)
+        return path.resolve() == file
 
 
 def read(file: Path) -> list[FileConfiguration]:

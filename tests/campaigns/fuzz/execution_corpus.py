@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from campaigns.random_programs.shader import render
+from campaigns.random_programs.vocabularies import of_device
 from fuzz_corpora import ROOT
 
 from vkgroup.base.errors import VkgroupError
@@ -25,7 +26,6 @@ from vkgroup.conformance.subgroup.cases import subgroup_cases
 from vkgroup.conformance.subgroup.shader import build
 from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.dispatch.stages import pack_specialization
-from vkgroup.programs.expressions import of_device
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import Promise
 from vkgroup.programs.values import Values

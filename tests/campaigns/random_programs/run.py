@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from campaigns.random_programs.shader import HEAD, recorded_type, render
 from campaigns.random_programs.targets import Driver, Observation, assignment, observe_reference
+from campaigns.random_programs.vocabularies import of_device, promise_of
 from vkgroup.base.files import require_regular_if_exists
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.programs.expressions import of_device, promise_of
 from vkgroup.programs.generator import generate
 from vkgroup.programs.glsl_types import from_planes, planes
 from vkgroup.programs.nodes import Operate, Promise, RandomProgram, RecordStatement

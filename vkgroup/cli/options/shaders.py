@@ -179,8 +179,6 @@ _SHADERS = {".comp", ".hlsl", ".slang", ".wgsl"}
 """Suffixes of the shaders that a check of a folder looks for."""
 
 
-
-
 # fmt: on
 def _ray_stages() -> Iterator[Option]:
     """Yield the other shaders of a ray-tracing pipeline."""
@@ -211,7 +209,8 @@ _COMPILE = Command(
         SHADER,
         *COMPILATION,
         TARGET,
-        Option("-o", "F.spv", "write the module (- is standard output)", dest="output"),
+        Option("-o", "F.spv", "write the module, as text if the name ends in .spvasm (- is standard output)",
+               dest="output"),
         flag("--disassemble", "print the module as SPIR-V text"),
     ),
     usage="%(prog)s SHADER [-o F.spv] [--disassemble] [OPTION …]",

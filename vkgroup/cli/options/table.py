@@ -67,11 +67,11 @@ _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 def byte_count(text: str) -> int:
     """Return a size in bytes: ``512M``, ``8G``, ``1.5G`` or a number of bytes."""
     number = text.upper().removesuffix("B").removesuffix("I")
-    unit = number[-1:] if number[-1:] in _UNITS else ""
-    value = _number(number.removesuffix(unit))
-    if not 1 <= value * 2 ** _UNITS[unit] < 2**63:
+    match = re.fullmatch(r"([\d.]+(?:E\d+)?)([KMGT]?)", number)
+    value = _number(match[1]) * 2 ** _UNITS[match[2]] if match else 0
+    if not 1 <= value < 2**63:
         raise argparse.ArgumentTypeError(f"{text!r} is no size such as 512M or 8G")
-    return int(value * 2 ** _UNITS[unit])
+    return int(value)
 
 
 def percent(text: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,9 @@ from vkgroup.outputs.exports.annotations import (
 )
 from vkgroup.outputs.exports.junit import JUnitCase, write_cases
 
+_COMPILER_PLACE = re.compile(rf"{OutcomeKind.NO_COMPILE}: (.+?):(\d+)(?::(\d+))?: ")
+"""File, line and column of a compiler's message, at the beginning of an outcome's summary."""
+
 _SUITE = "vkgroup check"
 _LISTED = 5
 
@@ -31,6 +35,13 @@ class ExportEntry:
     name: str
     shader: str
     outcome: ConfigurationOutcome
+
+    @property
+    def error_place(self) -> dict[str, Any]:
+        """The place of an outcome that is an error; line and column are 0 if the compiler gives none."""
+        place = _COMPILER_PLACE.match(self.outcome.summary)
+        file, line, column = place.groups(default=0) if place else (self.shader, 0, 0)
+        return {"file": file, "line": int(line), "column": int(column), "text": ""}
 
 
 @dataclass
@@ -140,17 +151,12 @@ def _annotations(entries: Sequence[ExportEntry]) -> list[_Annotation]:
 def _problems(entry: ExportEntry) -> list[tuple[str, str, str, int]]:
     """Return kind, message, file and line of what is wrong with a configuration."""
     outcome = entry.outcome
-    if outcome.kind in (
-        OutcomeKind.CLEAN,
-        OutcomeKind.QUESTIONS,
-        OutcomeKind.WEAK,
-        OutcomeKind.IN_PART,
-        OutcomeKind.NOT_COVERED,
-    ):
+    if tag_of(outcome.kind) in ("", "skipped"):
         return []
     findings = (outcome.report or {}).get("findings", [])
     if outcome.kind != OutcomeKind.FINDINGS or not findings:
-        return [(outcome.kind.value, outcome.summary, entry.shader, 0)]
+        place = entry.error_place
+        return [(outcome.kind.value, outcome.summary, place["file"], place["line"])]
     return [
         (finding["kind"], finding["message"], finding["place"]["file"], finding["place"]["line"])
         for finding in findings

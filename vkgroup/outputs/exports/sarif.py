@@ -50,6 +50,7 @@ def write_sarif(entries: Sequence[ExportEntry], path: Path) -> None:
                     {
                         "level": "error" if entry in failed else "warning",
                         "message": {"text": f"{entry.name}: {entry.outcome.summary}"},
+                        "locations": [_location(entry.error_place)],
                     }
                     for entry in told
                 ],
