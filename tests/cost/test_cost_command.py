@@ -127,6 +127,31 @@ def test_a_regression_against_a_baseline_exits_with_1(
     assert main(["cost", *options, "--threshold", "900"]) == 0
 
 
+@pytest.mark.parametrize(("bisect", "code"), [((), 2), (("--bisect",), 125)])
+def test_a_device_or_size_that_the_baseline_lacks_is_an_error(
+    shaders: Path, bisect: tuple[str, ...], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    baseline = shaders / "baseline.json"
+    command = ["cost", str(shaders / "subgroup.comp"), *bisect]
+    assert main([*command, "--device", GPU, "--subgroup-size", "64", "--json", str(baseline)]) == 0
+    for others in (["--device", "turnip:830"], ["--device", GPU, "--subgroup-size", "64,128"]):
+        assert main([*command, *others, "--baseline", str(baseline)]) == code
+        assert "not compared" in capsys.readouterr().err
+    # A regression is a verdict, even if other sizes were not compared.
+    data = json.loads(baseline.read_text())
+    data[0]["costs"][0]["quantities"]["instructions"] = 1.0
+    baseline.write_text(json.dumps(data))
+    assert main([*command, "--device", GPU, "--baseline", str(baseline)]) == 1
+
+
+def test_builds_of_a_driver_are_compared_by_the_gpu(shaders: Path, turnip: CachedDriver) -> None:
+    baseline = shaders / "baseline.json"
+    command = ["cost", str(shaders / "subgroup.comp")]
+    build = f"{GPU}@{turnip.icd}"
+    assert main([*command, "--device", build, "--json", str(baseline)]) == 0
+    assert main([*command, "--device", GPU, "--baseline", str(baseline)]) == 0
+
+
 def test_a_size_that_the_device_lacks_is_no_verdict(shaders: Path) -> None:
     (found,) = cost(shaders, str(shaders / "subgroup.comp"), "--device", GPU, "--subgroup-size", "16", code=3)
     (entry,) = found["costs"]

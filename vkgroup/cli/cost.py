@@ -19,7 +19,7 @@ from vkgroup.cli.output import people, table, write_json
 from vkgroup.cli.progress import track
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cost import FIELDS, CompileJob, CompileStatus, Cost, costs_on_all, job_of, labels, regressions
-from vkgroup.cost.comparing import paired
+from vkgroup.cost.comparing import paired, with_recorded
 from vkgroup.device import DeviceInfo
 from vkgroup.device.fetched import newest_names, representatives
 from vkgroup.workers.multi_device import choose
@@ -41,7 +41,7 @@ def execute(arguments: argparse.Namespace) -> int:
     devices = _devices(arguments.device)
     baseline = None if arguments.baseline is None else _read(arguments.baseline)
     console = Console(file=people(arguments.json), highlight=False)
-    code, written, every = 0, [], []
+    code, written, every, lacking = 0, [], [], ""
     for setting in settings:
         costs = _costs(devices, setting, setting.options)
         others = None
@@ -53,12 +53,17 @@ def execute(arguments: argparse.Namespace) -> int:
         every += [*costs, *(others or ())]
         if any(cost.status in _BAD for cost in every):
             code = 1
-        if baseline is not None and _print_regressions(
-            costs, baseline, arguments.threshold, setting, console
-        ):
-            code = 1
+        if baseline is not None:
+            old = _recorded(baseline, setting)
+            if _print_regressions(costs, old, arguments.threshold, console):
+                code = 1
+            lacking += _lacking(costs, old, _name(setting))
         written.append(_data(setting, costs, others, arguments.against))
     write_json(written, arguments.json)
+    if lacking and code:
+        console.write_line(lacking.strip())
+    elif lacking:
+        raise InvalidInput(f"{arguments.baseline}:{lacking}")
     lacks_all = all(cost.status == CompileStatus.NOT_SUPPORTED for cost in every)
     return _NOTHING if lacks_all and not code else code
 
@@ -163,22 +168,28 @@ def _print_assembly(costs: Sequence[Cost], stream: IO[str]) -> None:
         print(cost.assembly or "The driver provides no assembly.", file=stream)
 
 
+def _recorded(baseline: dict[str, list[Cost]], setting: Settings) -> list[Cost]:
+    """Return the costs of a shader in a baseline; InvalidInput if there are none."""
+    if _name(setting) in baseline:
+        return baseline[_name(setting)]
+    raise InvalidInput(f"The baseline has no shader {_name(setting)}; it has {', '.join(baseline)}.")
+
+
+def _lacking(costs: Sequence[Cost], old: Sequence[Cost], shader: str) -> str:
+    """Return a sentence with the devices and sizes of a shader that its baseline lacks; empty if none."""
+    absent = [f"{new.label} ({new.subgroup_size})" for new, same in with_recorded(costs, old) if same is None]
+    names = ", ".join(dict.fromkeys(f"{cost.label} ({cost.subgroup_size})" for cost in old))
+    return f" {shader}: not compared: {', '.join(absent)}; the baseline has {names}." if absent else ""
+
+
 def _print_regressions(
-    costs: Sequence[Cost],
-    baseline: dict[str, list[Cost]],
-    threshold: float,
-    setting: Settings,
-    console: Console,
+    costs: Sequence[Cost], old: Sequence[Cost], threshold: float, console: Console
 ) -> bool:
     """Print what is worse than in the baseline, and return whether there is something."""
-    old = baseline.get(_name(setting))
-    if old is None:
-        names = ", ".join(baseline)
-        raise InvalidInput(f"The baseline has no shader {_name(setting)}; it has {names}.")
     changes = regressions(costs, old, threshold)
     for change in changes:
         console.write_line(f"Regression: {change}")
-    if not changes:
+    if not changes and any(same for _, same in with_recorded(costs, old)):
         console.write_line(f"No cost is worse than in the baseline by more than {100 * threshold:g} %.")
     return bool(changes)
 

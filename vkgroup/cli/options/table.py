@@ -230,6 +230,7 @@ def flag(names: str, help: str, default: bool = False, **others: Any) -> Option:
     )
 
 
+BISECT = flag("--bisect", "exit code 125 instead of 2 and 3, for git bisect run")
 WIDE = flag("--wide", "print all columns, for a wide terminal")
 
 
