@@ -170,24 +170,35 @@ def execute(arguments: argparse.Namespace) -> int:
         console.write_line(described)
         sys.stdout.write(heading.lstrip() + sources)
         return 0
+    if arguments.list and not _chooses_cases(arguments):
+        check_files(arguments)
+        return _list(with_categories(arguments.filter))
+    expecting = read(arguments)
+    if arguments.list:
+        sys.stdout.write("".join(f"{case.name}\n" for case in expecting.cases))
+        return 0
+    return execute_run(expecting, console)
+
+
+def read(arguments: argparse.Namespace) -> Expecting:
+    """Check the options of a run, and return its cases and expected results."""
     check_files(arguments)
     if (arguments.resume or arguments.overwrite) and arguments.out is None:
         raise InvalidInput("--resume and --overwrite need the folder of the earlier run: --out DIR")
     if arguments.resume and arguments.overwrite:
         raise InvalidInput("--resume continues the run in --out, --overwrite replaces it: omit one of them")
-    if arguments.list and not _chooses_cases(arguments):
-        return _list(with_categories(arguments.filter))
     remarks = Console(stderr=True, highlight=False)
-    expecting = read_expecting(arguments, _cases(arguments, remarks), remarks)
-    cases = expecting.cases
-    if arguments.list:
-        sys.stdout.write("".join(f"{case.name}\n" for case in cases))
-        return 0
+    return read_expecting(arguments, _cases(arguments, remarks), remarks)
+
+
+def execute_run(expecting: Expecting, console: Console) -> int:
+    """Run cases on the chosen devices; returns the exit code."""
+    arguments = expecting.arguments
     if arguments.cluster is not None or multi_device.is_several(arguments.device):
         return execute_devices(expecting, console)
     device = conform_start.device(arguments.device)
     out = arguments.out or default_folder(device.name)
-    console.write_line(f"Testing {device.name} on {number_of(cases)}, results in {out}")
+    console.write_line(f"Testing {device.name} on {number_of(expecting.cases)}, results in {out}")
     with (
         keeping(lambda: kept(out)),
         HistoryRecording(arguments.db, out, resume=arguments.resume) as recording,
