@@ -247,7 +247,7 @@ def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ..
             "Omit --compiler, or select others (HLSL: --filter 'hlsl.*')."
         )
     left = len(selected) - len(cases)
-    console.write_line(f"Compiler: {name}" + f"; {left} cases are in other languages" * bool(left))
+    console.write_line(f"Compiler: {name}" + f"; {left} in other languages left out" * bool(left))
     return cases
 
 
@@ -270,8 +270,9 @@ def _selected(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase,
 
     caselist = read_caselist(arguments.caselist)
     total = len(caselist.mapped) + len(caselist.unmapped)
-    mapped, count = len(caselist.mapped), len(caselist.cases)
-    console.print(Text(f"{arguments.caselist}: {mapped} of {total} names map to {count} cases"))
+    verb = "name maps" if total == 1 else "names map"
+    mapped = f"{len(caselist.mapped)} of {total} {verb} to {number_of(caselist.cases)}"
+    console.print(Text(f"{arguments.caselist}: {mapped}"))
     for reason, count in caselist.reasons().items():
         console.print(Text(f"  {count} {'name' if count == 1 else 'names'} cannot be mapped yet: {reason}"))
     chosen = set(caselist.cases)

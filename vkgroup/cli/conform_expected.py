@@ -141,7 +141,7 @@ def _remarks(expectations: Expectations, console: Console) -> None:
         cases = len(set().union(*expectations.khronos.values()))
         remarks.append(
             f"{count} {'name' if count == 1 else 'names'} of Khronos' suite in the baseline may fail: "
-            f"{cases} cases answer to {'it' if count == 1 else 'them'}"
+            f"{cases} case{' answers' if cases == 1 else 's answer'} to {'it' if count == 1 else 'them'}"
         )
     unknown = expectations.strangers()
     if unknown:

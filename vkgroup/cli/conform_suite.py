@@ -17,6 +17,7 @@ from vkgroup.base.files import read_text
 from vkgroup.base.suggestions import nearest
 from vkgroup.check.outcome import worst
 from vkgroup.cli import conform
+from vkgroup.cli.conform_expected import Expecting
 from vkgroup.cli.conform_run import default_folder
 from vkgroup.cli.console import Console
 from vkgroup.cli.main import exit_code_of
@@ -32,7 +33,8 @@ _ALONE = ("suite", "list", "show", "repro", "shrink", "amber", "vkrunner", "offl
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return the worst exit code of the runs, or of the entries if one cannot be run."""
     console, errors = Console(stderr=False, highlight=False), Console(stderr=True, highlight=False)
-    runs, codes = [], []
+    runs: list[tuple[str, Expecting]] = []
+    codes = []
     for title, run in read_suite(arguments):
         try:
             runs.append((title, conform.read(run)))
@@ -97,7 +99,7 @@ def read_suite(arguments: argparse.Namespace) -> list[tuple[str, argparse.Namesp
         raise InvalidInput(f"{file}: the suite has no run.")
     titles = [str(entry.pop("title", number)) for number, entry in enumerate(entries, 1)]
     root = arguments.out or default_folder("suite")
-    runs = []
+    runs: list[tuple[str, argparse.Namespace]] = []
     for title, entry, folder in zip(titles, entries, multi_device.unique_slugs(titles), strict=True):
         parser = _Parser(prog=f"{file}, run {title}")
         OPTIONS["conform"].declare(parser)

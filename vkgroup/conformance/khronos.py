@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.intrinsics import OLDER
 from vkgroup.conformance.stages.pixels import FRAMEBUFFER
@@ -224,6 +225,14 @@ _ALONE: dict[str, tuple[str, ...]] = {
     "shader_quad_control.terminated_invocation": ("quad_control.scene.terminate_*",),
 }
 """Khronos names that are mapped one by one."""
+
+
+def refuse(name: str) -> None:
+    """Raise InvalidInput for a Khronos name where a case of vkgroup is wanted; it may map to several."""
+    if name.startswith(PREFIX):
+        globs = " ".join(f"--filter {glob!r}" for glob in map_name(name).globs)
+        cases = f"`vkgroup conform --list {globs}` lists its cases" if globs else map_name(name).reason
+        raise InvalidInput(f"{name} is a name of Khronos' suite, for files of --caselist: {cases}.")
 
 
 @cache
