@@ -159,6 +159,25 @@ def test_a_size_that_the_device_lacks_is_no_verdict(shaders: Path) -> None:
     assert "16" in entry["detail"]
 
 
+def test_sizes_with_one_failure_are_one_line(shaders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cost", str(shaders / "shared.comp"), "--device", "reference"]) == 3
+    assert capsys.readouterr().out.count("VK_KHR_pipeline_executable_properties") == 1
+
+
+def test_the_file_of_a_build_is_printed_once(
+    shaders: Path, turnip: CachedDriver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build = f"@{turnip.icd}"
+    options = [str(shaders / "shared.comp"), "--subgroup-size", "64", "--device"]
+    assert main(["cost", *options, f"turnip:740{build},turnip:830{build}"]) == 0
+    first = capsys.readouterr().out
+    assert main(["cost", *options, f"turnip:740{build},turnip:740"]) == 0
+    second = capsys.readouterr().out
+    assert [text.count(str(turnip.icd)) for text in (first, second)] == [1, 1]
+    rows = [line.split()[0] for line in (first + second).splitlines() if line.startswith("turnip:")]
+    assert rows == ["turnip:740@1", "turnip:830@1", "turnip:740@1", "turnip:740"]
+
+
 def test_a_device_without_the_extension_says_so(shaders: Path, swiftshader: CachedDriver) -> None:
     (found,) = cost(shaders, str(shaders / "shared.comp"), "--device", swiftshader.name, code=3)
     assert "VK_KHR_pipeline_executable_properties" in found["costs"][0]["detail"]
@@ -237,6 +256,20 @@ def test_radv_s_numbers_are_those_of_its_own_dump(shaders: Path, radv: CachedDri
         value = re.search(rf"^{name}: (\d+)", text, re.MULTILINE)
         assert value is not None, text
         assert int(value[1]) == entry["statistics"][name]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("radv")
+def test_waves_of_radv_on_rdna_are_those_of_32_lanes(shaders: Path) -> None:
+    file = shaders / "empty.comp"
+    file.write_text("#version 450\nlayout(local_size_x = 64) in;\nvoid main() {}\n")
+    (found,) = cost(shaders, str(file), "--device", "radv:navi31,radv:vega10")
+    waves = {
+        (entry["device"][-6:], entry["subgroup_size"]): entry["quantities"]["waves"]
+        for entry in found["costs"]
+    }
+    # A SIMD of RDNA 3 holds 16 subgroups, of either size.
+    assert waves == {("navi31", 32): 16, ("navi31", 64): 32, ("vega10", 64): 10}
 
 
 @pytest.mark.slow

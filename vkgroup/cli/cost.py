@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cost import FIELDS, CompileJob, CompileStatus, Cost, costs_on_all, job_of, labels, regressions
 from vkgroup.cost.comparing import paired, with_recorded
 from vkgroup.device import DeviceInfo
-from vkgroup.device.fetched import newest_names, representatives
+from vkgroup.device.fetched import newest_names, representatives, without_builds
 from vkgroup.workers.multi_device import choose
 
 _BAD = (CompileStatus.REJECTED, CompileStatus.CRASH, CompileStatus.TIMEOUT)
@@ -130,7 +131,7 @@ def _print(
     `wide`: whether it has all quantities and the kinds of instructions.
     """
     rows = paired(costs, others or ())
-    devices = labels([*costs, *(others or ())], newest_names())
+    devices, builds = without_builds(labels([*costs, *(others or ())], newest_names()))
     headings = {name: field.title if wide else field.short for name, field in FIELDS.items()}
     names = [name for name in FIELDS if headings[name] and any(name in cost.quantities for cost, _ in rows)]
     shown = [["device", "size", *(headings[name] for name in names), *["kinds"] * wide]]
@@ -139,17 +140,20 @@ def _print(
             kinds = ", ".join(f"{count} {kind}" for kind, count in cost.kinds.items()) or _NONE
             cells = (_cell(name, cost, other) for name in names)
             shown.append([devices[cost.device], str(cost.subgroup_size), *cells, *[kinds] * wide])
-    console.write_line(title)
+    console.write_line("\n".join([title, *builds]))
     if len(shown) > 1:
         table(shown, console.file)
         if not wide:
             console.write_line("subgroup: instructions of subgroup operations. --wide prints all quantities.")
-    failed = (entry for pair in rows for entry in pair if entry and entry.status != CompileStatus.COMPILED)
-    for line in dict.fromkeys(
-        f"{devices[entry.device]}, subgroups of {entry.subgroup_size}: {entry.status}: {entry.detail}"
-        for entry in failed
-    ):
-        console.write_line(line)
+        if any(gpu.startswith("radv") for gpu in devices):
+            console.write_line("waves of RADV on RDNA: a subgroup of 64 lanes counts twice.")
+    failed: dict[tuple[str, str], dict[str, None]] = {}
+    for entry in filter(None, itertools.chain(*rows)):
+        if entry.status != CompileStatus.COMPILED:
+            key = devices[entry.device], f"{entry.status}: {entry.detail}"
+            failed.setdefault(key, {})[str(entry.subgroup_size)] = None
+    for (device, text), sizes in failed.items():
+        console.write_line(f"{device}, subgroups of {', '.join(sizes)}: {text}")
 
 
 def _cell(name: str, cost: Cost, other: Cost | None) -> str:
