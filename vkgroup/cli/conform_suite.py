@@ -38,7 +38,8 @@ def execute(arguments: argparse.Namespace) -> int:
     for title, run in read_suite(arguments):
         try:
             runs.append((title, conform.read(run)))
-            _check_device(run)
+            if run.cluster is None and run.device is not None:
+                multi_device.choose(run.device)
         except VkgroupError as error:
             errors.write_line(f"vkgroup: {title}: {error}")
             codes.append(exit_code_of(error))
@@ -60,12 +61,6 @@ def execute(arguments: argparse.Namespace) -> int:
         sys.stdout.flush()
     console.print(table)
     return worst(codes)
-
-
-def _check_device(run: argparse.Namespace) -> None:
-    """Raise NoDevice if a device of a run is absent; the devices of a cluster are not asked."""
-    if run.cluster is None and run.device is not None:
-        multi_device.choose(run.device)
 
 
 def _summaries(out: Path) -> dict[Path, int]:
