@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -55,9 +55,7 @@ def execute(arguments: argparse.Namespace) -> int:
         except VkgroupError as error:
             console.write_line(f"{title}: {error}", style="bold red")
             codes.append(exit_code_of(error))
-        counts = _totals(file for file, time in _summaries(out).items() if earlier.get(file) != time).items()
-        cases = ", ".join(f"{count:,} {status}" for status, count in counts if count)
-        table.add_row(title, cases, str(codes[-1]))
+        table.add_row(title, _totals(out, earlier), str(codes[-1]))
         sys.stdout.flush()
     console.print(table)
     return worst(codes)
@@ -68,13 +66,14 @@ def _summaries(out: Path) -> dict[Path, int]:
     return {file: file.stat().st_mtime_ns for file in out.rglob("summary.json")}
 
 
-def _totals(summaries: Iterable[Path]) -> Counter[str]:
-    """Return the number of cases with each status in summaries of runs."""
+def _totals(out: Path, earlier: Mapping[Path, int]) -> str:
+    """Return the number of cases with each status in the summaries that a run has written."""
     totals: Counter[str] = Counter()
-    for file in summaries:
-        summary = json.loads(read_text(file))
-        totals.update(summary["totals"] | {"Missing": summary["missing"]})
-    return totals
+    for file, time in _summaries(out).items():
+        if earlier.get(file) != time:
+            summary = json.loads(read_text(file))
+            totals.update(summary["totals"] | {"Missing": summary["missing"]})
+    return ", ".join(f"{count:,} {status}" for status, count in totals.items() if count)
 
 
 def read_suite(arguments: argparse.Namespace) -> list[tuple[str, argparse.Namespace]]:

@@ -5,6 +5,7 @@ They are absent GPUs, for which a driver only compiles, and drivers with their o
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -193,12 +194,10 @@ def without_builds(names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]
 
     `names`: by choice, as `labels` returns them.
     """
-    parts = {choice: name.partition("@") for choice, name in names.items()}
-    files = list(dict.fromkeys(file for _, at, file in parts.values() if at))
-    short = {
-        choice: f"{gpu}@{files.index(file) + 1}" if at else gpu for choice, (gpu, at, file) in parts.items()
-    }
-    return short, [f"@{number}: {file}" for number, file in enumerate(files, 1)]
+    files = dict.fromkeys(name.partition("@")[2] for name in names.values() if "@" in name)
+    marks = {f"@{file}": f"@{number}" for number, file in enumerate(files, 1)}
+    short = {choice: re.sub("@.*", lambda file: marks[file[0]], name) for choice, name in names.items()}
+    return short, [f"{mark}: {file[1:]}" for file, mark in marks.items()]
 
 
 def own_drivers() -> list[str]:

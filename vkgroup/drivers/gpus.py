@@ -20,7 +20,7 @@ class Gpu:
     name: str  # its name after the colon of ``--device radv:navi31``, with the file of another build
     value: str  # the value of the driver's variable; empty if the driver knows one GPU only
     generation: str  # the vendor's name of the architecture
-    products: str  # examples of products
+    products: str  # examples of products, and LLVM's name
     since: str = ""  # the first version of Debian's package that knows it; empty if all versions do
     llvm: str = ""  # LLVM's name of an AMD GPU's instruction set, which several GPUs may have
 
@@ -29,15 +29,9 @@ class Gpu:
         """The value of ``--device``, without a version: ``radv:navi31``."""
         return f"{self.family}:{self.name}"
 
-    @property
-    def other_names(self) -> tuple[str, ...]:
-        """The products, and names of other projects: ``gfx1100`` of LLVM, ``Adreno 740``."""
-        further = (self.llvm, f"Adreno {self.name}" if self.family == "turnip" else "")
-        return (*self.products.split(", "), *filter(None, further))
-
 
 def _radv(name: str, llvm: str, generation: str, products: str, since: str = "") -> Gpu:
-    return Gpu("radv", name, name, generation, products, since, llvm)
+    return Gpu("radv", name, name, generation, f"{products}, {llvm}", since, llvm)
 
 
 def _nvk(name: str, chipset: int, generation: str, products: str, since: str = "") -> Gpu:
@@ -45,7 +39,7 @@ def _nvk(name: str, chipset: int, generation: str, products: str, since: str = "
 
 
 def _turnip(name: str, generation: str, products: str) -> Gpu:
-    return Gpu("turnip", name, name, generation, products)
+    return Gpu("turnip", name, name, generation, f"Adreno {name}, {products}")
 
 
 GPUS = (
@@ -60,7 +54,7 @@ GPUS = (
     _radv("navi21", "gfx1030", "RDNA 2", "Radeon RX 6800, RX 6900 XT"),
     _radv("vangogh", "gfx1033", "RDNA 2", "Steam Deck"),
     _radv("rembrandt", "gfx1035", "RDNA 2", "Ryzen 6000 with Radeon 680M", since="26"),
-    _radv("raphael_mendocino", "gfx1036", "RDNA 2", "Ryzen 7000 desktop processors, Ryzen 7020"),
+    _radv("raphael_mendocino", "gfx1036", "RDNA 2", "Ryzen 7000 desktop, Ryzen 7020"),
     _radv("navi31", "gfx1100", "RDNA 3", "Radeon RX 7900 XT, RX 7900 XTX"),
     _radv("navi33", "gfx1102", "RDNA 3", "Radeon RX 7600", since="26"),
     _radv("phoenix", "gfx1103", "RDNA 3", "Ryzen 7040 with Radeon 780M", since="26"),
@@ -97,10 +91,10 @@ WITHOUT_SHIM = ("intel", "anv", "arc", "iris", "mali", "immortalis", "panvk")
 """Words for drivers of Mesa and GPUs for which ``mesa-drm-shim`` has no library."""
 
 _VENDORS = {
-    "radv": ("amd", "radv", "radeon", "rx", "ryzen", "vega"),
-    "nvk": ("nvidia", "nvk", "geforce", "rtx", "gtx", "quadro", "tesla"),
-    "turnip": ("qualcomm", "turnip", "adreno", "snapdragon"),
-    "honeykrisp": ("apple", "honeykrisp"),
+    "radv": "amd radv radeon rx ryzen vega",
+    "nvk": "nvidia nvk geforce rtx gtx quadro tesla",
+    "turnip": "qualcomm turnip adreno snapdragon",
+    "honeykrisp": "apple honeykrisp",
 }
 """Words of names of GPUs by the family of the driver that compiles for them."""
 
@@ -111,8 +105,8 @@ def gpus_of(family: str) -> tuple[Gpu, ...]:
 
 
 def gpu_of_product(name: str) -> Gpu | None:
-    """Return the first GPU with a name of `Gpu.other_names`, with or without ``Radeon`` or ``GeForce``."""
-    return next((gpu for gpu in GPUS if _plain(name) in map(_plain, gpu.other_names)), None)
+    """Return the first GPU with a name in `Gpu.products`, with or without ``Radeon`` or ``GeForce``."""
+    return next((gpu for gpu in GPUS if _plain(name) in map(_plain, gpu.products.split(","))), None)
 
 
 def _plain(product: str) -> str:
@@ -121,24 +115,27 @@ def _plain(product: str) -> str:
 
 def why_absent(name: str) -> str:
     """Return why there are no GPUs of a driver or product to compile for; empty if there may be."""
-    if not {*re.findall("[a-z]+", name.lower())} & {*WITHOUT_SHIM}:
-        return ""
-    return (
+    text = (
         f"There are no compile-only devices of `{name}`: Debian's package mesa-drm-shim has no library"
         " that answers in place of its kernel driver."
     )
+    return text if {*WITHOUT_SHIM} & {*re.findall("[a-z]+", name.lower())} else ""
 
 
 def compile_only_hint(name: str) -> str:
     """Return which GPUs a name that fits no device may mean, or why there are none; empty if unknown."""
     words = {*re.findall("[a-z]+", name.lower())}
-    family = next((family for family, names in _VENDORS.items() if words & {*names}), None)
+    family = next((family for family, names in _VENDORS.items() if words & {*names.split()}), None)
     if family is None or why_absent(name):
         return why_absent(name)
-    products = {_plain(other): (other, gpu) for gpu in gpus_of(family) for other in gpu.other_names}
+    products = {
+        _plain(product): f"{product.strip()} ({gpu.choice})"
+        for gpu in gpus_of(family)
+        for product in gpu.products.split(",")
+    }
     longer = (other for other in products if other.startswith(f"{_plain(name)} "))
     near = list(dict.fromkeys([*longer, *similar(_plain(name), products, 3)]))[:3]
-    listed = ", ".join(f"{product} ({gpu.choice})" for product, gpu in map(products.__getitem__, near))
+    listed = ", ".join(map(products.__getitem__, near))
     return (
         f"Compile-only devices are {family}:GPU, as in {gpus_of(family)[-1].choice}; '{family}:*' are all."
         f"{f' Similar: {listed}.' if listed else ''} `vkgroup drivers fetch {family}` fetches the driver,"
