@@ -228,8 +228,14 @@ def test_a_file_that_is_no_build_of_the_driver(
 @pytest.mark.usefixtures("turnip")
 def test_a_product_chooses_its_gpu() -> None:
     assert select("snapdragon 8 gen 2") == select("turnip:740")
-    names = {name: gpu_of_product(name) for name in ("Radeon RX 7600", "rtx 3090", "GeForce RTX 3090", "RX")}
-    assert [gpu and gpu.choice for gpu in names.values()] == ["radv:navi33", "nvk:ga102", "nvk:ga102", None]
+    names = {
+        name: gpu_of_product(name) for name in ("Radeon RX 7600", "rtx 3090", "GeForce RTX 3090", "RX", "")
+    }
+    choices = [gpu and gpu.choice for gpu in names.values()]
+    assert choices == ["radv:navi33", "nvk:ga102", "nvk:ga102", None, None]
+    gpu = gpu_of_product("gfx803")
+    assert gpu is not None
+    assert gpu.choice == "radv:polaris10"
 
 
 @pytest.mark.parametrize("name", ["Snapdragon 8 Gen 2", "adreno 740"])

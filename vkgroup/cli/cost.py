@@ -181,9 +181,12 @@ def _recorded(baseline: dict[str, list[Cost]], setting: Settings) -> list[Cost]:
 
 def _lacking(costs: Sequence[Cost], old: Sequence[Cost], shader: str) -> str:
     """Return a sentence with the devices and sizes of a shader that its baseline lacks; empty if none."""
-    absent = [f"{new.label} ({new.subgroup_size})" for new, same in with_recorded(costs, old) if same is None]
-    names = ", ".join(dict.fromkeys(f"{cost.label} ({cost.subgroup_size})" for cost in old))
-    return f" {shader}: not compared: {', '.join(absent)}; the baseline has {names}." if absent else ""
+    absent = [cost.key for cost, same in with_recorded(costs, old) if same is None]
+    lacking, has = (
+        ", ".join(f"{name} ({size})" for name, size in dict.fromkeys(keys))
+        for keys in (absent, [cost.key for cost in old])
+    )
+    return f" {shader}: not compared: {lacking}; the baseline has {has}." if absent else ""
 
 
 def _print_regressions(

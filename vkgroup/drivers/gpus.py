@@ -20,7 +20,7 @@ class Gpu:
     name: str  # its name after the colon of ``--device radv:navi31``, with the file of another build
     value: str  # the value of the driver's variable; empty if the driver knows one GPU only
     generation: str  # the vendor's name of the architecture
-    products: str  # examples of products, and LLVM's name
+    products: str  # examples of products
     since: str = ""  # the first version of Debian's package that knows it; empty if all versions do
     llvm: str = ""  # LLVM's name of an AMD GPU's instruction set, which several GPUs may have
 
@@ -31,7 +31,7 @@ class Gpu:
 
 
 def _radv(name: str, llvm: str, generation: str, products: str, since: str = "") -> Gpu:
-    return Gpu("radv", name, name, generation, f"{products}, {llvm}", since, llvm)
+    return Gpu("radv", name, name, generation, products, since, llvm)
 
 
 def _nvk(name: str, chipset: int, generation: str, products: str, since: str = "") -> Gpu:
@@ -86,7 +86,6 @@ GPUS = (
 )
 """All GPUs, those of a driver from old to new."""
 
-
 WITHOUT_SHIM = ("intel", "anv", "arc", "iris", "mali", "immortalis", "panvk")
 """Words for drivers of Mesa and GPUs for which ``mesa-drm-shim`` has no library."""
 
@@ -105,8 +104,9 @@ def gpus_of(family: str) -> tuple[Gpu, ...]:
 
 
 def gpu_of_product(name: str) -> Gpu | None:
-    """Return the first GPU with a name in `Gpu.products`, with or without ``Radeon`` or ``GeForce``."""
-    return next((gpu for gpu in GPUS if _plain(name) in map(_plain, gpu.products.split(","))), None)
+    """Return the first GPU with a product, with or without ``Radeon`` or ``GeForce``, or a name of LLVM."""
+    word = _plain(name) or "none"
+    return next((gpu for gpu in GPUS if word in (gpu.llvm, *map(_plain, gpu.products.split(",")))), None)
 
 
 def _plain(product: str) -> str:
