@@ -227,20 +227,51 @@ no-repro = true
 filter = "{WRONG}"
 known = true
 [[run]]
-title = "no such device"
-device = "reference:3"
-out = "elsewhere"
+title = "named"
+out = "its/folder"
+allow-empty = true
+filter = "fragment.*"
+shard = "1/100000"
 """)
     words = ["conform", "--suite", "runs.toml", *DEVICE, "--filter", RIGHT]
     assert main([*words, "--junit", "j.xml", "--out", "runs"]) == 1
-    out = capsys.readouterr().out
-    table = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if "│" in line]
-    assert table[-3:-1] == [["The votes", "1 Pass, 1 Fail", "1"], ["2", "1 Fail", "0"]]
-    assert table[-1] == ["no such device", "", "3"]
-    assert "no such device: " in out  # and why
-    assert {path.name for path in Path("runs").iterdir()} == {"the-votes", "2"}
+    votes, second, _ = _table(capsys.readouterr().out)
+    assert [votes, second] == [["The votes", "1 Pass, 1 Fail", "1"], ["2", "1 Fail", "0"]]
+    assert {path.name for path in Path("runs").iterdir()} == {"the-votes", "2", "its"}
+    assert Path("runs/its/folder/summary.json").is_file()
     assert Path("runs/the-votes/failures.csv").read_text() == f"{WRONG},Fail,{CAUSE}\n"
-    assert {path.name for path in Path().glob("j.*")} == {"j.the-votes.xml", "j.2.xml"}
+    assert {path.name for path in Path().glob("j.*")} == {"j.the-votes.xml", "j.2.xml", "j.named.xml"}
+    # Runs that are refused have no counts.
+    assert main([*words, "--out", "runs"]) == 2
+    assert _table(capsys.readouterr().out) == [[name, "", "2"] for name in ("The votes", "2", "named")]
+
+
+def _table(out: str) -> list[list[str]]:
+    """Return the rows of the table at the end of a suite."""
+    table = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if "│" in line]
+    return table[-3:]
+
+
+@pytest.mark.parametrize(
+    ("entry", "code"),
+    [
+        ('device = "reference:3"', 3),
+        ('device = "no such device"', 3),
+        ('baseline = "absent.txt"', 2),
+        ('filter = "absent.*"', 2),
+        ('caselist = "absent.txt"', 2),
+    ],
+)
+def test_an_entry_that_cannot_be_run_is_refused_before_any_run(
+    tmp_path, monkeypatch, capsys, entry: str, code: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("runs.toml").write_text(f'[[run]]\nfilter = "{RIGHT}"\n[[run]]\ntitle = "wrong"\n{entry}\n')
+    words = ["conform", "--suite", "runs.toml", *DEVICE, "--out", "runs"]
+    assert main([*words, "--filter", RIGHT] if "filter" not in entry else words) == code
+    captured = capsys.readouterr()
+    assert (captured.out, "vkgroup: wrong: " in captured.err) == ("", True)
+    assert not Path("runs").exists()
 
 
 @pytest.mark.parametrize(
@@ -253,6 +284,9 @@ out = "elsewhere"
         ('[[run]]\n[[run]]\ntitle = "x"\nseed = "z"', "run x: argument --seed: 'z' is not"),
         ('[[run]]\nsuite = "a"', "suite is no option of a run"),
         ("[[run]]\nknown = 3", "--known: ignored explicit argument"),
+        ('[[run]]\nout = "/tmp/q"', "give the name of a folder"),
+        ('[[run]]\nout = "../q"', "give the name of a folder"),
+        ('[[run]]\nout = "q"\n[[run]]\nout = "q"', "is the folder of an earlier run"),
     ],
 )
 def test_a_file_without_runs_is_refused_before_any_run(

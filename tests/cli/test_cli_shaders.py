@@ -295,6 +295,9 @@ def test_run_draws_with_a_vertex_shader(pictures: Path, swiftshader: object) -> 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        ("run absent", "absent cannot be read"),
+        ("run absent.amb", "absent.amb cannot be read"),
+        ("run case.yaml", "offload-test-suite"),
         ("run x.frag", "Give --groups X,Y,Z"),
         ("run x.frag --size 4,4 --groups 1", "Give --groups X,Y,Z"),
         ("run x.frag --groups 1 --in count=at.npy", "Draw it"),

@@ -91,6 +91,17 @@ def test_devices_and_costs_fit_in_80_columns(
         assert all(len(line) <= 80 for line in rows if "/" not in line)  # paths are as long as they are
 
 
+@pytest.mark.usefixtures("swiftshader")
+@pytest.mark.parametrize("command", [["devices"], ["probe", "--device", "swiftshader"]])
+def test_lines_outside_a_terminal_have_no_spaces_at_the_end(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(command)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 3
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
 def test_no_failure_is_not_red(
     tmp_path: Path,
     swiftshader: CachedDriver,

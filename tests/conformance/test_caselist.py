@@ -7,9 +7,12 @@ import re
 import pytest
 
 from vkgroup.base.errors import InvalidInput
+from vkgroup.cli.main import main
 from vkgroup.conformance import all_cases, caselist, cases_by_name, coverage
 from vkgroup.conformance.caselist import map_names, read_caselist
+from vkgroup.conformance.families import select_names
 from vkgroup.conformance.khronos import map_name
+from vkgroup.conformance.show import named
 
 KHRONOS = "dEQP-VK.subgroups."
 
@@ -239,6 +242,28 @@ def test_the_tables_of_a_run_are_case_lists(tmp_path, columns: str) -> None:
     assert [case.name for case in read_caselist(path).cases] == [ours]
 
 
+def test_names_of_vkgroup_need_no_index_of_all_names(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(caselist, "_by_prefix", lambda: pytest.fail("index of all names"))
+    ours = ["vote.compute.subgroupAllEqual.int.all.exact", "hlsl_later.compute.*"]
+    path = tmp_path / "cases.txt"
+    path.write_text("\n".join(ours))
+    found = {case.name for case in read_caselist(path).cases}
+    assert found == {ours[0], *select_names((ours[1],))}
+
+
+@pytest.mark.parametrize("call", [named, lambda name: main(["conform", "--repro", name, "folder"])])
+def test_a_name_of_khronos_for_a_case_is_refused_with_its_globs(call, capsys) -> None:
+    name = f"{KHRONOS}vote.compute.subgroupallequal_bvec2"
+    try:
+        call(name)
+        message = capsys.readouterr().err
+    except InvalidInput as error:
+        message = str(error)
+    (glob,) = map_name(name).globs
+    assert glob in message
+    assert "--caselist" in message
+
+
 def test_the_names_of_khronos_for_a_case() -> None:
     case = "vote.compute.subgroupAllEqual.ivec2.nested.exact"
     name = f"{KHRONOS}vote.compute.subgroupallequal_ivec2"
@@ -256,6 +281,10 @@ def test_bad_lists_are_refused(tmp_path) -> None:
         read_caselist(path)
     path.write_text("no.such.case\n")
     with pytest.raises(InvalidInput, match=r"no case matches 'no\.such\.case'"):
+        read_caselist(path)
+    ours = "vote.compute.subgroupAllEqual.int.all.exact"
+    path.write_text(f"{ours}\n\n{ours}t,Fail\n")
+    with pytest.raises(InvalidInput, match=rf"cases\.txt:3: no case matches '{ours}t'.*'{ours}'"):
         read_caselist(path)
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidInput):

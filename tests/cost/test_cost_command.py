@@ -127,11 +127,55 @@ def test_a_regression_against_a_baseline_exits_with_1(
     assert main(["cost", *options, "--threshold", "900"]) == 0
 
 
+@pytest.mark.parametrize(("bisect", "code"), [((), 2), (("--bisect",), 125)])
+def test_a_device_or_size_that_the_baseline_lacks_is_an_error(
+    shaders: Path, bisect: tuple[str, ...], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    baseline = shaders / "baseline.json"
+    command = ["cost", str(shaders / "subgroup.comp"), *bisect]
+    assert main([*command, "--device", GPU, "--subgroup-size", "64", "--json", str(baseline)]) == 0
+    for others in (["--device", "turnip:830"], ["--device", GPU, "--subgroup-size", "64,128"]):
+        assert main([*command, *others, "--baseline", str(baseline)]) == code
+        assert "not compared" in capsys.readouterr().err
+    # A regression is a verdict, even if other sizes were not compared.
+    data = json.loads(baseline.read_text())
+    data[0]["costs"][0]["quantities"]["instructions"] = 1.0
+    baseline.write_text(json.dumps(data))
+    assert main([*command, "--device", GPU, "--baseline", str(baseline)]) == 1
+
+
+def test_builds_of_a_driver_are_compared_by_the_gpu(shaders: Path, turnip: CachedDriver) -> None:
+    baseline = shaders / "baseline.json"
+    command = ["cost", str(shaders / "subgroup.comp")]
+    build = f"{GPU}@{turnip.icd}"
+    assert main([*command, "--device", build, "--json", str(baseline)]) == 0
+    assert main([*command, "--device", GPU, "--baseline", str(baseline)]) == 0
+
+
 def test_a_size_that_the_device_lacks_is_no_verdict(shaders: Path) -> None:
     (found,) = cost(shaders, str(shaders / "subgroup.comp"), "--device", GPU, "--subgroup-size", "16", code=3)
     (entry,) = found["costs"]
     assert entry["status"] == "NotSupported"
     assert "16" in entry["detail"]
+
+
+def test_sizes_with_one_failure_are_one_line(shaders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cost", str(shaders / "shared.comp"), "--device", "reference"]) == 3
+    assert capsys.readouterr().out.count("VK_KHR_pipeline_executable_properties") == 1
+
+
+def test_the_file_of_a_build_is_printed_once(
+    shaders: Path, turnip: CachedDriver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build = f"@{turnip.icd}"
+    options = [str(shaders / "shared.comp"), "--subgroup-size", "64", "--device"]
+    assert main(["cost", *options, f"turnip:740{build},turnip:830{build}"]) == 0
+    first = capsys.readouterr().out
+    assert main(["cost", *options, f"turnip:740{build},turnip:740"]) == 0
+    second = capsys.readouterr().out
+    assert [text.count(str(turnip.icd)) for text in (first, second)] == [1, 1]
+    rows = [line.split()[0] for line in (first + second).splitlines() if line.startswith("turnip:")]
+    assert rows == ["turnip:740@1", "turnip:830@1", "turnip:740@1", "turnip:740"]
 
 
 def test_a_device_without_the_extension_says_so(shaders: Path, swiftshader: CachedDriver) -> None:
@@ -212,6 +256,20 @@ def test_radv_s_numbers_are_those_of_its_own_dump(shaders: Path, radv: CachedDri
         value = re.search(rf"^{name}: (\d+)", text, re.MULTILINE)
         assert value is not None, text
         assert int(value[1]) == entry["statistics"][name]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("radv")
+def test_waves_of_radv_on_rdna_are_those_of_32_lanes(shaders: Path) -> None:
+    file = shaders / "empty.comp"
+    file.write_text("#version 450\nlayout(local_size_x = 64) in;\nvoid main() {}\n")
+    (found,) = cost(shaders, str(file), "--device", "radv:navi31,radv:vega10")
+    waves = {
+        (entry["device"][-6:], entry["subgroup_size"]): entry["quantities"]["waves"]
+        for entry in found["costs"]
+    }
+    # A SIMD of RDNA 3 holds 16 subgroups, of either size.
+    assert waves == {("navi31", 32): 16, ("navi31", 64): 32, ("vega10", 64): 10}
 
 
 @pytest.mark.slow

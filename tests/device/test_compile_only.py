@@ -17,11 +17,11 @@ from vkgroup import drivers
 from vkgroup.cost import costs_of_jobs, job_of
 from vkgroup.device import vk
 from vkgroup.device.discovery import Discovery, IcdReport, choose, discover, inspect_in_own_process
-from vkgroup.device.fetched import driver_of, expand, gpu_of_product
+from vkgroup.device.fetched import driver_of, expand
 from vkgroup.dispatch.vulkan import execution
 from vkgroup.drivers import CachedDriver
 from vkgroup.drivers.cache import FORMAT_WITH_START, read_metadata
-from vkgroup.drivers.gpus import GPUS
+from vkgroup.drivers.gpus import GPUS, gpu_of_product
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.workers.multi_device import choose as choose_several
 from vkgroup.workers.multi_device import targets
@@ -228,11 +228,63 @@ def test_a_file_that_is_no_build_of_the_driver(
 @pytest.mark.usefixtures("turnip")
 def test_a_product_chooses_its_gpu() -> None:
     assert select("snapdragon 8 gen 2") == select("turnip:740")
-    names = {name: gpu_of_product(name) for name in ("Radeon RX 7600", "rtx 3090", "GeForce RTX 3090", "RX")}
-    assert [gpu and gpu.choice for gpu in names.values()] == ["radv:navi33", "nvk:ga102", "nvk:ga102", None]
+    names = {
+        name: gpu_of_product(name) for name in ("Radeon RX 7600", "rtx 3090", "GeForce RTX 3090", "RX", "")
+    }
+    choices = [gpu and gpu.choice for gpu in names.values()]
+    assert choices == ["radv:navi33", "nvk:ga102", "nvk:ga102", None, None]
+    gpu = gpu_of_product("gfx803")
+    assert gpu is not None
+    assert gpu.choice == "radv:polaris10"
 
 
-@pytest.mark.parametrize("choice", ["intel:dg2", "anv:*", "mali:g610", "panvk:g610"])
+@pytest.mark.parametrize("name", ["Snapdragon 8 Gen 2", "adreno 740"])
+def test_a_product_takes_a_build_of_the_driver(build: Path, name: str) -> None:
+    assert select(f"{name}@{build}") == select(f"turnip:740@{build}")
+
+
+@pytest.mark.parametrize(
+    ("choice", "near"),
+    [
+        ("Radeon RX 7900", "radv:navi31"),
+        ("Radeon RX 6700 XT", "radv:navi21"),
+        ("RTX 4090", "nvk:ga102"),
+        ("Adreno 640", "turnip:630"),
+        ("radv", "'radv:*'"),
+        ("nvk", "'nvk:*'"),
+    ],
+)
+def test_a_name_of_an_absent_gpu_is_answered_with_near_ones(choice: str, near: str) -> None:
+    with pytest.raises(NoDevice) as error:
+        select(choice)
+    assert near in str(error.value)
+    assert "swiftshader" not in str(error.value)
+
+
+def test_names_of_llvm_choose_amd_s_gpus(turnip: CachedDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = replace(turnip, name="radv-26.1.6", family="radv", version="26.1.6")
+    monkeypatch.setattr(drivers, "installed", lambda: [driver])
+    monkeypatch.setattr(drivers, "path", lambda name: driver)
+    names = {"gfx1100": "navi31", "GFX1102": "navi33", "gfx803": "polaris10", "gfx1201": "gfx1201"}
+    for llvm, name in names.items():
+        gpu = driver_of(f"radv:{llvm}")[1]
+        assert gpu is not None
+        assert gpu.name == name
+    assert expand("radv:gfx110?") == [f"radv-26.1.6:{name}" for name in ("navi31", "navi33", "phoenix")]
+    with pytest.raises(NoDevice) as error:
+        driver_of("radv:gfx1200")
+    assert "Did you mean" not in str(error.value)
+
+
+def test_no_driver_of_intel_can_be_fetched() -> None:
+    with pytest.raises(InvalidInput, match="mesa-drm-shim has no library"):
+        drivers.parse_name("intel")
+
+
+@pytest.mark.parametrize(
+    "choice",
+    ["intel:dg2", "anv:*", "mali:g610", "panvk:g610", "intel", "Intel Arc A770", "Mali-G610", "panvk"],
+)
 def test_drivers_that_need_their_gpu_are_named(choice: str) -> None:
     with pytest.raises(NoDevice, match="mesa-drm-shim has no library"):
         choose_several(choice)

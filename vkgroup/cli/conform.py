@@ -169,24 +169,35 @@ def execute(arguments: argparse.Namespace) -> int:
         console.write_line(described)
         sys.stdout.write(heading.lstrip() + sources)
         return 0
+    if arguments.list and not _chooses_cases(arguments):
+        check_files(arguments)
+        return _list(with_categories(arguments.filter))
+    expecting = read(arguments)
+    if arguments.list:
+        sys.stdout.write("".join(f"{case.name}\n" for case in expecting.cases))
+        return 0
+    return execute_run(expecting, console)
+
+
+def read(arguments: argparse.Namespace) -> Expecting:
+    """Check the options of a run, and return its cases and expected results."""
     check_files(arguments)
     if (arguments.resume or arguments.overwrite) and arguments.out is None:
         raise InvalidInput("--resume and --overwrite need the folder of the earlier run: --out DIR")
     if arguments.resume and arguments.overwrite:
         raise InvalidInput("--resume continues the run in --out, --overwrite replaces it: omit one of them")
-    if arguments.list and not _chooses_cases(arguments):
-        return _list(with_categories(arguments.filter))
     remarks = Console(stderr=True, highlight=False)
-    expecting = read_expecting(arguments, _cases(arguments, remarks), remarks)
-    cases = expecting.cases
-    if arguments.list:
-        sys.stdout.write("".join(f"{case.name}\n" for case in cases))
-        return 0
+    return read_expecting(arguments, _cases(arguments, remarks), remarks)
+
+
+def execute_run(expecting: Expecting, console: Console) -> int:
+    """Run cases on the chosen devices; returns the exit code."""
+    arguments = expecting.arguments
     if arguments.cluster is not None or multi_device.is_several(arguments.device):
         return execute_devices(expecting, console)
     device = conform_start.device(arguments.device)
     out = arguments.out or default_folder(device.name)
-    console.write_line(f"Testing {device.name} on {number_of(cases)}, results in {out}")
+    console.write_line(f"Testing {device.name} on {number_of(expecting.cases)}, results in {out}")
     with (
         keeping(lambda: kept(out)),
         HistoryRecording(arguments.db, out, resume=arguments.resume) as recording,
@@ -239,7 +250,7 @@ def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ..
             "Omit --compiler, or select others (HLSL: --filter 'hlsl.*')."
         )
     left = len(selected) - len(cases)
-    console.write_line(f"Compiler: {name}" + f"; {left} cases are in other languages" * bool(left))
+    console.write_line(f"Compiler: {name}" + f"; {left} in other languages left out" * bool(left))
     return cases
 
 
@@ -261,8 +272,9 @@ def _selected(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase,
 
     caselist = read_caselist(arguments.caselist)
     total = len(caselist.mapped) + len(caselist.unmapped)
-    mapped, count = len(caselist.mapped), len(caselist.cases)
-    console.print(Text(f"{arguments.caselist}: {mapped} of {total} names map to {count} cases"))
+    verb = "name maps" if total == 1 else "names map"
+    mapped = f"{len(caselist.mapped)} of {total} {verb} to {number_of(caselist.cases)}"
+    console.print(Text(f"{arguments.caselist}: {mapped}"))
     for reason, count in caselist.reasons().items():
         console.print(Text(f"  {count} {'name' if count == 1 else 'names'} cannot be mapped yet: {reason}"))
     chosen = set(caselist.cases)

@@ -135,29 +135,24 @@ def read_expecting(arguments: argparse.Namespace, cases: tuple[AnyCase, ...], co
 
 def _remarks(expectations: Expectations, console: Console) -> None:
     """Print the number of Khronos names in the files, and the lines without effect."""
-    remarks = []
-    if expectations.khronos:
-        count = len(expectations.khronos)
+    if count := len(expectations.khronos):
         cases = len(set().union(*expectations.khronos.values()))
-        remarks.append(
+        console.write_line(
             f"{count} {'name' if count == 1 else 'names'} of Khronos' suite in the baseline may fail: "
-            f"{cases} cases answer to {'it' if count == 1 else 'them'}"
+            f"{cases} case{' answers' if cases == 1 else 's answer'} to {'it' if count == 1 else 'them'}"
         )
-    unknown = expectations.strangers()
-    if unknown:
-        remarks.append(
+    if unknown := expectations.strangers():
+        console.write_line(
             f"{len(unknown)} of {len(expectations.baseline)} names in the baseline are of no case of "
             f"this suite, and have no effect: {_some(unknown)}"
         )
     for option, patterns in (("--skips", expectations.skips), ("--flakes", expectations.flakes)):
         if patterns.idle:
             count = len(patterns.idle)
-            remarks.append(
+            console.write_line(
                 f"{count} expression{'s' * (count > 1)} of {option} with Khronos' names found no case of "
                 f"this suite, without effect: {_some(patterns.idle)}"
             )
-    for line in remarks:
-        console.write_line(line)
 
 
 def _some(names: Sequence[str]) -> str:
@@ -167,29 +162,20 @@ def _some(names: Sequence[str]) -> str:
 def _kinds(outcomes: RunOutcomes, out: Path, console: Console, *, names: bool) -> None:
     """Print the number of expected results and, with `names`, the unexpected ones."""
     counts = outcomes.counts
-    known = [
-        f"{counts[outcome]} {words}"
-        for outcome, words in (
-            (ExpectationOutcome.EXPECTED_FAIL, "failing as the baseline says"),
-            (ExpectationOutcome.KNOWN_FLAKE, "known to flake"),
-        )
-        if counts[outcome]
-    ]
-    if outcomes.left_out:
-        known.append(f"{len(outcomes.left_out)} left out by --skips")
-    if known:
-        console.print(Text("Expected: " + ", ".join(known)))
-    idle = outcomes.idle()
-    if idle:
+    known = {
+        "failing as the baseline says": counts[ExpectationOutcome.EXPECTED_FAIL],
+        "known to flake": counts[ExpectationOutcome.KNOWN_FLAKE],
+        "left out by --skips": len(outcomes.left_out),
+    }
+    if any(known.values()):
+        texts = (f"{count} {words}" for words, count in known.items() if count)
+        console.print(Text("Expected: " + ", ".join(texts)))
+    if idle := outcomes.idle():
         console.write_line(
             f"Of {len(idle)} of Khronos' names in the baseline nothing fails here: {_some(idle)}"
         )
-    _names(
-        "New flakes (name them in --flakes):",
-        outcomes.named(ExpectationOutcome.FLAKE),
-        out / "results.csv",
-        console,
-    )
+    flakes = outcomes.named(ExpectationOutcome.FLAKE)
+    _names("New flakes (name them in --flakes):", flakes, out / "results.csv", console)
     unexpected = [
         f"{name},{outcome}"
         for name, outcome in outcomes.unexpected.items()

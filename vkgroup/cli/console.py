@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import rich.console
 from rich.text import Text
@@ -36,6 +36,16 @@ class Console(rich.console.Console):
     def show_cursor(self, show: bool = True) -> bool:
         """Leave the cursor as it is: a command that is killed could not show it again."""
         return False
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as Rich does; outside a terminal without the spaces at the ends of lines."""
+        if self.is_terminal:
+            super().print(*objects, **options)
+            return
+        with self.capture() as captured:
+            super().print(*objects, **options)
+        self.file.write(re.sub(" +$", "", captured.get(), flags=re.MULTILINE))
+        self.file.flush()
 
     def write_line(self, text: str, style: str = "") -> None:
         """Print text without Rich's markup; see `write`."""

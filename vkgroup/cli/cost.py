@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,9 +20,9 @@ from vkgroup.cli.output import people, table, write_json
 from vkgroup.cli.progress import track
 from vkgroup.cli.settings import Settings, settings_of
 from vkgroup.cost import FIELDS, CompileJob, CompileStatus, Cost, costs_on_all, job_of, labels, regressions
-from vkgroup.cost.comparing import paired
+from vkgroup.cost.comparing import paired, with_recorded
 from vkgroup.device import DeviceInfo
-from vkgroup.device.fetched import newest_names, representatives
+from vkgroup.device.fetched import newest_names, representatives, without_builds
 from vkgroup.workers.multi_device import choose
 
 _BAD = (CompileStatus.REJECTED, CompileStatus.CRASH, CompileStatus.TIMEOUT)
@@ -41,7 +42,7 @@ def execute(arguments: argparse.Namespace) -> int:
     devices = _devices(arguments.device)
     baseline = None if arguments.baseline is None else _read(arguments.baseline)
     console = Console(file=people(arguments.json), highlight=False)
-    code, written, every = 0, [], []
+    code, written, every, lacking = 0, [], [], ""
     for setting in settings:
         costs = _costs(devices, setting, setting.options)
         others = None
@@ -53,12 +54,17 @@ def execute(arguments: argparse.Namespace) -> int:
         every += [*costs, *(others or ())]
         if any(cost.status in _BAD for cost in every):
             code = 1
-        if baseline is not None and _print_regressions(
-            costs, baseline, arguments.threshold, setting, console
-        ):
-            code = 1
+        if baseline is not None:
+            old = _recorded(baseline, setting)
+            if _print_regressions(costs, old, arguments.threshold, console):
+                code = 1
+            lacking += _lacking(costs, old, _name(setting))
         written.append(_data(setting, costs, others, arguments.against))
     write_json(written, arguments.json)
+    if lacking and code:
+        console.write_line(lacking.strip())
+    elif lacking:
+        raise InvalidInput(f"{arguments.baseline}:{lacking}")
     lacks_all = all(cost.status == CompileStatus.NOT_SUPPORTED for cost in every)
     return _NOTHING if lacks_all and not code else code
 
@@ -125,7 +131,7 @@ def _print(
     `wide`: whether it has all quantities and the kinds of instructions.
     """
     rows = paired(costs, others or ())
-    devices = labels([*costs, *(others or ())], newest_names())
+    devices, builds = without_builds(labels([*costs, *(others or ())], newest_names()))
     headings = {name: field.title if wide else field.short for name, field in FIELDS.items()}
     names = [name for name in FIELDS if headings[name] and any(name in cost.quantities for cost, _ in rows)]
     shown = [["device", "size", *(headings[name] for name in names), *["kinds"] * wide]]
@@ -134,17 +140,20 @@ def _print(
             kinds = ", ".join(f"{count} {kind}" for kind, count in cost.kinds.items()) or _NONE
             cells = (_cell(name, cost, other) for name in names)
             shown.append([devices[cost.device], str(cost.subgroup_size), *cells, *[kinds] * wide])
-    console.write_line(title)
+    console.write_line("\n".join([title, *builds]))
     if len(shown) > 1:
         table(shown, console.file)
         if not wide:
             console.write_line("subgroup: instructions of subgroup operations. --wide prints all quantities.")
-    failed = (entry for pair in rows for entry in pair if entry and entry.status != CompileStatus.COMPILED)
-    for line in dict.fromkeys(
-        f"{devices[entry.device]}, subgroups of {entry.subgroup_size}: {entry.status}: {entry.detail}"
-        for entry in failed
-    ):
-        console.write_line(line)
+        if any(gpu.startswith("radv") for gpu in devices):
+            console.write_line("waves of RADV on RDNA: a subgroup of 64 lanes counts twice.")
+    failed: dict[tuple[str, str], dict[str, None]] = {}
+    for entry in filter(None, itertools.chain(*rows)):
+        if entry.status != CompileStatus.COMPILED:
+            key = devices[entry.device], f"{entry.status}: {entry.detail}"
+            failed.setdefault(key, {})[str(entry.subgroup_size)] = None
+    for (device, text), sizes in failed.items():
+        console.write_line(f"{device}, subgroups of {', '.join(sizes)}: {text}")
 
 
 def _cell(name: str, cost: Cost, other: Cost | None) -> str:
@@ -163,22 +172,31 @@ def _print_assembly(costs: Sequence[Cost], stream: IO[str]) -> None:
         print(cost.assembly or "The driver provides no assembly.", file=stream)
 
 
+def _recorded(baseline: dict[str, list[Cost]], setting: Settings) -> list[Cost]:
+    """Return the costs of a shader in a baseline; InvalidInput if there are none."""
+    if _name(setting) in baseline:
+        return baseline[_name(setting)]
+    raise InvalidInput(f"The baseline has no shader {_name(setting)}; it has {', '.join(baseline)}.")
+
+
+def _lacking(costs: Sequence[Cost], old: Sequence[Cost], shader: str) -> str:
+    """Return a sentence with the devices and sizes of a shader that its baseline lacks; empty if none."""
+    absent = [cost.key for cost, same in with_recorded(costs, old) if same is None]
+    lacking, has = (
+        ", ".join(f"{name} ({size})" for name, size in dict.fromkeys(keys))
+        for keys in (absent, [cost.key for cost in old])
+    )
+    return f" {shader}: not compared: {lacking}; the baseline has {has}." if absent else ""
+
+
 def _print_regressions(
-    costs: Sequence[Cost],
-    baseline: dict[str, list[Cost]],
-    threshold: float,
-    setting: Settings,
-    console: Console,
+    costs: Sequence[Cost], old: Sequence[Cost], threshold: float, console: Console
 ) -> bool:
     """Print what is worse than in the baseline, and return whether there is something."""
-    old = baseline.get(_name(setting))
-    if old is None:
-        names = ", ".join(baseline)
-        raise InvalidInput(f"The baseline has no shader {_name(setting)}; it has {names}.")
     changes = regressions(costs, old, threshold)
     for change in changes:
         console.write_line(f"Regression: {change}")
-    if not changes:
+    if not changes and any(same for _, same in with_recorded(costs, old)):
         console.write_line(f"No cost is worse than in the baseline by more than {100 * threshold:g} %.")
     return bool(changes)
 

@@ -75,14 +75,8 @@ def _data(discovery: Discovery, compile_only: Sequence[tuple[CachedDriver, Gpu]]
             for number, device in enumerate(devices)
         ],
         "icds": [
-            {
-                "manifest": icd.manifest,
-                "name": icd.name,
-                "library": icd.library,
-                "status": icd.status,
-                "message": icd.message,
-                "devices": [devices.index(device) for device in icd.devices],
-            }
+            {name: getattr(icd, name) for name in ("manifest", "name", "library", "status", "message")}
+            | {"devices": [devices.index(device) for device in icd.devices]}
             for icd in discovery.icds
             if icd.manifest
         ],

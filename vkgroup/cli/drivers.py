@@ -67,9 +67,7 @@ def _list(json_file: str | None) -> int:
 def _data(status: drivers.DriverStatus) -> dict[str, object]:
     driver = status.driver
     return {
-        "name": status.name,
-        "family": status.family,
-        "version": status.version,
+        **{name: getattr(status, name) for name in ("name", "family", "version")},
         "icd": str(driver.icd) if driver else None,
         "size": driver.size if driver else None,
         "package": driver.package if driver else None,

@@ -17,7 +17,8 @@ from vkgroup.cli.probe_tables import add_declared, add_title, empty_table, print
 from vkgroup.cli.progress import working
 from vkgroup.device import DeviceInfo
 from vkgroup.device.discovery import normal_choice
-from vkgroup.device.fetched import gpu_of_product, is_compile_only
+from vkgroup.device.fetched import is_compile_only
+from vkgroup.drivers.gpus import gpu_of_product
 from vkgroup.probe import EXPERIMENTS, Failed, InternalFailure, Probe, probe
 from vkgroup.workers.opening import select
 

@@ -13,7 +13,7 @@ from vkgroup.cli.output import write_json
 from vkgroup.cli.probe_tables import print_declared
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.device.discovery import inspect_in_own_process
-from vkgroup.device.fetched import gpu_of, labels, newest_names
+from vkgroup.device.fetched import gpu_of, labels, newest_names, without_builds
 from vkgroup.probe import Probe
 from vkgroup.spec.categories import KHR_CATEGORIES
 from vkgroup.workers.multi_device import choose
@@ -79,11 +79,13 @@ def _print_table(known: Sequence[tuple[DeviceInfo, Capabilities]], json_file: st
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("device", "generation", *_COLUMNS):
         table.add_column(name, no_wrap=name in ("device", "sizes"))
-    names = labels([device.choice for device, _ in known], newest_names())
+    names, builds = without_builds(labels([device.choice for device, _ in known], newest_names()))
     for device, capabilities in known:
         cells = (tell(capabilities) for tell in _COLUMNS.values())
         table.add_row(names[device.choice], gpu_of(device).generation, *cells)
     console.print(table)
+    for line in builds:
+        console.write_line(line)
     console.write_line(NOTHING_RAN.replace("the GPU is", "the GPUs are"))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.options import OPTIONS
 from vkgroup.cli.options.table import changed
+from vkgroup.conformance.khronos import refuse
 from vkgroup.outputs.reproduction.cases import make
 from vkgroup.outputs.reproduction.folder import SHRUNK, read
 from vkgroup.outputs.reproduction.issue import write_issue
@@ -33,6 +34,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if unsuitable := [option.name for option in given if option.key not in _TAKEN]:
         raise InvalidInput(f"--repro makes the folder of one case: omit {', '.join(unsuitable)}.")
     name, folder = arguments.repro[0], Path(arguments.repro[1])
+    refuse(name)
     device = select(arguments.device)
     searched = False
 

@@ -179,7 +179,11 @@ def _modules(shader: Module, stages: dict[str, Any]) -> list[Module]:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Raise InvalidInput for options that cannot be combined."""
+    """Raise InvalidInput for a file that cannot be run, and for options that cannot be combined."""
+    if arguments.shader.suffix in (".yaml", ".yml"):
+        raise InvalidInput(f"{arguments.shader}: YAML is for offloader of LLVM's offload-test-suite.")
+    if not arguments.shader.exists():
+        raise InvalidInput(f"{arguments.shader} cannot be read: No such file or directory")
     traces = _traces(arguments)
     if traces and (arguments.size is None or arguments.groups is not None):
         raise InvalidInput("A ray-generation shader needs --size W,H[,D] and no --groups.")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import lzma
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import cache
@@ -23,7 +23,7 @@ import re2
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import read_text
-from vkgroup.conformance.families import cases_named, select_names
+from vkgroup.conformance.families import cases_named, select_names, similar_names
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.khronos import PREFIX, Mapping, map_name
 
@@ -140,7 +140,7 @@ def read_caselist(path: Path) -> CaseList:
 
     What follows a comma is ignored, so ``failures.csv`` and ``results.csv`` of a run are case lists, too.
     Empty lines and lines that begin with ``#`` are skipped. Raise InvalidInput if the file cannot be read, is
-    empty, or one of vkgroup's names or globs matches nothing.
+    empty, or one of vkgroup's names or globs matches nothing; the message has the line and the nearest name.
     """
     try:
         lines = read_text(path, "utf-8-sig").splitlines()
@@ -148,25 +148,34 @@ def read_caselist(path: Path) -> CaseList:
         raise InvalidInput(f"cannot read the case list {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"cannot read the case list {path}: {error}") from error
-    names = [line.partition(",")[0].strip() for line in lines if not line.lstrip().startswith("#")]
-    names = [name for name in names if name not in ("", PROMISES)]
-    if not names:
+    places: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        name = line.partition(",")[0].strip()
+        if name not in ("", PROMISES) and not name.startswith("#"):
+            places.setdefault(name, f"{path}:{number}: ")
+    if not places:
         raise InvalidInput(f"the case list {path} names no case")
-    return map_names(names)
+    return map_names(places, places)
 
 
-def map_names(names: Iterable[str]) -> CaseList:
-    """Map names of either kind; see `read_caselist`."""
+def map_names(names: Iterable[str], places: dict[str, str] | None = None) -> CaseList:
+    """Map names of either kind; see `read_caselist`. `places`: the beginnings of their errors."""
     caselist = CaseList()
-    chosen: set[str] = set()
-    for name in dict.fromkeys(names):
+    # The index of all names, which is large, is only for Khronos' names.
+    names, places = tuple(dict.fromkeys(names)), places or {}
+    chosen = set(cases_named([name for name in names if not name.startswith(PREFIX)]))
+    for name in names:
         mapping = map_name(name) if name.startswith(PREFIX) else Mapping(name, (name,))
-        matching = matches(mapping.globs)
+        matching: Collection[str] = (name,) if name in chosen else ()
+        if not matching:
+            matching = matches(mapping.globs) if name.startswith(PREFIX) else set(select_names((name,)))
         if matching:
             chosen.update(matching)
             caselist.mapped.append(mapping)
         elif not name.startswith(PREFIX):
-            raise InvalidInput(f"no case matches {name!r}: list the names with vkgroup conform --list")
+            near = "".join(f" Did you mean {other!r}?" for other in similar_names(name, 1))
+            place = places.get(name, "")
+            raise InvalidInput(f"{place}no case matches {name!r}.{near} `vkgroup conform --list` lists them.")
         else:
             reason = mapping.reason or "no case of that operation, type and size"
             caselist.unmapped.append(Mapping(name, reason=reason))

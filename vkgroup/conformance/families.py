@@ -89,6 +89,9 @@ _DIVIDED = frozenset(name.partition(".")[0] for name in _BY_BEGINNING if "." in 
 
 _DOT = compile_pattern(r"\.")
 
+_COMPARED = 2000
+"""Maximum number of names that are compared letter by letter with an unknown name."""
+
 _DEPTH = 4
 """Parts of a name that a family can leave cases out by: category, stage, operation, type."""
 
@@ -201,6 +204,20 @@ def select_names(filters: tuple[str, ...] = ()) -> Iterator[str]:
             if entry.name != "subgroup":
                 names = (case.name for case in _cases_of(entry.name))
             yield from names if not filters else filter(globs.match, names)
+
+
+def similar_names(name: str, count: int) -> list[str]:
+    """Return the names most similar to one that does not exist, at most `count`; empty if none is near.
+
+    Of the names of a similar category, those with the most equal parts are compared letter by letter.
+    """
+    first, *others = name.split(".")
+    filters = tuple(f"{category}.*" for category in similar(first, CATEGORIES))
+    by_parts: dict[int, list[str]] = {}
+    for other in select_names(filters) if filters else ():
+        by_parts.setdefault(len(set(others).intersection(other.split("."))), []).append(other)
+    nearest = by_parts[max(by_parts)][:_COMPARED] if by_parts else []
+    return similar(name, nearest, count, cutoff=0.0)
 
 
 def nearest_filter(glob: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.intrinsics import OLDER
 from vkgroup.conformance.stages.pixels import FRAMEBUFFER
@@ -224,6 +225,13 @@ _ALONE: dict[str, tuple[str, ...]] = {
     "shader_quad_control.terminated_invocation": ("quad_control.scene.terminate_*",),
 }
 """Khronos names that are mapped one by one."""
+
+
+def refuse(name: str) -> None:
+    """Raise InvalidInput for a Khronos name where a case of vkgroup is wanted; it may map to several."""
+    if name.startswith(PREFIX):
+        cases = " ".join(f"--filter {glob!r}" for glob in map_name(name).globs) or "no case"
+        raise InvalidInput(f"{name} is a name of Khronos' suite, for --caselist FILE. It stands for {cases}.")
 
 
 @cache

@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
-from vkgroup.base.suggestions import similar
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.evidence import text_of
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.families import CATEGORIES, case_named, family_of, file_of, select_names
+from vkgroup.conformance.families import case_named, family_of, file_of, similar_names
 from vkgroup.conformance.family import AnyCase, Family, TableCase
 from vkgroup.conformance.instances import Instances, pack
 from vkgroup.conformance.intrinsics import EXAMPLE
+from vkgroup.conformance.khronos import refuse
 from vkgroup.conformance.languages import LANGUAGES
 from vkgroup.conformance.null_device import NullDevice, NullWork, null_capabilities
 from vkgroup.conformance.patterns import WORKGROUPS
@@ -46,9 +46,6 @@ _ENDS = 8
 
 _NAMES = 5
 """Maximum number of similar names in the error for an unknown name."""
-
-_COMPARED = 2000
-"""Maximum number of names that are compared letter by letter with an unknown name."""
 
 _LINES = 3
 """Maximum number of lines of the failure on the null device that are shown."""
@@ -125,14 +122,8 @@ def named(name: str) -> AnyCase:
     case = case_named(name)
     if case is not None:
         return case
-    first, *others = name.split(".")
-    filters = tuple(f"{category}.*" for category in similar(first, CATEGORIES))
-    # Of all names, those with the most equal parts are compared.
-    by_parts: dict[int, list[str]] = {}
-    for other in select_names(filters) if filters else ():
-        by_parts.setdefault(len(set(others).intersection(other.split("."))), []).append(other)
-    nearest = by_parts[max(by_parts)][:_COMPARED] if by_parts else []
-    near = similar(name, nearest, _NAMES, cutoff=0.0)
+    refuse(name)
+    near = similar_names(name, _NAMES)
     lines = [f"no case is named {name!r}" + "; similar names:" * bool(near), *near]
     raise InvalidInput("\n".join([*lines, "vkgroup conform --list prints all names"]))
 

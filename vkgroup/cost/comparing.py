@@ -42,26 +42,26 @@ def paired(costs: Iterable[Cost], others: Iterable[Cost]) -> list[tuple[Cost, Co
     return [(cost, by_device.get((cost.device, cost.subgroup_size))) for cost in costs]
 
 
-def _with_recorded(costs: Sequence[Cost], baseline: Sequence[Cost]) -> Iterator[tuple[Cost, Cost]]:
-    """Yield each cost with that of the baseline: of the same version of the driver, else of the newest."""
+def with_recorded(costs: Sequence[Cost], baseline: Sequence[Cost]) -> Iterator[tuple[Cost, Cost | None]]:
+    """Yield each cost with that of the baseline, None if it lacks the GPU or the subgroup size.
+
+    It is the cost of the same version and build of the driver, else of the newest version.
+    """
     by_version = sorted(baseline, key=lambda old: version_key(old.device.partition(":")[0]))
     newest = {old.key: old for old in by_version}
     for cost, same in paired(costs, baseline):
-        old = same or newest.get(cost.key)
-        if old is not None:
-            yield cost, old
+        yield cost, same or newest.get(cost.key)
 
 
 def regressions(costs: Sequence[Cost], baseline: Sequence[Cost], threshold: float) -> list[CostChange]:
     """Return the quantities that are worse than in the baseline by more than a fraction of the old value.
 
-    Of a compile-only device, the cost with the same version of the driver counts, else with the newest one in
-    the baseline. A shader that compiled in the baseline and does not compile any more is a regression, too.
-    Devices and subgroup sizes that the baseline lacks are left out.
+    A shader that compiled in the baseline and does not compile any more is a regression, too. Devices and
+    subgroup sizes that the baseline lacks are left out; see `with_recorded`.
     """
     changes: list[CostChange] = []
-    for cost, old in _with_recorded(costs, baseline):
-        if old.status is not CompileStatus.COMPILED:
+    for cost, old in with_recorded(costs, baseline):
+        if old is None or old.status is not CompileStatus.COMPILED:
             continue
         place = (cost.device, old.device, cost.subgroup_size)
         if cost.status is not CompileStatus.COMPILED:

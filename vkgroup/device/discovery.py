@@ -20,11 +20,11 @@ from vkgroup.base.files import expanded
 from vkgroup.base.suggestions import nearest
 from vkgroup.device import vk
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
-from vkgroup.device.fetched import driver_of, gpu_of_product, is_compile_only, needs_own_process
+from vkgroup.device.fetched import driver_of, is_compile_only, needs_own_process
 from vkgroup.device.launch import Launch, launch
 from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
 from vkgroup.drivers import version_key
-from vkgroup.drivers.gpus import GPUS
+from vkgroup.drivers.gpus import GPUS, compile_only_hint, gpu_of_product
 
 _INSPECT = "vkgroup.device.inspect"
 
@@ -189,10 +189,14 @@ def select(choice: str | int | None = None, find: Callable[[], Discovery] | None
 
 
 def normal_choice(choice: str | int | None) -> str | int | None:
-    """Fill in `VKGROUP_DEVICE`."""
+    """Fill in `VKGROUP_DEVICE`, and the GPU for a product with a build: ``Radeon RX 7600@icd.json``."""
     if choice is None:
         choice = os.environ.get("VKGROUP_DEVICE") or None
-    return choice.strip() if isinstance(choice, str) else choice
+    if not isinstance(choice, str):
+        return choice
+    product, at, build = choice.strip().partition("@")
+    gpu = gpu_of_product(product) if at else None
+    return choice.strip() if gpu is None else f"{gpu.choice}@{build}"
 
 
 def direct_manifest(choice: str) -> Manifest | None:
@@ -253,6 +257,8 @@ def choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
         ]
     if not matching and (gpu := gpu_of_product(choice)):
         return inspect_in_own_process(gpu.choice)[0]
+    if not matching and (hint := compile_only_hint(choice)):
+        raise NoDevice(f"No device of this machine fits {choice!r}. {hint}")
     if not matching:
         words = ("gpu", "reference", *_SOFTWARE, *(gpu.choice for gpu in GPUS))
         known = (*words, *(device.name for device in devices))

@@ -5,8 +5,9 @@ They are absent GPUs, for which a driver only compiles, and drivers with their o
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -18,7 +19,7 @@ from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.manifests import read_manifest
 from vkgroup.drivers import CachedDriver
 from vkgroup.drivers.cache import version_key
-from vkgroup.drivers.gpus import GPUS, WITHOUT_SHIM, Gpu, gpus_of
+from vkgroup.drivers.gpus import WITHOUT_SHIM, Gpu, gpus_of, why_absent
 
 
 def driver_of(choice: str) -> tuple[CachedDriver, Gpu | None]:
@@ -37,12 +38,12 @@ def driver_of(choice: str) -> tuple[CachedDriver, Gpu | None]:
     family, _ = drivers.parse_name(name)
     if not colon:
         return drivers.path(name), None
-    gpu = next((gpu for gpu in gpus_of(family.name) if gpu.name == word.lower()), None)
+    known = [gpu.name for gpu in gpus_of(family.name)]
+    gpu = next((gpu for gpu in gpus_of(family.name) if word.lower() in (gpu.name, gpu.llvm)), None)
     if gpu is None:
-        known = [gpu.name for gpu in gpus_of(family.name)]
-        raise NoDevice(
-            f"{family.name} has no GPU {word!r}.{nearest(word, known)} It compiles for {', '.join(known)}."
-        )
+        # A similar gfx name is that of another chip.
+        hint = "" if word.lower().startswith("gfx") else nearest(word, known)
+        raise NoDevice(f"{family.name} has no GPU {word!r}.{hint} It compiles for {', '.join(known)}.")
     driver = drivers.path(name)
     if not _knows(driver, gpu):
         raise NoDevice(
@@ -59,11 +60,8 @@ def driver_of(choice: str) -> tuple[CachedDriver, Gpu | None]:
 
 def _require_shim(name: str) -> None:
     """Raise NoDevice for a family of drivers that cannot compile without its GPU."""
-    if name.partition("-")[0] in WITHOUT_SHIM:
-        raise NoDevice(
-            f"There are no compile-only devices of `{name}`: Debian's package mesa-drm-shim has no library"
-            " that answers in place of its kernel driver."
-        )
+    if problem := why_absent(name):
+        raise NoDevice(problem)
 
 
 def _knows(driver: CachedDriver, gpu: Gpu) -> bool:
@@ -133,7 +131,11 @@ def expand(choice: str) -> list[str]:
     if not matching:
         raise NoDevice(f"No fetched driver fits {choice!r}. {_how_to_fetch(name)}")
     known = _gpus_of(matching)
-    fitting = [f"{driver.name}:{gpu.name}" for driver, gpu in known if fnmatchcase(gpu.name, pattern)]
+    fitting = [
+        f"{driver.name}:{gpu.name}"
+        for driver, gpu in known
+        if fnmatchcase(gpu.name, pattern) or fnmatchcase(gpu.llvm, pattern)
+    ]
     if not fitting:
         names = ", ".join(gpu.choice if newest else f"{driver.name}:{gpu.name}" for driver, gpu in known)
         raise NoDevice(f"No GPU of the fetched drivers matches {choice!r}. There are {names}.")
@@ -187,6 +189,17 @@ def labels(choices: Collection[str], newest: Collection[str] | None = None) -> d
     return names
 
 
+def without_builds(names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Return names of devices with numbers in place of the files of builds, and a line for each file.
+
+    `names`: by choice, as `labels` returns them.
+    """
+    files = dict.fromkeys(name.partition("@")[2] for name in names.values() if "@" in name)
+    marks = {f"@{file}": f"@{number}" for number, file in enumerate(files, 1)}
+    short = {choice: re.sub("@.*", lambda file: marks[file[0]], name) for choice, name in names.items()}
+    return short, [f"{mark}: {file[1:]}" for file, mark in marks.items()]
+
+
 def own_drivers() -> list[str]:
     """Return the names of the drivers in the cache that have their own C library and execute."""
     return [
@@ -206,12 +219,3 @@ def is_compile_only(choice: str) -> bool:
     name, colon, _ = choice.partition(":")
     family = name.partition("-")[0].lower()
     return bool(colon) and (bool(gpus_of(family)) or family in WITHOUT_SHIM)
-
-
-def gpu_of_product(name: str) -> Gpu | None:
-    """Return the GPU of a product in `Gpu.products`, with or without ``Radeon`` or ``GeForce``, else None."""
-
-    def plain(product: str) -> str:
-        return product.lower().replace("radeon ", "").replace("geforce ", "").strip()
-
-    return next((gpu for gpu in GPUS if plain(name) in map(plain, gpu.products.split(","))), None)

@@ -100,7 +100,8 @@ _RADV = DriverStatistics(
         "scratch": "bytes a subgroup",
         "latency": "issue and stall cycles",
         "inverse_throughput": "busy cycles a wave",
-        "waves": "subgroups per SIMD",
+        # radv_get_max_waves in radv_shader.c: from GFX10 on, times the subgroup size divided by 32.
+        "waves": "subgroups per SIMD; on RDNA, one of 64 lanes counts twice",
     },
     assembly="Assembly",
 )

@@ -22,6 +22,7 @@ import msgspec
 from vkgroup.base.errors import DriverFetchError, InvalidInput
 from vkgroup.base.files import cache_folder, require_regular
 from vkgroup.base.suggestions import nearest
+from vkgroup.drivers.gpus import why_absent
 
 _FORMAT = 1
 
@@ -368,9 +369,10 @@ def parse_name(name: str) -> tuple[DriverPackage, str | None]:
     match = re.fullmatch(r"([a-z]+)(?:-(\d[\w.]*))?", name)
     family = FAMILIES.get(match.group(1)) if match else None
     if match is None or family is None:
+        why = why_absent(name) and f" {why_absent(name)}"
         raise InvalidInput(
-            f"There is no driver `{name}` to fetch.{nearest(name.partition('-')[0], FAMILIES)} Choose from"
-            f" {', '.join(sorted(FAMILIES))}, optionally with a version, such as lavapipe-25.0.7;"
+            f"There is no driver `{name}` to fetch.{why or nearest(name.partition('-')[0], FAMILIES)}"
+            f" Choose from {', '.join(sorted(FAMILIES))}, optionally with a version, such as lavapipe-25.0.7;"
             " `vkgroup drivers list` lists them."
         )
     return family, match.group(2)

@@ -6,7 +6,10 @@ work and execute nothing. An environment variable chooses the GPU.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+from vkgroup.base.suggestions import similar
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class Gpu:
     generation: str  # the vendor's name of the architecture
     products: str  # examples of products
     since: str = ""  # the first version of Debian's package that knows it; empty if all versions do
+    llvm: str = ""  # LLVM's name of an AMD GPU's instruction set, which several GPUs may have
 
     @property
     def choice(self) -> str:
@@ -26,8 +30,8 @@ class Gpu:
         return f"{self.family}:{self.name}"
 
 
-def _radv(name: str, generation: str, products: str, since: str = "") -> Gpu:
-    return Gpu("radv", name, name, generation, products, since)
+def _radv(name: str, llvm: str, generation: str, products: str, since: str = "") -> Gpu:
+    return Gpu("radv", name, name, generation, products, since, llvm)
 
 
 def _nvk(name: str, chipset: int, generation: str, products: str, since: str = "") -> Gpu:
@@ -35,27 +39,27 @@ def _nvk(name: str, chipset: int, generation: str, products: str, since: str = "
 
 
 def _turnip(name: str, generation: str, products: str) -> Gpu:
-    return Gpu("turnip", name, name, generation, products)
+    return Gpu("turnip", name, name, generation, f"Adreno {name}, {products}")
 
 
 GPUS = (
-    _radv("polaris10", "GCN 4", "Radeon RX 470, RX 480, RX 570, RX 580"),
-    _radv("polaris12", "GCN 4", "Radeon RX 550"),
-    _radv("vega10", "GCN 5", "Radeon RX Vega 56, RX Vega 64"),
-    _radv("vega20", "GCN 5", "Radeon VII, Radeon Pro VII", since="26"),
-    _radv("raven", "GCN 5", "Ryzen 2000 and 3000 with Radeon Vega"),
-    _radv("raven2", "GCN 5", "Ryzen 3 3200U, Athlon 300U"),
-    _radv("renoir", "GCN 5", "Ryzen 4000 with Radeon Graphics"),
-    _radv("navi10", "RDNA 1", "Radeon RX 5600 XT, RX 5700 XT"),
-    _radv("navi21", "RDNA 2", "Radeon RX 6800, RX 6900 XT"),
-    _radv("vangogh", "RDNA 2", "Steam Deck"),
-    _radv("rembrandt", "RDNA 2", "Ryzen 6000 with Radeon 680M", since="26"),
-    _radv("raphael_mendocino", "RDNA 2", "Ryzen 7000 desktop processors, Ryzen 7020"),
-    _radv("navi31", "RDNA 3", "Radeon RX 7900 XT, RX 7900 XTX"),
-    _radv("navi33", "RDNA 3", "Radeon RX 7600", since="26"),
-    _radv("phoenix", "RDNA 3", "Ryzen 7040 with Radeon 780M", since="26"),
-    _radv("strix1", "RDNA 3.5", "Ryzen AI 300 with Radeon 890M", since="26"),
-    _radv("gfx1201", "RDNA 4", "Radeon RX 9070, RX 9070 XT", since="26"),
+    _radv("polaris10", "gfx803", "GCN 4", "Radeon RX 470, RX 480, RX 570, RX 580"),
+    _radv("polaris12", "gfx803", "GCN 4", "Radeon RX 550"),
+    _radv("vega10", "gfx900", "GCN 5", "Radeon RX Vega 56, RX Vega 64"),
+    _radv("vega20", "gfx906", "GCN 5", "Radeon VII, Radeon Pro VII", since="26"),
+    _radv("raven", "gfx902", "GCN 5", "Ryzen 2000 and 3000 with Radeon Vega"),
+    _radv("raven2", "gfx909", "GCN 5", "Ryzen 3 3200U, Athlon 300U"),
+    _radv("renoir", "gfx90c", "GCN 5", "Ryzen 4000 with Radeon Graphics"),
+    _radv("navi10", "gfx1010", "RDNA 1", "Radeon RX 5600 XT, RX 5700 XT"),
+    _radv("navi21", "gfx1030", "RDNA 2", "Radeon RX 6800, RX 6900 XT"),
+    _radv("vangogh", "gfx1033", "RDNA 2", "Steam Deck"),
+    _radv("rembrandt", "gfx1035", "RDNA 2", "Ryzen 6000 with Radeon 680M", since="26"),
+    _radv("raphael_mendocino", "gfx1036", "RDNA 2", "Ryzen 7000 desktop, Ryzen 7020"),
+    _radv("navi31", "gfx1100", "RDNA 3", "Radeon RX 7900 XT, RX 7900 XTX"),
+    _radv("navi33", "gfx1102", "RDNA 3", "Radeon RX 7600", since="26"),
+    _radv("phoenix", "gfx1103", "RDNA 3", "Ryzen 7040 with Radeon 780M", since="26"),
+    _radv("strix1", "gfx1150", "RDNA 3.5", "Ryzen AI 300 with Radeon 890M", since="26"),
+    _radv("gfx1201", "gfx1201", "RDNA 4", "Radeon RX 9070, RX 9070 XT", since="26"),
     _nvk("gk104", 0xE4, "Kepler", "GeForce GTX 680", since="26"),
     _nvk("gm107", 0x117, "Maxwell 1", "GeForce GTX 750 Ti", since="26"),
     _nvk("gm204", 0x124, "Maxwell 2", "GeForce GTX 970, GTX 980", since="26"),
@@ -82,11 +86,58 @@ GPUS = (
 )
 """All GPUs, those of a driver from old to new."""
 
+WITHOUT_SHIM = ("intel", "anv", "arc", "iris", "mali", "immortalis", "panvk")
+"""Words for drivers of Mesa and GPUs for which ``mesa-drm-shim`` has no library."""
 
-WITHOUT_SHIM = ("intel", "anv", "mali", "panvk")
-"""Words for drivers of Mesa for whose GPUs ``mesa-drm-shim`` has no library."""
+_VENDORS = {
+    "radv": "amd radv radeon rx ryzen vega",
+    "nvk": "nvidia nvk geforce rtx gtx quadro tesla",
+    "turnip": "qualcomm turnip adreno snapdragon",
+    "honeykrisp": "apple honeykrisp",
+}
+"""Words of names of GPUs by the family of the driver that compiles for them."""
 
 
 def gpus_of(family: str) -> tuple[Gpu, ...]:
     """Return the GPUs that a family of drivers compiles for; none for drivers that execute."""
     return tuple(gpu for gpu in GPUS if gpu.family == family)
+
+
+def gpu_of_product(name: str) -> Gpu | None:
+    """Return the first GPU with a product, with or without ``Radeon`` or ``GeForce``, or a name of LLVM."""
+    word = _plain(name) or "none"
+    return next((gpu for gpu in GPUS if word in (gpu.llvm, *map(_plain, gpu.products.split(",")))), None)
+
+
+def _plain(product: str) -> str:
+    return product.lower().replace("radeon ", "").replace("geforce ", "").strip()
+
+
+def why_absent(name: str) -> str:
+    """Return why there are no GPUs of a driver or product to compile for; empty if there may be."""
+    text = (
+        f"There are no compile-only devices of `{name}`: Debian's package mesa-drm-shim has no library"
+        " that answers in place of its kernel driver."
+    )
+    return text if {*WITHOUT_SHIM} & {*re.findall("[a-z]+", name.lower())} else ""
+
+
+def compile_only_hint(name: str) -> str:
+    """Return which GPUs a name that fits no device may mean, or why there are none; empty if unknown."""
+    words = {*re.findall("[a-z]+", name.lower())}
+    family = next((family for family, names in _VENDORS.items() if words & {*names.split()}), None)
+    if family is None or why_absent(name):
+        return why_absent(name)
+    products = {
+        _plain(product): f"{product.strip()} ({gpu.choice})"
+        for gpu in gpus_of(family)
+        for product in gpu.products.split(",")
+    }
+    longer = (other for other in products if other.startswith(f"{_plain(name)} "))
+    near = list(dict.fromkeys([*longer, *similar(_plain(name), products, 3)]))[:3]
+    listed = ", ".join(map(products.__getitem__, near))
+    return (
+        f"Compile-only devices are {family}:GPU, as in {gpus_of(family)[-1].choice}; '{family}:*' are all."
+        f"{f' Similar: {listed}.' if listed else ''} `vkgroup drivers fetch {family}` fetches the driver,"
+        " `vkgroup devices` lists the GPUs."
+    )

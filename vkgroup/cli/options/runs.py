@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from vkgroup.base import choices
 from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.options.table import (
+    BISECT,
     Command,
     Option,
     database,
@@ -128,7 +129,7 @@ _CONFORM = Command(
             "expected results",
             flag("--known",
                  "exit with 0 if all failures have known causes; end with a summary of this driver's errors"),
-            flag("--bisect", "exit code 125 instead of 2 and 3, for git bisect run"),
+            BISECT,
             flag("--allow-empty", "exit with 0, and not with 3, if the device supports none of the cases"),
             _files("--baseline",
                    "files of expected failures, one NAME,STATUS per line (format of deqp-runner)"),

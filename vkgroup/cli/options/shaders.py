@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vkgroup.base import choices
 from vkgroup.cli.options.table import (
+    BISECT,
     WIDE,
     Command,
     Option,
@@ -296,6 +297,7 @@ _COST = Command(
             Option("--baseline", "F.json", "exit with 1 if a cost is worse than in this file of --json",
                    Path),
             threshold("percentage by which a cost may be worse than in the baseline", choices.COST_THRESHOLD),
+            BISECT,
         ),
         WIDE,
         flag("--isa", "print the assembly, where the driver provides it"),
@@ -306,7 +308,7 @@ _COST = Command(
     " Nothing is executed. `vkgroup drivers fetch radv nvk turnip honeykrisp` gives drivers for absent"
     " GPUs.",
     "Exit codes: 0 success, 1 a driver rejects the shader or crashes, or a regression against --baseline,"
-    " 2 wrong usage or input, 3 no such device. Quantities: docs/shaders/cost.md.",
+    " 2 wrong usage or input, or not in --baseline, 3 no such device. Quantities: docs/shaders/cost.md.",
     groups=GROUPS,
     usage="%(prog)s SHADER [--device D] [--against OTHER] [OPTION …]",
 )

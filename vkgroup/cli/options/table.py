@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -129,19 +130,9 @@ def _extent(text: str, fewest: int = 1, least: int = 1) -> tuple[int, ...]:
     return numbers
 
 
-def groups_or_none(text: str) -> tuple[int, ...]:
-    """Return numbers of workgroups, which may be zero."""
-    return _extent(text, least=0)
-
-
-def groups(text: str) -> tuple[int, ...]:
-    """Return one to three positive numbers."""
-    return _extent(text)
-
-
-def size(text: str) -> tuple[int, ...]:
-    """Return two or three positive numbers."""
-    return _extent(text, fewest=2)
+groups = _extent
+groups_or_none = partial(_extent, least=0)  # a dispatch may have no workgroup
+size = partial(_extent, fewest=2)
 
 
 def subgroup_sizes(text: str) -> tuple[int, ...]:
@@ -230,6 +221,7 @@ def flag(names: str, help: str, default: bool = False, **others: Any) -> Option:
     )
 
 
+BISECT = flag("--bisect", "exit code 125 instead of 2 and 3, for git bisect run")
 WIDE = flag("--wide", "print all columns, for a wide terminal")
 
 

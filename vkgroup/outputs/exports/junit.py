@@ -69,7 +69,7 @@ def _parts(outcomes: RunOutcomes, results: list[Result]) -> Iterator[str]:
         yield "  </testsuite>\n"
     if outcomes.run.missing:
         yield _begin("testsuite", 1, _counted("run", 1, Counter(error=1)))
-        text = f"{len(outcomes.run.missing)} cases were not reached: continue with --resume"
+        text = f"Cases not reached: {len(outcomes.run.missing)}. Continue with --resume"
         case = ElementTree.Element("testcase", classname="run", name="time limit", time="0.0")
         yield _text(_with_error(case, ExpectationOutcome.MISSING.value, text))
         yield "  </testsuite>\n"
