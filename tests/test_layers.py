@@ -18,7 +18,7 @@ PACKAGE = Path(vkgroup.__file__).parent
 #: needs more changes the number in the same commit and says why there. ``__init__`` stands for the public
 #: names: the modules of the package's own folder, except ``__main__``.
 LAYERS = {
-    "spec": 1_970,
+    "spec": 1_960,
     "base": 1_400,
     "spirv": 4_000,
     "reference": 15_490,
@@ -28,7 +28,7 @@ LAYERS = {
     "bootstrap": 590,
     "device": 5_710,
     "dispatch": 10_780,
-    "amber": 2_370,
+    "amber": 2_380,
     "record": 1_670,
     "workers": 3_140,
     "programs": 3_090,
@@ -39,10 +39,10 @@ LAYERS = {
     "kernels": 6_830,
     "bench": 4_490,
     "gl": 1_570,
-    "outputs": 8_890,
+    "outputs": 8_935,
     "__init__": 180,
     "testing": 510,
-    "cli": 8_330,
+    "cli": 8_333,
     "__main__": 30,
 }
 
