@@ -15,8 +15,7 @@ _LAST = ("input", "operand", "expected", "got")
 def evidence_table(evidence: Json, most: int | None = None) -> list[str]:
     """Return the lines of a README that show the evidence (`vkgroup.conformance.evidence`).
 
-    `most`: the number of lanes that are shown: the active ones if they are so few, else wrong ones, with a
-    line of the inputs of the active lanes; None for every lane.
+    `most`: so many lanes are shown, the active ones or wrong ones with all inputs; None for every lane.
     """
     unit, names = evidence.get("unit", "lane"), evidence.get("names")
     size, active, wrong = evidence["size"], evidence["active"], set(evidence["wrong"])
@@ -36,7 +35,8 @@ def evidence_table(evidence: Json, most: int | None = None) -> list[str]:
     if is_cut:
         inputs = (name for name in ("input", "operand") if name in rows)
         told = (f"; {name}s: {', '.join(str(rows[name][lane]) for lane in shown)}" for name in inputs)
-        lines += ["", f"{len(wrong)} of {len(shown)} {unit}s are wrong{''.join(told)}."]
+        of_all = f"of {unit}s {', '.join(names[lane] if names else str(lane) for lane in shown)}"
+        lines += ["", f"{len(wrong)} {of_all} are wrong{''.join(told)}."]
     return [*lines, "", *_masks(evidence)]
 
 
