@@ -46,17 +46,30 @@ def said(capsys: pytest.CaptureFixture[str], code: int, *words: str) -> str:
     return printed.err
 
 
+@contextmanager
+def room(size: int) -> Iterator[None]:
+    """Limit the size of files in bytes, as on a full disk.
+
+    Python would store its bytecode in part (its `_write_atomic` ignores a short write), which then fails.
+    """
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "dont_write_bytecode", True)
+        patch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 @pytest.mark.usefixtures("swiftshader")
 def test_a_run_ended_by_a_full_disk_can_be_resumed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (700, before[1]))
-    try:
+    with room(700):
         error = said(capsys, 2, *conform(out))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert "make room" in error
     assert "--resume" in error
     kept = (out / RESULTS).read_text().splitlines()
@@ -141,17 +154,6 @@ def test_the_error_names_a_folder_that_cannot_be_written(
     assert "--out" in error
     error = said(capsys, 2, "compile", str(SHADER), "-o", str(unwritable / "a.spv"))
     assert "cannot be written" in error
-
-
-@contextmanager
-def room(size: int) -> Iterator[None]:
-    """Limit the size of files in bytes, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("size", [4096, 16384 + 100])

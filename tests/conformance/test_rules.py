@@ -77,8 +77,8 @@ def test_hangs_and_crashes_violate_no_rule_of_the_operation() -> None:
     assert "must return in finite time" in hung["quote"]
     # The driver may hang in its compiler, which is no command that waits for the device.
     assert rule_of(Result(case, Status.TIMEOUT, detail=f"{NO_ANSWER} 60 s"), DEVICE) == {}
-    died = rule_of(Result(case, Status.CRASH, detail="the process was killed by signal 11"), DEVICE)
-    assert "program termination" in died["quote"]
+    # No sentence on valid usage forbids that the process ends.
+    assert rule_of(Result(case, Status.CRASH, detail="the process was killed by signal 11"), DEVICE) == {}
     assert (
         "OpGroupNonUniformIAdd"
         in rule_of(Result(case, Status.CRASH, detail="device lost"), DEVICE)["document"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from suite_runs import matching, results_of, results_with_error
 import vkgroup.conformance as conformance
 from vkgroup.conformance import AGAINST_THE_DEVICE, Status
 from vkgroup.conformance.arrays import POISON
+from vkgroup.conformance.thread_group import family
 from vkgroup.conformance.thread_group.cases import CASES as TABLE
 from vkgroup.conformance.thread_group.cases import FLOWS, OBSERVATIONS, STAGES, WarpFlow
 from vkgroup.conformance.thread_group.family import THREAD_GROUP
@@ -261,3 +263,13 @@ def test_a_mask_names_those_who_executed_together() -> None:
     outputs[program.slot_at(0) + 1, 3] = 0b1001
     (fault,) = _faults(program, outputs, 4)
     assert "did not execute with" in fault
+
+
+def test_a_wrong_bit_counts_if_other_bits_are_undefined(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted, mask = np.zeros((3, 1), np.uint32), np.full((3, 1), 0xF, np.uint32)
+    monkeypatch.setattr(family, "_expected", lambda *_: family._masked(wanted, mask))
+    entry = SimpleNamespace(at=0, planes=1, case=SimpleNamespace(operation="ballotThreadNV"))
+    executed = SimpleNamespace(results=np.array([[0, 1, 0x10]], np.uint32))
+    slot = family._Slot.of(entry, None, executed, None)
+    assert slot.correct.tolist() == [True, False, True]
+    assert slot.complete.tolist() == [False, True, False]

@@ -177,16 +177,27 @@ def test_a_value_that_a_barrier_did_not_deliver_fails() -> None:
 def test_who_never_came_through_a_barrier_fails() -> None:
     simulated = imagine("basic.compute.subgroupBarrier.uint.all.exact.buffer")
     result = simulated.result(simulated.program.entries[0])
-    assert verdicts(simulated)[0].status == Status.PASS
-    result[:, simulated.lane == 1] = POISON
-    assert verdicts(simulated)[0].status == Status.FAIL
+    passed = verdicts(simulated)[0]
+    assert passed.status == Status.PASS
+    value = int(result[5, simulated.lane == 1][0])
+    result[2:, simulated.lane == 1] = POISON
+    verdict = verdicts(simulated)[0]
+    assert (verdict.status, verdict.defined, verdict.undefined) == (Status.FAIL, passed.defined, 0)
+    assert verdict.evidence is not None
+    assert 1 in verdict.evidence["wrong"]
+    # The barrier requires every flag and value, whatever the lane recorded.
+    assert str(verdict.evidence["rows"]["expected"][1]).endswith(f", 1, {value})")
 
 
 def test_a_flag_that_nobody_raises_or_lowers_fails() -> None:
     simulated = imagine("basic.compute.subgroupMemoryBarrier.uint.all.exact.image")
     result = simulated.result(simulated.program.entries[0])
     result[0, simulated.lane == 3] = 2
-    assert verdicts(simulated)[0].status == Status.FAIL
+    (verdict,) = verdicts(simulated)
+    assert (verdict.status, verdict.undefined) == (Status.FAIL, 0)
+    assert verdict.evidence is not None
+    # The value is not defined, and the flag is.
+    assert str(verdict.evidence["rows"]["expected"][3]).startswith("(1, any, 1, ")
 
 
 def test_a_message_whose_flag_was_not_seen_proves_nothing() -> None:

@@ -284,4 +284,7 @@ def test_a_title_says_what_happened() -> None:
     assert fail.title == "killed by signal 11"
     detail = "A sentence on the case.\n3 of 64 lanes are wrong"
     (lanes,) = find_causes([Result("vote.compute.a", Status.FAIL, detail=detail)], "", "")
-    assert lanes.title == "A sentence on the case."
+    assert lanes.title == "`vote.compute`: wrong result"
+    name = "arithmetic.compute.subgroupAdd.float.all.exact"
+    (lanes,) = find_causes([Result(name, Status.FAIL, detail=detail)], "", "")
+    assert lanes.title == "`subgroupAdd` of `float`: wrong result"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -39,13 +40,17 @@ def read_script(file: Path) -> Script:
         raise InvalidInput(f"{file} is not a text file in UTF-8: {error}.") from error
     stripped = map(str.strip, text.split("\n"))
     if next((line for line in stripped if line and not line.startswith("#")), "").startswith("["):
-        return read_vkrunner(file, text)
-    if not text.lstrip().startswith("#"):
+        script = read_vkrunner(file, text)
+    elif not text.lstrip().startswith("#"):
         raise InvalidInput(f"{file}:1: an Amber script begins with the line #!amber.")
-    reader = _ScriptReader(file, text)
-    while (words := reader.next()) is not None:
-        reader.statement(words)
-    return reader.script
+    else:
+        reader = _ScriptReader(file, text)
+        while (words := reader.next()) is not None:
+            reader.statement(words)
+        script = reader.script
+    size = re.search(r"^# Expected values are for subgroups of (\d+)\.", text, re.MULTILINE)
+    script.size = int(size[1]) if size and "REQUIRED_SIZE" not in text else None
+    return script
 
 
 class _ScriptReader:

@@ -44,8 +44,12 @@ def run_script(device: Device, script: Script, timeout: float | None = 10.0) -> 
     -------
     The outcome. The first expectation that is not met ends the script. On the reference device it is
     `ScriptStatus.INVALID` if a shader used an undefined value, had a race or an access out of bounds. The
-    reason of a pass is the first expectation that compared an undefined value; empty if none did.
+    reason of a pass is the first expectation that compared an undefined value; empty if none did. A script of
+    vkgroup is not supported by devices with other subgroup sizes than that of its expected values.
     """
+    if script.size not in (None, size := device.capabilities.subgroup.size):
+        reason = f"its expected values are for subgroups of {script.size}, and the device has {size}"
+        return ScriptOutcome(ScriptStatus.NOT_SUPPORTED, f"{script.file}: {reason}")
     return ScriptRun(device, script, timeout).run()
 
 

@@ -142,6 +142,7 @@ class Script:
     pipelines: dict[str, ScriptPipeline] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)  # texts of VIRTUAL_FILE
     spirv: str = "spv1.0"  # the default environment of shaders
+    size: int | None = None  # the subgroup size of the expected values, by a comment of vkgroup's scripts
     commands: list[ScriptCommand] = field(default_factory=list)
 
 

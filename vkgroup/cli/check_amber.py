@@ -178,7 +178,7 @@ def requests_of(
                 replace(request, groups=extent) if stage == "compute" else replace(request, size=extent)
             )
 
-    with open_device("reference") as device:
+    with open_device(f"reference:{script.size or DEFAULT_SIZE}") as device:
         outcome = ScriptRun(device, script, options.timeout, observe, debug=True).run()
     return list(requests.values()), outcome
 

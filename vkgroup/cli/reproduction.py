@@ -70,13 +70,16 @@ def execute(arguments: argparse.Namespace) -> int:
     print(f"Repeat it anywhere: vkgroup run {shlex.quote(str(folder))} --device D")
     if arguments.shrink and result.status in AGAINST_THE_DEVICE:
         print(f"For a bug tracker: {write_issue(folder, read(folder))}")
+    lacking: dict[str, list[str]] = {}  # the scripts that cannot be written, by the reason
     for kind, title in _SCRIPTS.items():
         if getattr(arguments, kind):
             try:
                 script = write_script(folder, read(folder), kind, read_capabilities(device))
             except NoProgram as reason:
-                print(f"There is no {title}: {reason}.")
+                lacking.setdefault(str(reason), []).append(title)
             else:
                 run = "offloader {} SPIR-V" if kind == "offload" else "vkgroup run {} --device D"
                 print(f"{title}: {run.format(shlex.quote(str(script)))}")
+    for why, titles in lacking.items():
+        print(f"There is no {' or '.join(titles)}: {why}.")
     return 1 if result.status in AGAINST_THE_DEVICE else 0

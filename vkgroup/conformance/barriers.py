@@ -234,5 +234,5 @@ def expected(barrier: Barrier, got: Words, instances: Instances) -> tuple[Words,
         flag = got[..., 2 * number]
         value[..., 2 * number] = 1 if exchange else np.minimum(flag, 1)
         defined[..., 2 * number] = recorded & ((flag != 0) | exchange)
-        defined[..., 2 * number + 1] = (flag == 1) & written & recorded
+        defined[..., 2 * number + 1] = recorded & written & ((flag == 1) | exchange)
     return value, defined

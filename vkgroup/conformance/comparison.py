@@ -77,9 +77,10 @@ class Expected:
         return cls(first, first, defined, bits=False, others=tuple(others))
 
     def text(self, index: Index) -> str:
-        """Return the legal values of an element as text: ``1``, ``1 … 3`` or ``1 or 3``."""
-        values = sorted({text_of(value[index]) for value in (self.low, *self.others)})
-        most = "" if self.low is self.high else f" … {text_of(self.high[index])}"
+        """Return the legal values of an element as text: ``1``, ``1 … 3``, ``1 or 3`` or ``(1, any)``."""
+        defined = np.asarray(self.defined[index])
+        values = sorted({text_of(value[index], defined) for value in (self.low, *self.others)})
+        most = "" if self.low is self.high else f" … {text_of(self.high[index], defined)}"
         return " or ".join(values) + most
 
 

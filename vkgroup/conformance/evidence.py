@@ -163,9 +163,10 @@ def hex_of(lanes: Flags) -> str:
     return hex(sum(1 << lane for lane in np.flatnonzero(lanes).tolist()))
 
 
-def text_of(value: Any) -> str:
-    """Return a NumPy number, or the components of a lane's value, as text."""
+def text_of(value: Any, defined: Flags | np.bool_ = np.True_) -> str:
+    """Return a NumPy number, or the components of a lane's value, as text; ``any`` if they are undefined."""
     if isinstance(value, str):
         return str(value)
-    items = [shortest(item) for item in np.ravel(value)]
+    known = np.broadcast_to(defined, np.shape(value)).ravel()
+    items = [shortest(item) if one else "any" for item, one in zip(np.ravel(value), known, strict=True)]
     return items[0] if len(items) == 1 else f"({', '.join(items)})"

@@ -46,13 +46,13 @@ def rule_of_case(case: str, capabilities: Capabilities | None = None) -> dict[st
 def rule_of(result: Result, capabilities: Capabilities | None = None) -> dict[str, str]:
     """Return the rule that a failure violates.
 
-    It is that of the case, with three exceptions. A wrong active mask violates the rule of ballots. A hang
-    violates that of commands that wait. The end of the process violates that of valid usage.
-
-    {} if the worker did not answer: the command in which the driver hangs is unknown, and the specification
-    limits only the time of commands that wait.
+    It is that of the case, with two exceptions. A wrong active mask violates the rule of ballots. A hang
+    violates that of commands that wait.
+    {} if the process ended: no sentence forbids it. {} if the worker did not answer: the command in which the
+    driver hangs is unknown, and the specification limits only the time of commands that wait.
     """
-    if result.status is Status.TIMEOUT and NO_ANSWER in result.detail:
+    told = {Status.TIMEOUT: NO_ANSWER, Status.CRASH: "the process was"}.get(result.status)
+    if told is not None and told in result.detail:
         return {}
     name = _rule_of_kind(result)
     if not name:
@@ -64,8 +64,6 @@ def _rule_of_kind(result: Result) -> str:
     """Return the name of the rule for the kind of a failure; "" if it is that of the case."""
     if result.status is Status.TIMEOUT:
         return "finite_time"
-    if result.status is Status.CRASH and "the process was" in result.detail:
-        return "termination"
     diagnosis: dict[str, Any] = (result.evidence or {}).get("diagnosis") or {}
     return "OpGroupNonUniformBallot" if diagnosis.get("kind") == "mask" else ""
 

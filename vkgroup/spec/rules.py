@@ -213,9 +213,6 @@ finite_time: Commands that wait indefinitely for device execution (namely vkDevi
     vkWaitForFences or vkAcquireNextImageKHR with a maximum timeout, and vkGetQueryPoolResults with the
     VK_QUERY_RESULT_WAIT_BIT bit set in flags) must return in finite time even in the case of a lost device,
     and return either VK_SUCCESS or VK_ERROR_DEVICE_LOST.
-# Vulkan, Valid Usage
-termination: Except as documented elsewhere in the Specification, the behavior of the core layer to an
-    application using the API incorrectly is undefined, and may include program termination.
 # Vulkan, Built-In Variables, @
 NumSubgroups: Decorating a variable with the NumSubgroups built-in decoration will make that variable
     contain the number of subgroups in the local workgroup.

@@ -74,6 +74,8 @@ def test_a_passing_case_passes(tmp_path: Path, case: str, device: str, reference
     script = script_of(tmp_path / "folder", device)
     assert status_of(script, device) is ScriptStatus.PASS
     assert status_of(script, reference) is ScriptStatus.PASS
+    # The expected values are not those of other subgroup sizes.
+    assert status_of(script, "reference:16") is ScriptStatus.NOT_SUPPORTED
     if "int64" not in case:  # refused, see below
         assert status_of(script_of(tmp_path / "folder", device, "vkrunner"), device) is ScriptStatus.PASS
 
@@ -130,6 +132,31 @@ def test_what_the_other_formats_cannot_express(tmp_path: Path, case: str, reason
                 script_of(tmp_path, "reference:4", kind)
         else:
             assert script_of(tmp_path, "reference:4", kind).is_file()
+
+
+def test_a_required_size_is_a_feature_of_amber(tmp_path: Path) -> None:
+    make(select("reference:4"), "arithmetic.compute.subgroupAdd.uint.all.exact.size4", tmp_path)
+    script = script_of(tmp_path, "reference:4")
+    lines = script.read_text().splitlines()
+    assert "DEVICE_FEATURE SubgroupSizeControl.subgroupSizeControl" in lines
+    assert "    REQUIRED_SIZE 4" in lines
+    assert read_script(script).size is None  # the pipeline requires it
+
+
+def test_a_reason_is_printed_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case = "basic.compute.subgroupBarrier.uint.all.exact.buffer"
+    options = ["--amber", "--vkrunner", "--offload"]
+    assert main(["conform", "--device", "reference:4", "--repro", case, str(tmp_path), *options]) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "storage buffer" in line)
+    assert all(title in line for title in ("Amber", "VkRunner", "offload"))
+
+
+def test_check_takes_the_size_of_the_expected_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(select("reference:4"), CASES[4], tmp_path)
+    assert main(["check", str(script_of(tmp_path, "reference:4"))]) == 0
+    capsys.readouterr()
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

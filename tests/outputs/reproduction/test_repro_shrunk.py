@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from vkgroup.drivers import CachedDriver
 from vkgroup.outputs.reproduction import readme, shrunk, smallest
 from vkgroup.outputs.reproduction.cases import make
 from vkgroup.outputs.reproduction.folder import read
+from vkgroup.outputs.reproduction.issue import write_issue
 from vkgroup.outputs.reproduction.shrunk import case_of
 from vkgroup.programs.traversal import count_statements, walk
 from vkgroup.workers.opening import select
@@ -112,6 +114,19 @@ def test_full_subgroups_keep_their_workgroup(tmp_path: Path) -> None:
     whole, left = cases_by_name()[name].program(0), case_of(read(folder / "shrunk")).program(0)
     assert count_statements(left) < count_statements(whole)
     assert (left.groups, left.local_size) == (1, whole.local_size)
+
+
+def test_the_report_is_on_the_smaller_program(folder: Path) -> None:
+    record = read(folder)
+    path = folder / "repro.json"
+    path.write_text(json.dumps(record | {"cause": {"title": "What is wrong", "rule": {}}}))
+    text = write_issue(folder, read(folder)).read_text()
+    assert text.splitlines()[0] == "# What is wrong"
+    assert f"vkgroup run {folder.name}/shrunk --device" in text
+    (heading,) = (line for line in text.splitlines() if line.startswith("## ") and ".glsl" in line)
+    assert "`shrunk/shaders/0.comp.glsl`" in heading
+    (local_size,) = re.findall("local_size_x.*", (folder / "shrunk/shaders/0.comp.glsl").read_text())
+    assert local_size in text or "## Shader: " not in text
 
 
 @pytest.mark.usefixtures("swiftshader")

@@ -28,7 +28,7 @@ from vkgroup.outputs.reproduction.cases import make
 from vkgroup.outputs.reproduction.folder import read
 from vkgroup.outputs.reproduction.issue import LINES, write_issue
 from vkgroup.outputs.reproduction.lanes import write_masks
-from vkgroup.outputs.reproduction.readme import write_case
+from vkgroup.outputs.reproduction.readme import evidence_table, write_case
 from vkgroup.outputs.reproduction.smallest import simpler
 from vkgroup.record.causes import find_causes
 from vkgroup.record.causes import findings as findings_module
@@ -239,6 +239,7 @@ def test_a_case_is_shrunk_for_a_bug_tracker(
         "subgroupAllEqual(value_0)",
     ):
         assert part in text
+    assert shader_of(text, "shaders/0.comp.glsl") == compiled(tmp_path / "shaders/0.comp.glsl")
     assert re.search(r"^\| 0 \| yes \| .* \| False \| True \| \*\*wrong\*\* \|$", text, re.MULTILINE)
     # The folder still repeats the failure.
     assert main(["run", str(tmp_path), "--device", swiftshader.name]) == 1
@@ -247,15 +248,66 @@ def test_a_case_is_shrunk_for_a_bug_tracker(
     assert not (tmp_path / "issue.md").exists()
 
 
-def test_a_long_shader_and_many_lanes_are_cut_to_the_length_of_a_report(
+def compiled(file: Path) -> bytes:
+    """Return the SPIR-V of a shader."""
+    return vkgroup.compile(file.read_text(), stage="compute").to_bytes()
+
+
+def shader_of(issue: str, file: str) -> bytes:
+    """Return the SPIR-V of the shader that a report shows whole."""
+    heading, _, rest = issue.partition("```glsl\n")
+    assert heading.endswith(f"## Shader: `{file}`\n")
+    return vkgroup.compile(rest.removesuffix("```\n"), stage="compute").to_bytes()
+
+
+def test_the_whole_shader_is_preferred_to_many_lanes(
     swiftshader: vkgroup.drivers.Driver, tmp_path: Path
 ) -> None:
     case = "vote.compute.subgroupAllEqual.vec3.switch.exact"
     make(select_device(swiftshader.name), case, tmp_path)
     text = write_issue(tmp_path, read(tmp_path)).read_text()
-    assert len(text.splitlines()) == LINES
-    assert "void main() {" in text
-    assert text.endswith("// …\n```\n")
+    assert len(text.splitlines()) <= LINES
+    assert text.startswith("# `subgroupAllEqual` of `vec3`: ")
+    assert shader_of(text, "shaders/0.comp.glsl") == compiled(tmp_path / "shaders/0.comp.glsl")
+
+
+def test_of_a_longer_shader_the_lines_of_the_operation_are_shown(
+    swiftshader: vkgroup.drivers.Driver, tmp_path: Path
+) -> None:
+    make(select_device(swiftshader.name), "vote.compute.subgroupAllEqual.vec3.switch.exact", tmp_path)
+    file = tmp_path / "shaders/0.comp.glsl"
+    file.write_text(file.read_text().replace("void main() {", "void main() {\n" + "    if (true) {}\n" * 99))
+    text = write_issue(tmp_path, read(tmp_path)).read_text()
+    assert len(text.splitlines()) <= LINES
+    (heading,) = (line for line in text.splitlines() if "shaders/0.comp.glsl" in line)
+    count = len(file.read_text().splitlines())
+    assert f" of {count} lines of " in heading
+    assert "subgroupAllEqual(" in text.partition("```glsl")[2]
+
+
+def test_few_active_lanes_are_all_in_the_table() -> None:
+    rows = {
+        "input": ["1", "nan", "3", None],
+        "expected": ["0", "1", "1", None],
+        "got": ["0", "1", "nan", None],
+    }
+    evidence = {"where": "", "slot": 0, "size": 4, "active": "0x7", "wrong": [2], "rows": rows}
+    few = [line for line in evidence_table(evidence, 3) if line.startswith("| ")][1:]
+    assert [line.split(" | ")[2] for line in few] == ["1", "nan", "3"]
+    assert ["**wrong**" in line for line in few] == [False, False, True]
+    many = evidence_table(evidence, 2)
+    assert [line.split()[1] for line in many if line.startswith("| ")][1:] == ["2"]
+    assert any("1, nan, 3" in line for line in many)
+
+
+def test_a_case_that_may_hang_has_its_cause_in_the_report(
+    swiftshader: vkgroup.drivers.Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is executed once, without a search for a smaller one."""
+    monkeypatch.setattr(smallest, "may_hang", lambda *_: True)
+    result = make(select_device(swiftshader.name), NESTED, tmp_path, transform=wrong_vote, shrink=True)
+    assert (result.case, result.status) == (NESTED, Status.FAIL)
+    assert read(tmp_path)["cause"]["title"].startswith("`subgroupAll` of `bool`: ")
 
 
 @pytest.mark.parametrize("option", [[], ["--no-repro"]])

@@ -50,7 +50,7 @@ class JudgedLanes:
         if entry.argument is not None:
             operands = entry.argument.of_lanes(instances.place, instances.active)[row]
             rows["operand"] = [hex_of(value) if value.shape else str(value) for value in operands]
-        defined = enumerate(np.all(self.expected.defined[row], axis=-1))
+        defined = enumerate(np.any(self.expected.defined[row], axis=-1))
         rows["expected"] = [self.expected.text((row, lane)) if one else None for lane, one in defined]
         return rows | {"got": [text_of(value) for value in self.got[row]]}
 
@@ -58,7 +58,6 @@ class JudgedLanes:
         """Describe one lane: position, active mask, inputs, expected result and recorded result."""
         (row, lane), instances = index, self.instances
         texts = {name: texts[lane] for name, texts in self.rows(row).items()}
-        texts["expected"] = self.expected.text(index)
         words = [f"slot {instances.slot[row]} active {hex_of(instances.mask[row])}:"]
         words += (f"{name} {text}" for name, text in texts.items())
         return f"{self.where(row)} lane {lane} {' '.join(words)}"
@@ -91,7 +90,7 @@ def verdict_on(entry: BatchEntry, program: BatchProgram, instances: Instances, o
         return Verdict(Status.FAIL, 0, 0, "no invocation executed the operation, where some had to")
     wrong = (~legal(got, expected) | ~sound) & judged
     lanes = JudgedLanes(entry, program, instances, outputs, got, expected, wrong)
-    defined = int(np.all(judged, axis=-1).sum())
+    defined = int(np.any(judged, axis=-1).sum())
     return verdict_of(
         np.any(wrong, axis=-1),
         Description("active lanes", lanes.line, lanes.evidence),

@@ -59,7 +59,7 @@ class _Slot:
     got: Words
     wanted: Words | None
     correct: Flags  # (n,) whether the value is legal
-    complete: Flags  # (n,) whether every bit of the value is defined
+    complete: Flags  # (n,) whether every bit of the value is defined, or a defined one is wrong
 
     @classmethod
     def of(
@@ -77,8 +77,8 @@ class _Slot:
             correct = _SM_BUILTINS[entry.case.operation](executed, got[:, 0], declared)
             return cls(entry, executed, got, None, correct, np.ones(len(got), np.bool_))
         expected = _expected(entry.case, program, executed)
-        correct, complete = np.all(legal(got, expected), axis=1), np.all(expected.defined, axis=1)
-        return cls(entry, executed, got, expected.low, correct, complete)
+        correct = np.all(legal(got, expected), axis=1)
+        return cls(entry, executed, got, expected.low, correct, np.all(expected.defined, axis=1) | ~correct)
 
     def line(self, row: int) -> str:
         """Describe an execution."""

@@ -21,9 +21,10 @@ from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction import readme, shrunk, steps
 from vkgroup.outputs.reproduction.jobs import ProbeDevice, RecordJob, Smallest, answer, case_record
 from vkgroup.outputs.reproduction.program import NoProgram, write_program
-from vkgroup.outputs.reproduction.smallest import smallest_like
+from vkgroup.outputs.reproduction.smallest import cause_of, smallest_like
 from vkgroup.outputs.reproduction.values import Files, Json
 from vkgroup.record.causes import Cause
+from vkgroup.record.causes.description import subject_of
 from vkgroup.record.record import NoVerdict, Result, Status
 from vkgroup.workers.messages import Failure
 from vkgroup.workers.opening import open_device
@@ -78,6 +79,8 @@ def make(
     found = smallest_like(setup, case, capabilities) if shrink else None
     if found is None:
         result = _made(setup, case, folder, capabilities, {})
+        if shrink and (cause := cause_of(result, case, capabilities)):
+            folders.write(folder, folders.read(folder) | _of_cause(Smallest(case), cause))
     else:
         case = found[0].case
         result = _made(setup, case, folder, capabilities, _of_cause(*found), found[0].stage)
@@ -103,7 +106,9 @@ def make_smallest(
 
 def _of_cause(smallest: Smallest, cause: Cause) -> dict[str, Json]:
     """Return the entries of a record on the cause of a failure, and the part of the stage that fails."""
-    entries: dict[str, Json] = {"cause": {"id": cause.id, "title": cause.title, "sentence": cause.sentence,
+    subject, title = subject_of(smallest.case.name), cause.title
+    title = title if cause.known or title.startswith(subject) else f"{subject}: {title}"
+    entries: dict[str, Json] = {"cause": {"id": cause.id, "title": title, "sentence": cause.sentence,
         "rule": cause.rule, "explained": cause.explained, "first": cause.smallest}}  # fmt: skip
     if smallest.stage is not None:
         entries["part"] = smallest.stage.extent

@@ -133,7 +133,7 @@ class Judged:
     """Result of a comparison with the expected values."""
 
     wrong: int  # number of wrong lanes
-    compared: int  # number of lanes with a defined value
+    compared: int  # number of lanes with a value that is defined at least in part
 
 
 def compare_lanes(folder: Path, lanes: Json, before: Array, outputs: Array) -> Judged | None:
@@ -153,5 +153,5 @@ def compare_lanes(folder: Path, lanes: Json, before: Array, outputs: Array) -> J
     expected = Expected(least, arrays.get("greatest", least), defined, lanes["bits"])
     wrong: Flags = ~legal(values.reshape(least.shape), expected) | ~sound.reshape(least.shape)
     wrong &= defined & arrays["recorded"][..., None]
-    compared = int((np.all(defined, axis=-1) & arrays["recorded"]).sum())
+    compared = int((np.any(defined, axis=-1) & arrays["recorded"]).sum())
     return Judged(int(np.any(wrong, axis=-1).sum()), compared)

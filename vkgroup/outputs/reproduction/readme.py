@@ -15,7 +15,7 @@ _LAST = ("input", "operand", "expected", "got")
 def evidence_table(evidence: Json, most: int | None = None) -> list[str]:
     """Return the lines of a README that show the evidence (`vkgroup.conformance.evidence`).
 
-    `most`: only so many lanes are shown, all of them wrong; None for every lane.
+    `most`: so many lanes are shown, the active ones or wrong ones with all inputs; None for every lane.
     """
     unit, names = evidence.get("unit", "lane"), evidence.get("names")
     size, active, wrong = evidence["size"], evidence["active"], set(evidence["wrong"])
@@ -23,12 +23,20 @@ def evidence_table(evidence: Json, most: int | None = None) -> list[str]:
     columns = [name for name in rows if name not in _LAST] + [name for name in _LAST if name in rows]
     heads = [unit, *(["active"] if active is not None else []), *columns, ""]
     lines = [*_evidence_place(evidence), f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for lane in range(size) if most is None else sorted(wrong)[:most]:
+    mask = -1 if active is None else int(active, 16)
+    shown = sorted(wrong | {lane for lane in range(size) if mask >> lane & 1})
+    is_cut = most is not None and len(shown) > most
+    for lane in range(size) if most is None else sorted(wrong)[:most] if is_cut else shown:
         cells = [names[lane] if names else str(lane)]
         if active is not None:
-            cells.append("yes" if int(active, 16) >> lane & 1 else "no")
+            cells.append("yes" if mask >> lane & 1 else "no")
         cells += [_evidence_cell(rows, name, lane) for name in columns]
         lines.append(f"| {' | '.join([*cells, '**wrong**' if lane in wrong else ''])} |")
+    if is_cut:
+        inputs = (name for name in ("input", "operand") if name in rows)
+        told = (f"; {name}s: {', '.join(str(rows[name][lane]) for lane in shown)}" for name in inputs)
+        of_all = f"of {unit}s {', '.join(names[lane] if names else str(lane) for lane in shown)}"
+        lines += ["", f"{len(wrong)} {of_all} are wrong{''.join(told)}."]
     return [*lines, "", *_masks(evidence)]
 
 

@@ -78,7 +78,8 @@ class ScriptedCase(RecordedCase):
     @property
     def remarks(self) -> Iterator[str]:
         """The verdict, the tested rule and the author, as comments."""
-        record = self.record
+        record, size = self.record, self.size or self.record["device"]["subgroup_size"]
+        yield f"# Expected values are for subgroups of {size}."  # read by vkgroup.amber
         yield f"# {record['case']}: {record['result']['status']} on {record['device']['name']}"
         yield f"# {' '.join(record['sentence'].split())}"
         yield f"# Written by vkgroup {record['vkgroup']}."
@@ -153,6 +154,9 @@ def _amber(case: ScriptedCase) -> Iterator[str]:
     """Yield the lines of a script of Amber."""
     yield "#!amber"
     yield from case.remarks
+    if case.size is not None:
+        yield "DEVICE_EXTENSION VK_EXT_subgroup_size_control"
+        yield "DEVICE_FEATURE SubgroupSizeControl.subgroupSizeControl"
     version = case.modules["compute"].version
     yield f"SHADER compute shader SPIRV-ASM TARGET_ENV spv{version[0]}.{version[1]}"
     yield case.assembly

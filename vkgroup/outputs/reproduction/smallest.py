@@ -67,13 +67,18 @@ def smallest_like(setup: Setup, case: AnyCase, capabilities: Capabilities) -> tu
         first = None if may_hang(case, capabilities) else trials.run(CaseTrial(case))
         if first is None:
             return None
-        described = replace(first.result, detail=f"{case.sentence}\n{first.result.detail}")
-        driver, rules = capabilities.driver_name, partial(rule_of, capabilities=capabilities)
-        causes = find_causes([described], driver, capabilities.driver_info, rule_of=rules)
-        if not causes:
+        cause = cause_of(first.result, case, capabilities)
+        if cause is None:
             return None
-        search = SmallestCaseSearch(trials, capabilities, (), alike(causes[0], first.result))
-        return search.smallest(case), causes[0]
+        search = SmallestCaseSearch(trials, capabilities, (), alike(cause, first.result))
+        return search.smallest(case), cause
+
+
+def cause_of(result: Result, case: AnyCase, capabilities: Capabilities) -> Cause | None:
+    """Return the cause of a case's failure; None if it does not fail."""
+    described = replace(result, detail=f"{case.sentence}\n{result.detail}")
+    driver, rules = capabilities.driver_name, partial(rule_of, capabilities=capabilities)
+    return next(iter(find_causes([described], driver, capabilities.driver_info, rule_of=rules)), None)
 
 
 class Trials:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from vkgroup.record.causes.description import subject_of
 from vkgroup.record.causes.findings import KnownError
 
 _COUNT = re.compile(r"\d+ of \d+ ")
@@ -70,9 +71,8 @@ class Cause:
         lines = [line for line in self.detail.splitlines() if not line.startswith(("Rule (", "repeat:"))]
         # The first line describes the case; the second one says what happened, or how many lanes are wrong.
         if "Fail" in self.statuses or not lines:
-            return (
-                lines[1] if len(lines) > 1 and not _COUNT.match(lines[1]) else self.detail.partition("\n")[0]
-            )
+            told = "".join(lines[:2][-1:])
+            return told if told and not _COUNT.match(told) else f"{subject_of(self.smallest)}: wrong result"
         return f"{max(self.statuses, key=lambda status: self.statuses[status])}: {lines[:2][-1]}"
 
     @property

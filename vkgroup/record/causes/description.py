@@ -47,6 +47,14 @@ def axes_of(name: str) -> Axes:
     return axes
 
 
+def subject_of(name: str) -> str:
+    """Return what a case tests, in words: its operation and type, or the first two parts of its name."""
+    axes = axes_of(name)
+    if "operation" not in axes:
+        return f"`{'.'.join(name.split('.')[:2])}`"
+    return f"`{axes['operation']}`" + (f" of `{axes['type']}`" if "type" in axes else "")
+
+
 def complexity(name: str) -> tuple[object, ...]:
     """Return a sort key by which the simplest case comes first."""
     axes = axes_of(name)
