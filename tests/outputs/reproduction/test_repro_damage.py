@@ -165,7 +165,6 @@ def test_damaged_values_in_an_array_are_no_failure_of_the_device(
 
 LIMITED = """
 import resource, sys
-sys.dont_write_bytecode = True
 from vkgroup.cli.main import main
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
 sys.exit(main(sys.argv[2:]))
