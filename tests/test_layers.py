@@ -33,7 +33,7 @@ LAYERS = {
     "workers": 3_150,
     "programs": 3_050,
     "conformance": 22_230,
-    "check": 11_380,
+    "check": 11_390,
     "probe": 2_160,
     "cost": 740,
     "kernels": 6_830,

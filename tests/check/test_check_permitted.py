@@ -330,3 +330,26 @@ def test_a_wait_for_another_subgroup_is_noted(checked: Checked, written: Written
     report = checked(written(source), "--subgroup-size", "64", "--lanes", "linear", "--full-subgroups")
     assert _kinds(report) == []
     assert any("subgroups of a workgroup make progress" in note for note in report["covered"]["notes"])
+
+
+def test_writes_that_race_only_apart_are_found(checked, written) -> None:
+    """An append after an early return: all that it writes depends on the order of atomics."""
+    shader = written("""#version 450
+#extension GL_KHR_shader_subgroup_ballot : require
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer Counter { uint n; };
+layout(binding = 1) writeonly buffer Out { uint places[]; };
+layout(push_constant) uniform PC { uint count; } pc;
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i >= pc.count) return;
+    uvec4 b = subgroupBallot(true);
+    uint base = 0u;
+    if (subgroupElect()) base = atomicAdd(n, subgroupBallotBitCount(b));
+    base = subgroupBroadcastFirst(base);
+    places[base + subgroupBallotExclusiveBitCount(b)] = i;
+}
+""")
+    report = checked(shader, "--push", "count=250", "--groups", "4")
+    (finding,) = report["findings"]
+    assert (finding["kind"], finding["place"]["line"]) == ("reconvergence", 13)

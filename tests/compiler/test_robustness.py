@@ -44,8 +44,8 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "folder.comp").mkdir()
-    for name in ("none.comp", "folder.comp"):
-        with pytest.raises(InvalidInput, match="cannot be read"):
+    for name, why in (("none.comp", "cannot be read"), ("folder.comp", "is a folder")):
+        with pytest.raises(InvalidInput, match=why):
             compile_file(tmp_path / name)
 
 

@@ -105,10 +105,10 @@ class PermittedExecutions:
         return self.state.dispatch
 
     def _run(self, where: RunParameters, dispatch: CheckedDispatch | None = None) -> CheckedRun | None:
-        """Run once; None if the run did not end. Only subgroups that are not full bring new races."""
-        is_sparse = any(word.startswith("sparse=") for word in where.model)
+        """Run once; None if the run did not end. Models of progress bring no new races."""
+        races = not any(word.startswith("progress=") for word in where.model)
         try:
-            return (dispatch or self._dispatch).run(where, races=is_sparse)
+            return (dispatch or self._dispatch).run(where, races=races)
         except (DispatchTimeout, OutOfMemory, Unsupported):
             return None
 
@@ -197,7 +197,8 @@ class PermittedExecutions:
         position = min(run.partings, key=lambda position: (places[position].line, position))
         parting = run.partings[position]
         notes = [Note("they part here", places[parting.branch])]
-        if parting.merge >= 0 and places[parting.merge].identity != places[position].identity:
+        shown = {places[position].identity, places[parting.branch].identity}
+        if parting.merge >= 0 and places[parting.merge].identity not in shown:
             notes.append(Note("and need not meet here", places[parting.merge]))
         notes += [
             note for note in finding.notes if note.place is None and not note.message.startswith("rule")

@@ -279,19 +279,28 @@ def _counts_of_barriers(results: Sequence[BarrierResult]) -> str:
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in BarrierVerdict if counts[verdict])
 
 
+_BY_COMPARISON = (FindingKind.DIFFERS, FindingKind.ASSUMES)
+"""Kinds of findings that say that runs differ, and not which of them is right."""
+
+
 def _by_size(report: Report) -> str:
-    """Return at which sizes the shader is right, and at which it is wrong; empty if it is the same at all."""
-    every = set(report.covered.sizes)
-    runs = [run for finding in report.findings if not finding.weak for run in finding.configurations]
-    wrong = every & {run.subgroup_size for run in runs if not run.device and not run.model}
-    in_order = every & {run.subgroup_size for run in runs if not (run.device or run.model or run.shuffled)}
-    if not wrong or in_order == every:
+    """Return at which sizes the shader is right, and at which it is wrong; empty if that is not known.
+
+    A difference does not show which side is right, unless an assumed size is proved.
+    """
+    strong = [finding for finding in report.findings if not finding.weak]
+    if any(finding.kind in _BY_COMPARISON and not finding.proved for finding in strong):
         return ""
-    parts = (
-        ("right", every - wrong),
-        ("right only with lanes in order", wrong - in_order),
-        ("wrong", in_order),
-    )
+    every, wrong, in_order = set(report.covered.sizes), set[int](), set[int]()
+    for run in (run for finding in strong for run in finding.configurations):
+        if not run.device and not run.model:
+            (wrong if run.shuffled else in_order).add(run.subgroup_size)
+    asked = (finding.sizes for question in report.questions for finding in question.findings)
+    right = every - wrong - in_order - set().union(*asked)
+    shuffled = every & wrong - in_order
+    if not right | shuffled or not wrong | in_order:
+        return ""
+    parts = (("right", right), ("right only with lanes in order", shuffled), ("wrong", every & in_order))
     return "; ".join(f"{verdict} at size {join(sorted(sizes))}" for verdict, sizes in parts if sizes)
 
 

@@ -101,6 +101,9 @@ class _Server(LanguageServer):
         for report in _reports(printed):
             for finding in report["findings"]:
                 found.setdefault(finding["place"]["file"] or file, []).append(_diagnostic(finding))
+            if gaps := report["covered"]["not_executed"] + report["no_verdict"]:
+                text = f"not looked at: {', '.join(gaps)}"
+                found.setdefault(file, []).append(_at(1, "", 0, text, types.DiagnosticSeverity.Information))
         if process.returncode not in (0, 1):
             # A check without a verdict must not look like one without findings.
             whole = errors.strip().removeprefix("vkgroup: ") or "the check ended without a verdict"
