@@ -11,8 +11,8 @@ layout(std430, binding = 2) writeonly buffer Kept { uint kept[]; };
 
 void main() {
     uint index = gl_GlobalInvocationID.x;
-    if (index >= count) return;
-    uint value = values[index];
+    // No early return, after which the lanes that are left need not be together.
+    uint value = index < count ? values[index] : 1u;
     bool keep = value % 3u == 0u || value % 5u == 0u;
     uvec4 keepers = subgroupBallot(keep);
     uint start = 0u;

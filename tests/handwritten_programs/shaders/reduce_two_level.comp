@@ -17,14 +17,14 @@ void main() {
     uint sum = subgroupAdd(index < count ? values[index] : 0u);
     if (subgroupElect()) partial[gl_SubgroupID] = sum;
     barrier();
-    if (gl_SubgroupID != 0u) return;
 
+    // Each subgroup adds them: in control flow that only one reaches, its lanes need not meet after the loop.
     uvec4 present = subgroupBallot(true);
     uint lanes = subgroupBallotBitCount(present);
     uint part = 0u;
     for (uint k = subgroupBallotExclusiveBitCount(present); k < gl_NumSubgroups; k += lanes) part += partial[k];
     uint all = subgroupAdd(part);
-    if (subgroupElect()) {
+    if (gl_SubgroupID == 0u && subgroupElect()) {
         sums[gl_WorkGroupID.x] = all;
         atomicAdd(total, all);
     }
