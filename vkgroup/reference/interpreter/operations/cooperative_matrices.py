@@ -20,7 +20,7 @@ from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
 from vkgroup.reference.interpreter.operations.references import resolver
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
-from vkgroup.reference.interpreter.program.layout import lay_out
+from vkgroup.reference.interpreter.program.layout import end_of
 from vkgroup.reference.interpreter.program.segments import Op
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import (
@@ -176,7 +176,7 @@ class _Access:
         self._copy, self._used = 0, 0
         if root.kind == "shared":
             _, laid_out, self._copy = program.shared[root.number]
-            self._used = lay_out(laid_out.type)[1]
+            self._used = end_of(laid_out)
         self._site, self._kind = site, kind
         self._component = kind.component.size or 4
         self._unit = target.type.size or self._component

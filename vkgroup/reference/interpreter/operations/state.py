@@ -292,7 +292,11 @@ class SliceState(Slice):
             self.regs[slot] = value
         self.cells = [Cell(leaves, self.count) for leaves in program.cells]
         self.shared: dict[int, Memory] = {}
+        blocks = program.variables.blocks
         for identifier, (name, _, size) in program.shared.items():
+            if identifier in blocks[1:]:
+                self.shared[identifier] = self.shared[blocks[0]]
+                continue
             data = np.zeros(size * self.workgroups, np.uint8)
             memory = Memory(data, name, kind="workgroup", copies=self.workgroups)
             memory.refine(program.variables.granule(identifier))

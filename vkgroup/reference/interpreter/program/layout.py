@@ -89,6 +89,14 @@ def numbers(laid_out: LaidOutType) -> tuple[MemoryLeaf, ...]:
     )
 
 
+def end_of(laid_out: LaidOutType) -> int:
+    """Return the end of the last number of a type, in bytes from its start."""
+    ends = [
+        int(part.offsets.max()) + (part.scalar.size or 4) for part in numbers(laid_out) if part.offsets.size
+    ]
+    return max(ends, default=0)
+
+
 def smallest(kind: Type) -> int:
     """Return the bytes of the smallest number in a type."""
     if isinstance(kind, ScalarType):

@@ -13,7 +13,7 @@ from vkgroup.base.numbers import exact_numbers
 from vkgroup.reference.events import EventCause
 from vkgroup.reference.interpreter.program.flow import read_functions
 from vkgroup.reference.interpreter.program.interface import Port, ports_of
-from vkgroup.reference.interpreter.program.layout import LaidOutType, lay_out, smallest
+from vkgroup.reference.interpreter.program.layout import LaidOutType, end_of, lay_out, smallest
 from vkgroup.reference.interpreter.program.segments import PointerChain, Root
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import (
@@ -257,6 +257,7 @@ class Variables:
     `private_cells`: cells of private variables, without inputs.
     `private_causes`: cause of each of these cells before its first write.
     `shared`: the shared variables by id: name, type with layout, size in bytes.
+    `blocks`: ids of those with an explicit layout, which all begin at the same byte.
     `shared_initializers`: slot of the initializer of a shared variable, by id.
     `shared_positions`: position of the declaration of each in the module.
     `bindings`: (set, binding) of each buffer and resource variable by id.
@@ -274,6 +275,7 @@ class Variables:
         self.private_cells: list[int] = []
         self.private_causes: dict[int, int] = {}
         self.shared: dict[int, tuple[str, LaidOutType, int]] = {}
+        self.blocks: list[int] = []
         self.shared_initializers: dict[int, int] = {}
         self.shared_positions: dict[int, int] = {}
         self.bindings: dict[int, tuple[int, int]] = {}
@@ -286,6 +288,10 @@ class Variables:
         for instruction in facts.global_instructions:
             if instruction.name == "OpVariable":
                 self._declare(instruction)
+        size = max((self.shared[block][2] for block in self.blocks), default=0)
+        name = " and ".join(self.shared[block][0] for block in self.blocks)
+        for block in self.blocks:
+            self.shared[block] = name, self.shared[block][1], size
 
     def new_cell(self, kind: Type) -> int:
         """Add a variable of each invocation; return its number."""
@@ -304,8 +310,9 @@ class Variables:
         return identifier in self._buffers
 
     def granule(self, identifier: int) -> int:
-        """Return the bytes of the smallest number in the type of a buffer or a shared variable."""
-        return min(smallest(self.layouts[identifier].type), self._smallest_element)
+        """Return the bytes of the smallest number in the type of a buffer or in shared memory."""
+        views = self.blocks if identifier in self.blocks else [identifier]
+        return min(self._smallest_element, *(smallest(self.layouts[view].type) for view in views))
 
     # --- declarations ---------------------------------------------------------------------------------
 
@@ -372,13 +379,15 @@ class Variables:
 
     def _declare_shared(self, entry: Instruction, kind: Type) -> None:
         if isinstance(kind, StructType) and any(member.offset is not None for member in kind.members):
-            raise Unsupported(
-                "The reference device does not support shared variables with an explicit layout.",
-                ["WorkgroupMemoryExplicitLayoutKHR"],
-            )
-        laid_out, size, _ = lay_out(kind)
+            # "all such variables are aliased" (SPV_KHR_workgroup_memory_explicit_layout, "Aliased").
+            self.blocks.append(entry.result_id)
+            laid_out = LaidOutType(kind)
+            size = end_of(laid_out)
+        else:
+            laid_out, size, _ = lay_out(kind)
         self.layouts[entry.result_id] = laid_out
-        name = self._facts.declared.names.get(entry.result_id, "shared memory")
+        block = kind.name if isinstance(kind, StructType) else ""
+        name = self._facts.declared.names.get(entry.result_id) or block or "shared memory"
         # A multiple of whole words, so that each workgroup's part is aligned for the widest number.
         self.shared[entry.result_id] = (name, laid_out, -(-size // 16) * 16)
         self.shared_positions[entry.result_id] = entry.position
