@@ -9,9 +9,11 @@ import shutil
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 from vkgroup.base import errors, phases
 from vkgroup.base.choices import NO_VALIDATE
@@ -70,6 +72,7 @@ def _for_bisection(code: int, words: Sequence[str]) -> int:
 def _main(words: list[str], started: float, supervised: bool) -> int:
     """Run one command, print its error, and return its exit code."""
     _open_streams()
+    warnings.formatwarning = _format_warning
     received: list[signals.Ended] = []
     try:
         with signals.orderly(received):
@@ -152,6 +155,16 @@ def _print_late() -> int:
     phases.update(exit_code=int(now.owner))
     print(f"vkgroup: {late(now)}", file=sys.stderr)
     return int(now.owner)
+
+
+def _format_warning(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> str:
+    """Return a warning about a module as one line, and others as Python does."""
+    if issubclass(category, errors.NotValidated):
+        return f"vkgroup: {message}\n"
+    return _PYTHONS_FORMAT(message, category, *place, **options)
+
+
+_PYTHONS_FORMAT = warnings.formatwarning
 
 
 def _print_error(text: str) -> None:

@@ -29,8 +29,13 @@ _INDENT, _FRIENDLY_NAMES = 1 << 3, 1 << 6
 _LONG_VECTORS = "Invalid capability operand: 5425"
 """Message for the capability LongVectorEXT if SPIRV-Tools lacks SPV_EXT_long_vector, as 2025.5 does."""
 
-_NEWER = re.compile(r"Invalid (?:[\w ]+ )?operand: (\d+)|Invalid opcode: (\d+)")
-"""Messages for a capability, another enumerant, or an instruction that SPIRV-Tools does not know."""
+_NEWER = re.compile(
+    r"Invalid (?:[\w ]+ )?operand: (\d+)|Invalid opcode: (\d+)|Capability SplitBarrierINTEL is not allowed"
+)
+"""Messages for a capability, another enumerant, or an instruction that SPIRV-Tools does not know.
+
+It knows split barriers of OpenCL before those of Vulkan, which have the same numbers.
+"""
 
 _VALID = "valid"
 

@@ -44,6 +44,21 @@ _NEWER_INSTRUCTIONS = [
 ]
 
 
+#: Names of SPV_EXT_split_barrier, which the wheel's file has as INTEL's.
+_RENAMED = {
+    "OpControlBarrierArriveINTEL": "OpControlBarrierArriveEXT",
+    "OpControlBarrierWaitINTEL": "OpControlBarrierWaitEXT",
+    "SplitBarrierINTEL": "SplitBarrierEXT",
+}
+
+
+def _renamed(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the grammar of an instruction with its current names."""
+    names = [_RENAMED.get(name, name) for name in entry.get("capabilities", ())]
+    name = entry["opname"]
+    return {**entry, "opname": _RENAMED[name], "aliases": [name], "capabilities": names}
+
+
 @dataclass(frozen=True, slots=True)
 class OperandSpec:
     """One operand of an instruction: its kind, its name, and ``""``, ``"?"`` or ``"*"``."""
@@ -80,7 +95,10 @@ class Grammar:
 
     def __init__(self, data: dict[str, Any]) -> None:
         # Of several entries with one opcode the first counts, so those of the wheel's file come first.
-        self._instructions: list[dict[str, Any]] = [*data["instructions"], *_NEWER_INSTRUCTIONS]
+        self._instructions: list[dict[str, Any]] = [
+            _renamed(entry) if entry["opname"] in _RENAMED else entry
+            for entry in [*data["instructions"], *_NEWER_INSTRUCTIONS]
+        ]
         self._kinds: dict[str, dict[str, Any]] = {kind["kind"]: kind for kind in data["operand_kinds"]}
         self._specs: dict[int, InstructionSpec | None] = {}
         self._enumerations: dict[str, dict[int, str]] = {}
@@ -122,7 +140,8 @@ class Grammar:
             table = {}
             for entry in self._kinds[kind]["enumerants"]:
                 value = entry["value"]
-                table.setdefault(int(value, 16) if isinstance(value, str) else value, entry["enumerant"])
+                name = _RENAMED.get(entry["enumerant"], entry["enumerant"])
+                table.setdefault(int(value, 16) if isinstance(value, str) else value, name)
             for value, name in _NEWER.get(kind, {}).items():
                 table.setdefault(value, name)
             self._enumerations[kind] = table

@@ -182,6 +182,7 @@ class Slice:
     `helpers`: of the fragment stage: which invocations are helpers; else None.
     `control`: causes for which the path of each invocation is undefined; None if all paths are defined.
     `soft_control`: soft causes of the paths (the order of atomics), until the paths meet again.
+    `split_barriers`: by level, what each invocation did last at split barriers, for their rules.
     `surely_ended`: fragments that were discarded or demoted on a defined path; None if there is none.
     """
 
@@ -203,6 +204,7 @@ class Slice:
         self.alive = np.bincount(part.workgroup, minlength=part.workgroups)
         self.has_hung = False
         self.helpers: Flags | None = None
+        self.split_barriers: dict[int, npt.NDArray[np.int8]] = {}
         self.surely_ended: Flags | None = None
         self.control: Causes | None = None
         self.soft_control: Causes | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from vkgroup.base.errors import Unsupported
 from vkgroup.reference.interpreter.operations.accessor import LaneSet
@@ -145,6 +146,63 @@ def _control_barrier(program: ProgramForm, op: Op, site: Site) -> Function:
     return barrier
 
 
+def _arrive(program: ProgramForm, op: Op, site: Site) -> Function:
+    execution, memory, semantics = site.scopes
+    level, ordering = min(level_of(execution), WORKGROUP), semantics_of(memory, semantics)
+
+    def arrive(frame: Frame) -> None:
+        if execution != _SUBGROUP:
+            _check_barrier(frame, site)
+        arrived = _split_state(frame, level)
+        twice = arrived[frame.lanes.selector] == _ARRIVED
+        if twice.any():
+            frame.report("barrier", site, twice, _ARRIVES_TWICE)
+        arrived[frame.lanes.selector] = _ARRIVED
+        if frame.machine.order is not None:
+            frame.machine.order.arrive(frame, level, ordering)
+
+    return arrive
+
+
+def _wait(program: ProgramForm, op: Op, site: Site) -> Function:
+    execution, memory, semantics = site.scopes
+    level, ordering = min(level_of(execution), WORKGROUP), semantics_of(memory, semantics)
+
+    def wait(frame: Frame) -> None:
+        if execution != _SUBGROUP:
+            _check_barrier(frame, site)
+        arrived = _split_state(frame, level)
+        for state, message in ((0, _NOT_ARRIVED), (_WAITED, _WAITS_TWICE)):
+            wrong = arrived[frame.lanes.selector] == state
+            if wrong.any():
+                frame.report("barrier", site, wrong, message)
+        arrived[frame.lanes.selector] = _WAITED
+        if frame.machine.order is not None:
+            frame.machine.order.wait(frame, level, ordering)
+
+    return wait
+
+
+_ARRIVED, _WAITED = 1, 2
+_ARRIVES_TWICE = (
+    "a second arrival at a split barrier without a wait in between"
+    " (VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13561)"
+)
+_NOT_ARRIVED = (
+    "a wait at a split barrier without an arrival of the same scope before it"
+    " (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13559)"
+)
+_WAITS_TWICE = (
+    "a second wait at a split barrier without an arrival in between"
+    " (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13560)"
+)
+
+
+def _split_state(frame: Frame, level: int) -> npt.NDArray[np.int8]:
+    """Return what each invocation did last at split barriers of a level: 0, `_ARRIVED` or `_WAITED`."""
+    return frame.machine.split_barriers.setdefault(level, np.zeros(frame.machine.count, np.int8))
+
+
 def _check_barrier(frame: Frame, site: Site) -> None:
     """Report a workgroup barrier that ended invocations never reach."""
     machine = frame.machine
@@ -243,6 +301,8 @@ CORE: dict[str, Callable[[ProgramForm, Op, Site], Function]] = {
     "OpLifetimeStart": _without_effect,
     "OpLifetimeStop": _without_effect,
     "OpControlBarrier": _control_barrier,
+    "OpControlBarrierArriveEXT": _arrive,
+    "OpControlBarrierWaitEXT": _wait,
     "OpMemoryBarrier": _memory_barrier,
     "OpDemoteToHelperInvocation": _demote,
     "OpIsHelperInvocationEXT": lambda program, op, site: _helpers,

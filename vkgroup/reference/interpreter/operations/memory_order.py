@@ -52,6 +52,7 @@ class KindOrder:
     `acquired`: the time of the last barrier before the last acquire barrier.
     `pending`: the time of the last release barrier that later atomics release.
     `met`: `acquired` at the last release barrier.
+    `arriving`: by level of a split barrier: what `offered` becomes at its wait.
     `available`, `visible`: the time of the last MakeAvailable, and of the last MakeVisible.
     `last_release`, `last_acquire`, by invocation only: the time of the last operation with this semantics,
     shifted by two bits, plus its level.
@@ -61,6 +62,7 @@ class KindOrder:
         self._per_workgroup = per_workgroup
         self.fenced, self.offered, self.acquired = _zeros(total), _zeros(total), _zeros(total)
         self.pending, self.met = _zeros(total), _zeros(total)
+        self.arriving: dict[int, Numbers] = {}
         self.available, self.visible = _zeros(total), _zeros(total)
         self.last_release, self.last_acquire = np.zeros(total, np.int64), np.zeros(total, np.int64)
         self.releases = releases
@@ -100,6 +102,8 @@ class Order:
         self.time = self._locations = 0
         #: By level and invocation: when it passed its last barrier.
         self._passed = _zeros(total)
+        #: By level of a split barrier: when each invocation arrived at the last one.
+        self._arrived: dict[int, Numbers] = {}
         self._has_subgroup_barriers = False
         self.kinds = {
             kind: KindOrder(
@@ -126,13 +130,7 @@ class Order:
         Vulkan 1.4, "Synchronizes-With": the release barrier "can equal" the control barrier, and so can the
         acquire barrier.
         """
-        now, invocations = self.tick(), frame.invocations
-        if level == WORKGROUP:
-            # Invocations that have ended count as well: a barrier that they miss is a finding of its own.
-            size = self.per_workgroup
-            workgroups = np.unique(invocations // size)
-            if len(workgroups) * size != len(invocations):
-                invocations = (workgroups[:, None] * size + np.arange(size)).reshape(-1)
+        now, invocations = self.tick(), self._members(frame, level)
         at = _where(invocations)
         self._has_subgroup_barriers |= level == SUBGROUP
         for name in semantics.kinds if semantics.acquires else ():
@@ -147,7 +145,8 @@ class Order:
             kind.releases.barrier(invocations, level)
             kind.offered[: level + 1, at] = kind.fenced[: level + 1, at]
             if level == WORKGROUP and self._has_subgroup_barriers:
-                self._offer_of_subgroups(kind, invocations)
+                offered, through = kind.offered[WORKGROUP], self._through_subgroups(kind, invocations)
+                offered[invocations] = np.maximum(offered[invocations], through)
             is_complete = semantics.acquires and semantics.releases and name in semantics.kinds
             if is_complete and level == WORKGROUP <= semantics.level:
                 # All that atomics of the workgroup could order is ordered now.
@@ -158,14 +157,58 @@ class Order:
             # Later atomics also release what the barrier has acquired.
             self._keep(at, invocations, semantics)
 
-    def _offer_of_subgroups(self, kind: KindOrder, invocations: Numbers) -> None:
-        """Let each invocation also offer what others of its subgroup acquired from it, and then released."""
+    def arrive(self, frame: Accessor, level: int, semantics: Semantics) -> None:
+        """Record the arrival of groups of a level at a split barrier, which may be a release."""
+        now, invocations = self.tick(), self._members(frame, level)
+        at = _where(invocations)
+        self._has_subgroup_barriers |= level == SUBGROUP
+        if semantics.releases:
+            self._release(at, invocations, semantics, now)
+        total = self._passed.shape[1]
+        self._arrived.setdefault(level, np.zeros(total, np.int64))[at] = now
+        for kind in self.kinds.values():
+            if kind.is_used:
+                arriving = kind.arriving.setdefault(level, _zeros(total))
+                arriving[:, at] = kind.fenced[:, at]
+                if level == WORKGROUP and self._has_subgroup_barriers:
+                    through = self._through_subgroups(kind, invocations)
+                    arriving[WORKGROUP, at] = np.maximum(arriving[WORKGROUP, at], through)
+
+    def wait(self, frame: Accessor, level: int, semantics: Semantics) -> None:
+        """Record the wait of groups of a level at a split barrier: it orders what was before the arrivals."""
+        now, invocations = self.tick(), self._members(frame, level)
+        at, levels = _where(invocations), slice(level + 1)
+        if level in self._arrived:
+            self._passed[levels, at] = np.maximum(self._passed[levels, at], self._arrived[level][at])
+        for kind in self.kinds.values():
+            if level in kind.arriving:
+                kind.releases.barrier(invocations, level)
+                arriving = kind.arriving[level][levels, at]
+                kind.offered[levels, at] = np.maximum(kind.offered[levels, at], arriving)
+        if semantics.acquires:
+            self._acquire(at, invocations, semantics, now)
+
+    def _members(self, frame: Accessor, level: int) -> Numbers:
+        """Return the invocations at a barrier, ascending.
+
+        Of a workgroup, those that have ended count as well: a barrier that they miss is a finding of its own.
+        """
+        invocations, size = frame.invocations, self.per_workgroup
+        if level != WORKGROUP:
+            return invocations
+        workgroups = np.unique(invocations // size)
+        if len(workgroups) * size == len(invocations):
+            return invocations
+        everyone: Numbers = (workgroups[:, None] * size + np.arange(size)).reshape(-1)
+        return everyone
+
+    def _through_subgroups(self, kind: KindOrder, invocations: Numbers) -> Numbers:
+        """Return for each invocation the time of what others of its subgroup acquired and then released."""
         subgroup = self._arrangement.subgroup_numbers[invocations]
         most = np.zeros(int(subgroup.max()) + 1, np.int64)
         np.maximum.at(most, subgroup, kind.met[SUBGROUP][invocations])
-        through = np.minimum(kind.offered[SUBGROUP][invocations], most[subgroup])
-        offered = kind.offered[WORKGROUP]
-        offered[invocations] = np.maximum(offered[invocations], through)
+        through: Numbers = np.minimum(kind.offered[SUBGROUP][invocations], most[subgroup])
+        return through
 
     def fence(self, frame: Accessor, semantics: Semantics) -> None:
         """Record a memory barrier, which also releases what it acquires."""

@@ -47,6 +47,8 @@ _DEEPEST_CALL = 256
 """Maximum number of calls inside each other; Python's limit of recursion is a thousand frames."""
 _LARGEST_INDEX = 2**63 - 1
 """Constant indices are int64, as varying ones are; no array is that long."""
+_BARRIERS = ("OpControlBarrier", "OpControlBarrierArriveEXT", "OpControlBarrierWaitEXT")
+"""Instructions that all invocations of a group execute together."""
 _SUBGROUP_SCOPE = 3
 
 _STAGES = ("compute", "vertex", "fragment")
@@ -148,7 +150,7 @@ class Inliner:
                 segment.ops.append(self._variable(entry, scope))
             elif entry.name == "OpCopyObject" and self._is_pointer(entry):
                 scope.pointers[entry.result_id] = self._pointer(entry.operands[0], scope)
-            elif entry.name == "OpControlBarrier" and self._scope_of(entry) != _SUBGROUP_SCOPE:
+            elif entry.name in _BARRIERS and self._scope_of(entry) != _SUBGROUP_SCOPE:
                 following = Label()
                 segment.terminator = Terminator("jump", edges=(Edge(following),))
                 segment = self._segment(following)
