@@ -18,16 +18,16 @@ PACKAGE = Path(vkgroup.__file__).parent
 #: needs more changes the number in the same commit and says why there. ``__init__`` stands for the public
 #: names: the modules of the package's own folder, except ``__main__``.
 LAYERS = {
-    "spec": 1_960,
+    "spec": 1_990,
     "base": 1_410,
-    "spirv": 4_000,
-    "reference": 15_490,
+    "spirv": 4_040,
+    "reference": 15_680,
     "configuration": 870,
     "compiler": 7_620,
     "drivers": 2_110,
     "bootstrap": 590,
     "device": 5_720,
-    "dispatch": 10_780,
+    "dispatch": 10_790,
     "amber": 2_380,
     "record": 1_670,
     "workers": 3_150,
@@ -42,7 +42,7 @@ LAYERS = {
     "outputs": 8_940,
     "__init__": 180,
     "testing": 510,
-    "cli": 8_470,
+    "cli": 8_480,
     "__main__": 30,
 }
 

@@ -59,6 +59,49 @@ def mixed_dot(bits: int) -> Use:
     )
 
 
+def instruction(name: str, extension: str, capability: int, opcode: int, text: str, more: str = "") -> Use:
+    """An instruction that GLSL does not have; `text`: its declaration, then what sets `ok`."""
+    declared, _, body = text.partition("; ")
+    head = f'extensions = ["{extension}"], capabilities = [{capability}], id = {opcode}'
+    return Use(name, body, f"GL_EXT_spirv_intrinsics {more}", f"spirv_instruction({head}) {declared};")
+
+
+def fused(bits: int) -> Use:
+    kind = _SCALARS[bits]
+    declared = f"{kind} fused({kind} x, {kind} y, {kind} z)"
+    body = f"ok = fused({kind}(i), {kind}(2), {kind}(3)) == {kind}(2u * i + 3u);"
+    name, more = f"shaderFmaFloat{bits}", _EXPLICIT[bits]
+    return instruction(name, "SPV_KHR_fma", 6030, 4427, f"{declared}; {body}", more)
+
+
+def split_barrier() -> Use:
+    """Arrival and wait of the workgroup, which release and acquire shared memory."""
+    start = 'spirv_instruction(extensions = ["SPV_EXT_split_barrier"], capabilities = [6141], id = '
+    return Use(
+        "shaderSplitBarrier",
+        "part[i] = i; arrive(2u, 2u, 0x104u); wait(2u, 2u, 0x102u); ok = part[i ^ 1u] == (i ^ 1u);",
+        "GL_EXT_spirv_intrinsics",
+        f"{start}6142) void arrive(uint execution, uint memory, uint semantics);"
+        f" {start}6143) void wait(uint execution, uint memory, uint semantics);"
+        f" shared uint part[{LANES}];",
+    )
+
+
+def explicit_layout(bits: int) -> Use:
+    """Shared memory that is written as words and read as smaller numbers."""
+    name = {32: "", 16: "16BitAccess", 8: "8BitAccess"}[bits]
+    kind = {32: "float", 16: "uint16_t", 8: "uint8_t"}[bits]
+    value = "uintBitsToFloat(0x3f800000u + i)" if bits == 32 else f"{kind}(i & 0xffu)"
+    return Use(
+        f"workgroupMemoryExplicitLayout{name}",
+        f"words[i] = {'0x3f800000u + i' if bits == 32 else 'i & 0xffu'}; barrier();"
+        f" ok = parts[i * {32 // bits}u] == {value};",
+        "GL_EXT_shared_memory_block"
+        + ("" if bits == 32 else f" GL_EXT_shader_explicit_arithmetic_types_int{bits}"),
+        f"shared Words {{ uint words[{LANES}]; }}; shared Parts {{ {kind} parts[{LANES * 32 // bits}]; }};",
+    )
+
+
 def reads(kind: str, bits: int) -> Use:
     name = {
         "buffer": f"storageBuffer{bits}BitAccess",
@@ -223,6 +266,11 @@ USES = [
         "layout(binding = 1) uniform writeonly uimage2D picture;"),
     Use("shaderStorageImageExtendedFormats", "ok = imageLoad(picture, ivec2(3, 0)).x == 0u;", "",
         "layout(binding = 1, r8ui) uniform uimage2D picture;"),
+    split_barrier(),
+    *map(explicit_layout, (32, 16, 8)),
+    instruction("shaderReplicatedComposites", "SPV_EXT_replicated_composites", 6024, 4463,
+        "uvec3 replicate(uint x); ok = replicate(i) == uvec3(i);"),
+    *map(fused, (16, 32, 64)),
 ]  # fmt: skip
 
 
@@ -312,4 +360,5 @@ def test_every_declared_feature_that_a_module_may_need_is_tried(reference: Devic
     elsewhere |= {"shaderClipDistance", "shaderCullDistance", "geometryShader", "shaderQuadControl"}
     elsewhere |= {"computeDerivativeGroupQuads", "computeDerivativeGroupLinear"}
     elsewhere |= {"shaderMixedFloatDotProductBFloat16Acc"}  # in test_lanewise_mixed_dots.py
+    elsewhere |= {"shaderAbort", "shaderConstantData"}  # the page on findings "abort" has a shader
     assert declared - elsewhere - {use.name for use in USES} == set()

@@ -51,8 +51,8 @@ COST_THRESHOLD = 0.05
 """Default fraction by which a cost may rise before it is a regression."""
 
 FINDING_KINDS = (
-    *("differs", "undefined", "race", "same_value", "barrier", "hang", "bounds", "assumes", "sparse"),
-    *("reconvergence", "progress", "compile"),
+    *("differs", "undefined", "race", "same_value", "barrier", "hang", "bounds", "abort", "assumes"),
+    *("sparse", "reconvergence", "progress", "compile"),
 )
 """The kinds of findings of ``vkgroup check``, with a page on each in ``docs/shaders/kinds``."""
 

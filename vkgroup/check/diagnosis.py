@@ -228,7 +228,7 @@ def failure_finding(configuration: RunParameters, failure: str, places: SourceLo
 _SEPARATE_FINDINGS = (*RACES, FindingKind.BOUNDS)
 """Causes of undefined values that are reported as separate findings."""
 
-_DATA_DEPENDENT = ("bounds", "hang", "division", "math_domain", "shift", "conversion")
+_DATA_DEPENDENT = ("bounds", "abort", "hang", "division", "math_domain", "shift", "conversion")
 """Events and causes that depend on the values of the inputs."""
 
 

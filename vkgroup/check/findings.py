@@ -30,6 +30,7 @@ class FindingKind(StrEnum):
     BARRIER = "barrier"
     HANG = "hang"
     BOUNDS = "bounds"
+    ABORT = "abort"
     ASSUMES = "assumes"
     SPARSE = "sparse"
     RECONVERGENCE = "reconvergence"
@@ -67,6 +68,7 @@ RACES = (FindingKind.RACE, FindingKind.SAME_VALUE)
 
 DISTURBING = (
     *(FindingKind.UNDEFINED, FindingKind.RACE, FindingKind.BARRIER, FindingKind.HANG, FindingKind.BOUNDS),
+    FindingKind.ABORT,
 )
 """Kinds of errors that make the outputs of a run meaningless, so that they are not compared."""
 

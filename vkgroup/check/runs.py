@@ -32,7 +32,7 @@ Place = tuple[int, int, int]
 
 Flags = npt.NDArray[np.bool_]
 
-_DISTURBING = ("hang", "barrier", "race", "bounds")
+_DISTURBING = ("hang", "barrier", "race", "bounds", "abort")
 """Events that make the outputs meaningless for a comparison."""
 
 

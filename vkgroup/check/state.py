@@ -50,7 +50,7 @@ from vkgroup.spec.limits import QUAD_SIZE
 LEFT_OUT = "left out: "
 """Beginning of the reason why a device that executes nothing is not covered."""
 
-_DANGEROUS = ("hang", "barrier")
+_DANGEROUS = ("hang", "barrier", "abort")
 """Kinds of findings after which a shader is not run on real devices, since it could hang them."""
 
 _OF_ACCESSES = (*RACES, FindingKind.BOUNDS)

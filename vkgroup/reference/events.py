@@ -65,8 +65,9 @@ class Event:
     Attributes
     ----------
     kind : ``"undefined"``, ``"race"``, ``"same_value"`` (a race of writes of the same value), ``"barrier"``,
-        ``"hang"`` or ``"bounds"``; in executions without fair progress ``"progress"`` (a loop waits for what
-        has not started) or ``"occupancy"`` (for what has started and makes no progress).
+        ``"hang"``, ``"bounds"`` or ``"abort"`` (OpAbortKHR is executed); in executions without fair
+        progress ``"progress"`` (a loop waits for what has not started) or ``"occupancy"`` (for what has
+        started and makes no progress).
     message : what happened, in a sentence.
     position : of the instruction where it shows, as `Instruction.position`; -1 where there is none.
     invocation : an example; None where it concerns none in particular.

@@ -121,6 +121,21 @@ STRUCTS: tuple[FeatureStruct, ...] = (
         "shaderBFloat16Type shaderBFloat16DotProduct shaderBFloat16CooperativeMatrix",
     ),
     _newer("ShaderLongVector", "VK_EXT_shader_long_vector", 1000635000, "longVector"),
+    _newer("ShaderSplitBarrier", "VK_EXT_shader_split_barrier", 1000305000, "shaderSplitBarrier"),
+    _newer("ShaderAbort", "VK_KHR_shader_abort", 1000233000, "shaderAbort"),
+    _newer("ShaderConstantData", "VK_KHR_shader_constant_data", 1000231000, "shaderConstantData"),
+    _newer(
+        "ShaderReplicatedComposites",
+        "VK_EXT_shader_replicated_composites",
+        1000564000,
+        "shaderReplicatedComposites",
+    ),
+    _newer(
+        "ShaderFma",
+        "VK_KHR_shader_fma",
+        1000579000,
+        "shaderFmaFloat16 shaderFmaFloat32 shaderFmaFloat64",
+    ),
     _newer(
         "ShaderMixedFloatDotProduct",
         "VK_VALVE_shader_mixed_float_dot_product",
@@ -225,7 +240,8 @@ _NAMED_AS_SHADER_FEATURE = """
     StorageTexelBufferArrayNonUniformIndexing InputAttachmentArrayNonUniformIndexing
     StorageImageExtendedFormats StorageImageMultisample ImageGatherExtended ClipDistance CullDistance
     DemoteToHelperInvocation QuadControlKHR BFloat16TypeKHR BFloat16DotProductKHR
-    BFloat16CooperativeMatrixKHR FloatControls2 ExpectAssumeKHR
+    BFloat16CooperativeMatrixKHR FloatControls2 ExpectAssumeKHR SplitBarrierEXT AbortKHR ConstantDataKHR
+    ReplicatedCompositesEXT
 """
 
 _FLOAT_MODES = """
@@ -284,6 +300,7 @@ CAPABILITIES: Mapping[str, str] = {
         for name in ("Float16AccFloat32", "Float16AccFloat16", "BFloat16Acc", "Float8AccFloat32")
     },
     "ShaderClockKHR": "shaderSubgroupClock|shaderDeviceClock",
+    "FMAKHR": "shaderFmaFloat16|shaderFmaFloat32|shaderFmaFloat64",
 }
 """Needs of each SPIR-V capability: alternatives joined by "|".
 
@@ -324,6 +341,11 @@ SPIRV_EXTENSIONS: Mapping[str, str] = {
     "SPV_KHR_shader_clock": "VK_KHR_shader_clock",
     "SPV_KHR_cooperative_matrix": "VK_KHR_cooperative_matrix",
     "SPV_EXT_long_vector": "VK_EXT_shader_long_vector",
+    "SPV_EXT_split_barrier": "shaderSplitBarrier",
+    "SPV_EXT_replicated_composites": "shaderReplicatedComposites",
+    "SPV_KHR_abort": "shaderAbort",
+    "SPV_KHR_constant_data": "shaderConstantData",
+    "SPV_KHR_fma": "VK_KHR_shader_fma",
     "SPV_KHR_bfloat16": "VK_KHR_shader_bfloat16",
     "SPV_VALVE_mixed_float_dot_product": "VK_VALVE_shader_mixed_float_dot_product",
     "SPV_NV_cooperative_matrix2": "VK_NV_cooperative_matrix2",

@@ -16,15 +16,21 @@ from vkgroup.base.wheels import prefixes
 _GRAMMAR = "include/spirv/unified1/spirv.core.grammar.json"
 
 
-#: Names that are newer than the wheel's file: of SPV_EXT_long_vector and SPV_VALVE_mixed_float_dot_product.
+#: Names that are newer than the wheel's file: of SPV_EXT_long_vector, SPV_VALVE_mixed_float_dot_product,
+#: SPV_KHR_abort, SPV_KHR_constant_data and SPV_KHR_poison_freeze.
 _NEWER = {
+    "Decoration": {5145: "UTFEncodedKHR"},
+    "ExecutionMode": {5157: "ArithmeticPoisonKHR"},
     "Capability": {
+        5120: "AbortKHR",
+        5146: "ConstantDataKHR",
+        5156: "PoisonFreezeKHR",
         5425: "LongVectorEXT",
         6912: "DotProductFloat16AccFloat32VALVE",
         6913: "DotProductFloat16AccFloat16VALVE",
         6914: "DotProductBFloat16AccVALVE",
         6915: "DotProductFloat8AccFloat32VALVE",
-    }
+    },
 }
 
 
@@ -36,8 +42,27 @@ def _dot_and_add(name: str, opcode: int, *capabilities: str) -> dict[str, Any]:
     return {"opname": f"Op{name}VALVE", "opcode": opcode, "operands": operands, "capabilities": names}
 
 
+def _newer(
+    name: str, opcode: int, capability: str, *operands: str, has_result: bool = True
+) -> dict[str, Any]:
+    """Return the grammar of an instruction, in the file's format; `operands`: names of ids, or "Data …"."""
+    first = [{"kind": "IdResultType"}, {"kind": "IdResult"}] if has_result else []
+    rest = [
+        {"kind": "LiteralInteger", "name": "Data", "quantifier": "*"}
+        if operand == "Data …"
+        else {"kind": "IdRef", "name": operand}
+        for operand in operands
+    ]
+    return {"opname": name, "opcode": opcode, "operands": [*first, *rest], "capabilities": [capability]}
+
+
 #: Instructions that are newer than the wheel's file.
 _NEWER_INSTRUCTIONS = [
+    _newer("OpAbortKHR", 5121, "AbortKHR", "Message Type", "Message", has_result=False),
+    _newer("OpConstantDataKHR", 5147, "ConstantDataKHR", "Data …"),
+    _newer("OpSpecConstantDataKHR", 5148, "ConstantDataKHR", "Data …"),
+    _newer("OpPoisonKHR", 5158, "PoisonFreezeKHR"),
+    _newer("OpFreezeKHR", 5159, "PoisonFreezeKHR", "Value"),
     _dot_and_add("FDot2MixAcc32", 6916, "Float16AccFloat32", "BFloat16Acc"),
     _dot_and_add("FDot2MixAcc16", 6917, "Float16AccFloat16", "BFloat16Acc"),
     _dot_and_add("FDot4MixAcc32", 6918, "Float8AccFloat32"),

@@ -66,6 +66,10 @@ _FEATURES = """
     cooperativeMatrix shaderBFloat16Type shaderBFloat16CooperativeMatrix longVector
     shaderMixedFloatDotProductFloat16AccFloat32 shaderMixedFloatDotProductFloat16AccFloat16
     shaderMixedFloatDotProductBFloat16Acc
+    workgroupMemoryExplicitLayout workgroupMemoryExplicitLayoutScalarBlockLayout
+    workgroupMemoryExplicitLayout8BitAccess workgroupMemoryExplicitLayout16BitAccess
+    shaderSplitBarrier shaderAbort shaderConstantData shaderReplicatedComposites
+    shaderFmaFloat16 shaderFmaFloat32 shaderFmaFloat64
 """
 
 _EXTENSIONS = """
@@ -76,6 +80,8 @@ _EXTENSIONS = """
     VK_KHR_shader_integer_dot_product VK_KHR_shader_maximal_reconvergence VK_KHR_shader_quad_control
     VK_KHR_shader_subgroup_rotate VK_KHR_shader_subgroup_uniform_control_flow
     VK_NV_shader_subgroup_partitioned VK_VALVE_shader_mixed_float_dot_product
+    VK_KHR_workgroup_memory_explicit_layout VK_EXT_shader_split_barrier VK_KHR_shader_abort
+    VK_KHR_shader_constant_data VK_EXT_shader_replicated_composites VK_KHR_shader_fma
 """
 
 # Shapes and types as GPUs of several vendors list them; every subgroup size divides the elements evenly.

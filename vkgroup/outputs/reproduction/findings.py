@@ -43,6 +43,7 @@ _KINDS = {
     "barrier": "Some invocations of a workgroup or subgroup come to a barrier and others do not, which the "
     "specification forbids (SPIR-V, OpControlBarrier).",
     "hang": "Invocations wait for each other for ever, or a loop does not end.",
+    "abort": "The shader executes OpAbortKHR, which ends the work of the device.",
     "bounds": "An access lies outside of its buffer, image or array.",
     "assumes": "The shader takes a subgroup size for granted that a device need not have.",
     "sparse": "The shader is wrong if subgroups have lanes without an invocation, as Vulkan permits if the "

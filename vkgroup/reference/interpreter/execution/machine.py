@@ -169,9 +169,11 @@ class Machine(SliceState):
             self._check_condition(number, code, frame)
             self._switch(number, code, frame)
         else:
+            everywhere = np.ones(1, np.bool_)
             if ending.kind == "unreachable":
-                everywhere = np.ones(1, np.bool_)
                 frame.report("undefined", code.site, everywhere, "the shader reaches an OpUnreachable")
+            elif ending.kind == "abort":
+                frame.report("abort", code.site, everywhere, "the shader aborts the work of the device")
             elif ending.kind == "discard":
                 if self.discarded is None:
                     self.discarded = np.zeros(self.count, np.bool_)

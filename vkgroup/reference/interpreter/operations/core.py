@@ -19,7 +19,7 @@ from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.layout import element_of, member_of
 from vkgroup.reference.interpreter.program.segments import Op, cell_path
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import Value, combine, overall_cause, single, undefined
+from vkgroup.reference.interpreter.values.value import HARD, Value, combine, overall_cause, single, undefined
 from vkgroup.spirv import ArrayType, StructMember, StructType
 
 Function = Callable[..., Value | None]
@@ -77,6 +77,17 @@ def _undefined(program: ProgramForm, op: Op, site: Site) -> Function:
     assert site.type is not None
     value = undefined(site.type, site.cause("uninitialised", "an undefined value stands here"))
     return lambda frame: value
+
+
+def _freeze(program: ProgramForm, op: Op, site: Site) -> Function:
+    """OpFreezeKHR: an undefined value becomes one that is arbitrary, and the same for all its uses."""
+    arbitrary = site.order_cause("OpFreezeKHR gives an arbitrary value for an undefined one")
+
+    def freeze(frame: Frame, value: Value) -> Value:
+        causes = (None if one is None else np.where(one >= HARD, arbitrary, one) for one in value.causes)
+        return Value(value.leaves, tuple(causes))
+
+    return freeze
 
 
 def _texel_pointer(program: ProgramForm, op: Op, site: Site) -> Function:
@@ -294,6 +305,8 @@ CORE: dict[str, Callable[[ProgramForm, Op, Site], Function]] = {
     "OpArrayLength": _array_length,
     "OpVariable": _variable,
     "OpUndef": _undefined,
+    "OpPoisonKHR": _undefined,
+    "OpFreezeKHR": _freeze,
     "OpImageTexelPointer": _texel_pointer,
     "GLSL.std.450 Modf": _into_pointer,
     "GLSL.std.450 Frexp": _into_pointer,

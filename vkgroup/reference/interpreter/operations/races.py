@@ -18,15 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vkgroup.reference.interpreter.operations.accessor import Accessor
-from vkgroup.reference.interpreter.operations.memory_order import (
-    NOT_AVAILABLE,
-    NOT_VISIBLE,
-    PRIVATE_ACCESS,
-    Order,
-    missing_barrier,
-    missing_release,
-    narrow_atomic,
-)
+from vkgroup.reference.interpreter.operations.memory_order import Order
 from vkgroup.reference.interpreter.operations.memory_semantics import (
     DEVICE,
     PRIVATE,
@@ -35,6 +27,14 @@ from vkgroup.reference.interpreter.operations.memory_semantics import (
     read_as,
     semantics_of,
     written_as,
+)
+from vkgroup.reference.interpreter.operations.race_reasons import (
+    NOT_AVAILABLE,
+    NOT_VISIBLE,
+    PRIVATE_ACCESS,
+    missing_barrier,
+    missing_release,
+    narrow_atomic,
 )
 from vkgroup.reference.interpreter.operations.records import Flags, Numbers, Record, Store, Target
 from vkgroup.reference.interpreter.program.site import Site

@@ -137,6 +137,7 @@ TERMINATORS = frozenset(
         "OpKill",
         "OpUnreachable",
         "OpTerminateInvocation",
+        "OpAbortKHR",
     }
 )
 _IGNORED = frozenset({"OpLine", "OpNoLine", "OpNop", "OpLabel", "OpSelectionMerge", "OpLoopMerge"})

@@ -29,13 +29,8 @@ from vkgroup.reference.interpreter.program.segments import (
     Terminator,
 )
 from vkgroup.reference.interpreter.program.site import followed_operands, value_operands
-from vkgroup.reference.interpreter.program.variables import (
-    Lanewise,
-    ModuleFacts,
-    Slots,
-    Variables,
-    specialize,
-)
+from vkgroup.reference.interpreter.program.specialization import specialize
+from vkgroup.reference.interpreter.program.variables import Lanewise, ModuleFacts, Slots, Variables
 from vkgroup.reference.interpreter.values.value import CauseTable, Value
 from vkgroup.spec.stages import EXECUTION_MODELS
 from vkgroup.spirv import EntryPoint, Instruction, Module, PointerType, ScalarType, grammar
@@ -47,6 +42,9 @@ _DEEPEST_CALL = 256
 """Maximum number of calls inside each other; Python's limit of recursion is a thousand frames."""
 _LARGEST_INDEX = 2**63 - 1
 """Constant indices are int64, as varying ones are; no array is that long."""
+_ENDS = {"OpUnreachable": "unreachable", "OpAbortKHR": "abort"}
+_ENDS |= dict.fromkeys(("OpKill", "OpTerminateInvocation"), "discard")
+"""Kinds of terminators of an invocation."""
 _BARRIERS = ("OpControlBarrier", "OpControlBarrierArriveEXT", "OpControlBarrierWaitEXT")
 """Instructions that all invocations of a group execute together."""
 _SUBGROUP_SCOPE = 3
@@ -290,8 +288,6 @@ class Inliner:
             return Terminator("branch", entry, self._slot(words[0], scope), edges)
         if entry.name == "OpSwitch":
             return self._switch(block, scope)
-        if entry.name == "OpUnreachable":
-            return Terminator("unreachable", entry)
         if entry.name in ("OpReturn", "OpReturnValue") and back is not None:
             copies: tuple[tuple[int, int], ...] = ()
             if entry.name == "OpReturnValue" and result >= 0:
@@ -299,8 +295,8 @@ class Inliner:
             return Terminator("jump", entry, edges=(Edge(back, copies),))
         if entry.name == "OpReturn":
             return Terminator("exit", entry)
-        if entry.name in ("OpKill", "OpTerminateInvocation"):
-            return Terminator("discard", entry)
+        if entry.name in _ENDS:
+            return Terminator(_ENDS[entry.name], entry)
         raise Unsupported(f"The reference device does not support {entry.name}.", [entry.name])
 
     def _switch(self, block: BasicBlock, scope: _Scope) -> Terminator:

@@ -186,7 +186,8 @@ class Edge:
 class Terminator:
     """The end of a segment."""
 
-    kind: str  # ``"jump"``, ``"branch"``, ``"switch"``, ``"exit"``, ``"discard"`` or ``"unreachable"``
+    #: ``"jump"``, ``"branch"``, ``"switch"``, ``"exit"``, ``"discard"``, ``"abort"`` or ``"unreachable"``.
+    kind: str
     instruction: Instruction | None = None  # instruction of the module; None where a segment was split
     condition: int = -1  # slot of the condition or selector; -1 without one
     #: For a branch: the edge if true, then the edge if false. For a switch: the edges in the order of

@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from vkgroup.base.errors import InvalidDispatch, InvalidModule, Unsupported
-from vkgroup.base.numbers import exact_numbers
+from vkgroup.base.errors import InvalidModule, Unsupported
 from vkgroup.reference.events import EventCause
 from vkgroup.reference.interpreter.program.flow import read_functions
 from vkgroup.reference.interpreter.program.interface import Port, ports_of
@@ -27,6 +25,7 @@ from vkgroup.reference.interpreter.values.value import (
     zeros,
 )
 from vkgroup.spirv import (
+    ArrayType,
     CooperativeMatrixType,
     EntryPoint,
     Instruction,
@@ -44,8 +43,6 @@ Lanewise = Mapping[str, Callable[[Site], Callable[..., Value]]]
 
 _WITH_LITERALS = {"OpCompositeExtract": 1, "OpCompositeInsert": 2, "OpVectorShuffle": 2}
 """Operations whose operands end in literals: the number of ids before them."""
-
-_TRUE, _FALSE = "OpSpecConstantTrue", "OpSpecConstantFalse"
 
 _ROOTS = {
     "StorageBuffer": "buffer",
@@ -97,7 +94,7 @@ class ModuleFacts:
         self._causes, self._lanewise = causes, lanewise
         self.constants: dict[int, Value] = {}
         for entry in self.global_instructions:
-            if entry.name.startswith(("OpConstant", "OpSpecConstant")) or entry.name == "OpUndef":
+            if entry.name.startswith(("OpConstant", "OpSpecConstant")) or entry.name in _UNDEFINED:
                 value = self._constant(entry)
                 if value is not None:
                     self.constants[entry.result_id] = value
@@ -134,11 +131,18 @@ class ModuleFacts:
             return single(_number(entry.operands, kind))
         if name == "OpConstantNull":
             return zeros(kind)
-        if name == "OpUndef":
+        if name in _UNDEFINED:
             site = Site(name, kind, (), (), (), (), entry.position, self._causes)
             return undefined(kind, site.cause("uninitialised", "an undefined value stands here"))
         if name in ("OpConstantComposite", "OpSpecConstantComposite"):
             return self._evaluate("OpCompositeConstruct", entry, kind, entry.operands)
+        if name in ("OpConstantCompositeReplicateEXT", "OpSpecConstantCompositeReplicateEXT"):
+            return self._evaluate("OpCompositeConstructReplicateEXT", entry, kind, entry.operands)
+        if name in ("OpConstantDataKHR", "OpSpecConstantDataKHR"):
+            assert isinstance(kind, ArrayType)
+            assert isinstance(kind.element, ScalarType)
+            data = np.array(entry.operands, np.uint32).view(held(kind.element).dtype)[: kind.length]
+            return Value((data[:, None].copy(),))
         if name != "OpSpecConstantOp":
             return None
         opcode, ids = entry.operands[0], entry.operands[1:]
@@ -162,53 +166,14 @@ class ModuleFacts:
             return self._lanewise[name](site)(*operands)
 
 
+_UNDEFINED = ("OpUndef", "OpPoisonKHR")
+"""Instructions without a value. "Poison" is the undefined value of which two reads may differ."""
+
+
 def _number(words: tuple[int, ...], kind: ScalarType) -> np.ndarray[Any, Any]:
     bits = sum(word << (32 * index) for index, word in enumerate(words))
     raw = (bits & ((1 << kind.bits) - 1)).to_bytes(kind.bits // 8, "little")
     return np.frombuffer(raw, held(kind).dtype).copy()
-
-
-def specialize(module: Module, values: Mapping[int, Any]) -> Module:
-    """Return a module with new defaults for specialization constants, by specialization id."""
-    if not values:
-        return module
-    declared = Declarations(module)
-    words = module.words.copy()
-    opcodes = grammar().opcodes
-    for entry in module.instructions:
-        if entry.name not in (_TRUE, _FALSE, "OpSpecConstant"):
-            continue
-        number = declared.decoration(entry.result_id, "SpecId")
-        if number is None or number not in values:
-            continue
-        if entry.name == "OpSpecConstant":
-            kind = declared.type(entry.result_type)
-            assert isinstance(kind, ScalarType)
-            literal = _literal_words(_exact(values[number], kind.dtype, number), kind)
-            words[entry.position + 3 : entry.position + 3 + len(literal)] = literal
-        else:
-            truth = _exact(values[number], np.dtype(np.uint32), number)
-            opcode = opcodes[_TRUE if truth else _FALSE]
-            words[entry.position] = (int(words[entry.position]) & 0xFFFF0000) | opcode
-    return Module.from_bytes(words.tobytes())
-
-
-def _exact(value: Any, dtype: np.dtype[Any], number: int) -> npt.NDArray[Any]:
-    """Return the value of a specialization constant; raise InvalidDispatch where it is not of the type."""
-    what = f"The specialization constant {number}"
-    result = exact_numbers(value, dtype, what)
-    if result.ndim:
-        raise InvalidDispatch(f"{what} takes one number; {value!r} was given.")
-    return result
-
-
-def _literal_words(value: Any, kind: ScalarType) -> list[int]:
-    """Return the words of a literal; narrow signed integers are sign-extended."""
-    if kind.kind == "float":
-        bits = int(np.asarray(value, kind.dtype).view(f"<u{kind.bits // 8}"))
-    else:
-        bits = int(value) & 0xFFFFFFFFFFFFFFFF
-    return [bits & 0xFFFFFFFF] if kind.bits <= 32 else [bits & 0xFFFFFFFF, bits >> 32]
 
 
 class Slots:

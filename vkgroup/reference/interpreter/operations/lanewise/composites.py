@@ -6,6 +6,7 @@ Each component keeps its cause.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -166,6 +167,21 @@ def _construct(site: Site) -> Function:
     return run
 
 
+def _replicate(site: Site) -> Function:
+    """OpCompositeConstructReplicateEXT: a composite of equal constituents."""
+    kind, count = site.type, 1
+    if isinstance(kind, VectorType):
+        count = kind.count
+    elif isinstance(kind, MatrixType):
+        count = kind.columns
+    elif isinstance(kind, ArrayType):
+        count = kind.length or 0
+    elif isinstance(kind, StructType):
+        count = len(kind.members)
+    construct = _construct(replace(site, operand_types=site.operand_types * count))
+    return lambda one: construct(*[one] * count)
+
+
 def _fill(kind: CooperativeMatrixType) -> Function:
     """Return the function that makes a cooperative matrix with all elements equal to its one constituent."""
     (leaf,) = leaves_of(kind)
@@ -267,6 +283,7 @@ COMPOSITES: dict[str, Factory] = {
     "OpVectorInsertDynamic": _insert_dynamic,
     "OpVectorShuffle": _shuffle,
     "OpCompositeConstruct": _construct,
+    "OpCompositeConstructReplicateEXT": _replicate,
     "OpCompositeExtract": _extract,
     "OpCompositeInsert": _insert,
     "OpCopyObject": _same,
