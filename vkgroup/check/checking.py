@@ -33,6 +33,7 @@ from vkgroup.check.request import (
     Guarantees,
     default_constants,
     generated_size,
+    sizes_of_modes,
     undeclared_size,
     unset_constants,
     values_of,
@@ -76,7 +77,7 @@ def prepare(request: CheckRequest, groups: tuple[int, int, int] | None = None) -
     """
     module, entry, given = request.module, request.entry, request.specialization
     sizes = request.run_sizes
-    notes = list(notes_of([module], given))
+    notes = [*notes_of([module], given), *sizes_of_modes(entry)]
     generated = generated_size(entry, module, given)
     constants = module.reflection.specialization_constants
     specialization = {**generated, **given}

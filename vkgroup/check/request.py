@@ -126,6 +126,19 @@ def default_constants(module: Module, given: Collection[int | str]) -> tuple[Gen
     return tuple(found.values())
 
 
+_SIZE_MODES = {"SubgroupSizeHalfQCOM": "half the largest", "SubgroupSizeFullQCOM": "the largest"}
+"""Subgroup sizes that a shader asks for (SPV_QCOM_subgroup_size), by execution mode."""
+
+
+def sizes_of_modes(entry: EntryPoint) -> list[str]:
+    """Return a note if execution modes of the shader limit the subgroup sizes of a device."""
+    chosen = [(mode, size) for mode, size in _SIZE_MODES.items() if mode in entry.execution_modes]
+    return [
+        f"{mode}: subgroups have {size} size of the device; give it with --subgroup-size"
+        for mode, size in chosen
+    ]
+
+
 def undeclared_size(
     entry: EntryPoint,
     module: Module,

@@ -114,6 +114,7 @@ class Capabilities:
     cooperative_matrices : the supported shapes and types.
     cooperative_matrix_stages : stages with cooperative matrices.
     memory_heaps : bytes of each heap with its flags' names.
+    profiles : what the device lacks of each roadmap profile, such as ``"Roadmap 2024"``; empty if unknown.
     """
 
     name: str
@@ -137,6 +138,7 @@ class Capabilities:
     cooperative_matrices: tuple[CooperativeMatrix, ...] = ()
     cooperative_matrix_stages: tuple[str, ...] = ()
     memory_heaps: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    profiles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def is_gpu(self) -> bool:

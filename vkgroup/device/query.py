@@ -14,6 +14,7 @@ from vkgroup.device.capabilities import (
     Subgroup,
     Timestamps,
 )
+from vkgroup.device.profiles import lacking
 from vkgroup.spec.categories import OPERATION_BITS
 from vkgroup.spec.features import EXTENSIONS, STRUCTS, FeatureStruct, Version
 from vkgroup.spec.limits import LIMIT_STRUCTS, PROPERTY_STRUCTS
@@ -97,6 +98,7 @@ def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, 
         features=flags,
         extensions=extensions,
         limits=_limits(core.limits, properties),
+        profiles=lacking(functions, physical, version, extensions) if version >= (1, 1) else {},
         float_controls=_float_controls(properties.get("VkPhysicalDeviceFloatControlsProperties")),
         sm_builtins=SmBuiltins(builtins.shaderSMCount, builtins.shaderWarpsPerSM) if builtins else None,
         cooperative_matrices=_cooperative_matrices(functions, physical) if matrices else (),

@@ -211,6 +211,10 @@ class BoolStruct:
         """Return the names of the members that are set."""
         return {name for index, name in enumerate(self.fields) if self._bools[index]}
 
+    def words(self) -> dict[str, int]:
+        """Return all members, of a struct of other numbers of 32 bits."""
+        return {name: int(self._bools[index]) for index, name in enumerate(self.fields)}
+
     def set(self, names: Iterable[str]) -> None:
         """Set exactly the members in `names`."""
         wanted = set(names)

@@ -26,7 +26,7 @@ class Section:
 def declared(capabilities: Capabilities) -> tuple[Section, ...]:
     """Return all capabilities that concern subgroups and compute as sections."""
     return tuple(
-        Section(title, tuple((label, tell(capabilities)) for label, tell in lines.items()))
+        Section(title, tuple((label, text) for label, tell in lines.items() if (text := tell(capabilities))))
         for title, lines in _SECTIONS.items()
     )
 
@@ -79,6 +79,23 @@ def _version(capabilities: Capabilities) -> str:
 
 def _driver(capabilities: Capabilities) -> str:
     return " ".join((capabilities.driver_name, capabilities.driver_info)).strip() or "unnamed"
+
+
+_MOST_LACKING = 8
+"""Maximum number of names that a profile lists."""
+
+
+def _profile(title: str) -> Callable[[Capabilities], str]:
+    """Return a function that says what a device lacks of a roadmap profile, or "" if that is unknown."""
+
+    def tell(capabilities: Capabilities) -> str:
+        lacking = capabilities.profiles.get(title)
+        if not lacking:
+            return "" if lacking is None else "kept"
+        more = f", and {len(lacking) - _MOST_LACKING} more" if len(lacking) > _MOST_LACKING else ""
+        return f"lacks {', '.join(lacking[:_MOST_LACKING])}{more}"
+
+    return tell
 
 
 def _promises(capabilities: Capabilities) -> str:
@@ -177,6 +194,7 @@ _SECTIONS: dict[str, dict[str, Callable[[Capabilities], str]]] = {
         "type": lambda capabilities: capabilities.type.replace("_", " "),
         "driver": _driver,
         "version": _version,
+        **{title: _profile(title) for title in ("Roadmap 2022", "Roadmap 2024", "Roadmap 2026")},
     },
     "Subgroups, declared": {
         "size": lambda capabilities: str(capabilities.subgroup.size),

@@ -17,11 +17,16 @@ _GRAMMAR = "include/spirv/unified1/spirv.core.grammar.json"
 
 
 #: Names that are newer than the wheel's file: of SPV_EXT_long_vector, SPV_VALVE_mixed_float_dot_product,
-#: SPV_KHR_abort, SPV_KHR_constant_data and SPV_KHR_poison_freeze.
+#: SPV_KHR_abort, SPV_KHR_constant_data, SPV_KHR_poison_freeze and SPV_QCOM_subgroup_size.
 _NEWER = {
     "Decoration": {5145: "UTFEncodedKHR"},
-    "ExecutionMode": {5157: "ArithmeticPoisonKHR"},
+    "ExecutionMode": {
+        4507: "SubgroupSizeHalfQCOM",
+        4508: "SubgroupSizeFullQCOM",
+        5157: "ArithmeticPoisonKHR",
+    },
     "Capability": {
+        4506: "SubgroupSizeQCOM",
         5120: "AbortKHR",
         5146: "ConstantDataKHR",
         5156: "PoisonFreezeKHR",
