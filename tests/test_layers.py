@@ -32,7 +32,7 @@ LAYERS = {
     "record": 1_670,
     "workers": 3_150,
     "programs": 3_050,
-    "conformance": 22_230,
+    "conformance": 22_610,
     "check": 11_410,
     "probe": 2_180,
     "cost": 740,

@@ -239,6 +239,14 @@ _TABLE: tuple[tuple[str, str], ...] = (
     ("sm_builtins.*.gl_SMCountNV.*", "SMCountNV"),
     ("sm_builtins.*.gl_WarpIDNV.*", "WarpIDNV"),
     ("sm_builtins.*.gl_SMIDNV.*", "SMIDNV"),
+    ("reported.*.group_branch.shuffle_xor", "OpGroupNonUniformShuffleXor"),
+    ("reported.*.group_branch.reduction", "OpGroupNonUniformIAdd"),
+    ("reported.*.quad_index", "OpGroupNonUniformShuffle"),
+    *(
+        (f"reported.*.masks.{mask.lower()}*", f"Subgroup{mask}Mask")
+        for mask in ("Eq", "Ge", "Gt", "Le", "Lt")
+    ),
+    ("reported.*", "OpControlBarrier"),
     ("size_control.properties.workgroup_subgroups", "maxComputeWorkgroupSubgroups"),
     ("size_control.properties.powers_of_two", "subgroupSize"),
     ("size_control.properties.*", "minSubgroupSize"),

@@ -171,17 +171,18 @@ def _construct_case(
 
 
 def all_cases() -> Iterator[ReconvergenceCase]:
-    """Yield every case: the random programs kind by kind, then the constructs."""
+    """Yield every case: the random programs kind by kind, the constructs, then the waterfall loops."""
     for kind, description in KINDS.items():
         for nesting, programs in description.programs.items():
             for group in range(len(LOCAL_SIZES)):
                 yield from (_random_case(kind, nesting, group, number) for number in range(programs))
     for axes in product(Promise, (False, True), _SHAPES, CONSTRUCTS, _OBSERVED):
         yield _construct_case(*axes)
+    yield from waterfall_cases("reconvergence")
 
 
 def waterfall_cases(category: str) -> Iterator[ReconvergenceCase]:
-    """Yield the cases of waterfall loops, which the families in other languages have."""
+    """Yield the cases of waterfall loops, which the families in other languages have, too."""
     for name, waterfall in WATERFALLS.items():
         yield ReconvergenceCase(
             f"{category}.maximal.compute.waterfall.{name}",

@@ -1,0 +1,381 @@
+"""The family of reported constructs: what users found wrong on some driver, and no other case has.
+
+Sources, by test: intel-graphics-compiler 396 (`group_branch`); llvm-project 160208 and 167729
+(`component_writes`); ncnn 6778 (`spec_length`); dxil-spirv 0399f511 (`quad_index`);
+Vulkan-ValidationLayers 12790 (`barrier_atomics`); Vulkan-Docs 2548 (`store_shuffle_load`); Nabla 650
+(`masks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import Flags, Words, poisoned
+from vkgroup.conformance.comparison import Description, Verdict, verdict_of
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import Family, TableCase, table
+from vkgroup.conformance.support import lacking_operations
+from vkgroup.device import Capabilities
+
+LOCAL, GROUPS = 128, 4
+TOTAL = LOCAL * GROUPS
+_LANES = 256
+"""More lanes than a subgroup has; what a wrong device records may be any number."""
+
+
+class ReportedAxes(NamedTuple):
+    """Axes of a case."""
+
+    stage: str
+    test: str  # key of `TESTS`
+    variant: str  # key of the test's variants
+    size: str  # ``"size64"``: the subgroup size that the pipeline requires; "" for the default
+
+
+ReportedCase = TableCase[ReportedAxes]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The inputs, and what the shader recorded, each (GROUPS, LOCAL)."""
+
+    x: Words
+    lane: Words
+    subgroup: Words
+
+    def of_lane(self, lane: Words) -> tuple[Words, Flags]:
+        """Return the inputs of other lanes of each invocation's subgroup, and whether they exist."""
+        group, number = np.arange(GROUPS)[:, None], np.minimum(self.subgroup, LOCAL - 1)
+        local = np.full((GROUPS, LOCAL, _LANES), -1)
+        local[group, number, np.minimum(self.lane, _LANES - 1)] = np.arange(LOCAL)
+        other = local[group, number, np.minimum(lane, _LANES - 1)]
+        return np.take_along_axis(self.x, np.maximum(other, 0), axis=1), other >= 0
+
+    def first(self) -> Words:
+        """Return the inputs of the first lane of each invocation's subgroup."""
+        return self.reduced(lambda lanes, x: x[np.argmin(lanes)])
+
+    def reduced(self, of: Callable[[Words, Words], Any]) -> Words:
+        """Return a function of lanes and inputs of each invocation's subgroup."""
+        result = np.zeros_like(self.x)
+        for group in range(GROUPS):
+            for number in np.unique(self.subgroup[group]):
+                members = self.subgroup[group] == number
+                result[group, members] = of(self.lane[group, members], self.x[group, members])
+        return result
+
+
+Expect = Callable[[Recorded], tuple[Words, Flags]]
+"""Function that returns the expected results, and which of them are defined."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One shader of a test."""
+
+    body: str  # GLSL that sets `result` from `x`, `local` and `index`
+    expect: Expect
+    declarations: str = ""
+    specialization: Mapping[int | str, int] | None = None
+    cells: int = 0  # words of a third buffer
+
+
+@dataclass(frozen=True)
+class ReportedTest:
+    """A reported construct."""
+
+    sentence: str
+    variants: Mapping[str, Variant]
+    operations: tuple[str, ...] = ()  # categories of operations that it needs, besides the basic ones
+    sizes: tuple[str, ...] = ("",)
+
+
+def _every(values: Words) -> tuple[Words, Flags]:
+    return values, np.ones(values.shape, np.bool_)
+
+
+def _in_branches(even: Expect, odd: Expect) -> Expect:
+    """Return what workgroups with even and with odd numbers expect."""
+
+    def expect(recorded: Recorded) -> tuple[Words, Flags]:
+        is_even = (np.arange(GROUPS) % 2 == 0)[:, None]
+        (first, known), (second, other) = even(recorded), odd(recorded)
+        return np.where(is_even, first, second), np.where(is_even, known, other)
+
+    return expect
+
+
+def _branch(even: str, odd: str, *expect: Expect) -> Variant:
+    body = f"if ((gl_WorkGroupID.x & 1u) == 0u) result = {even}; else result = {odd};"
+    return Variant(body, _in_branches(*expect))
+
+
+def _exchanged(mask: int) -> Expect:
+    return lambda recorded: recorded.of_lane(recorded.lane ^ np.uint32(mask))
+
+
+def _sums(recorded: Recorded) -> tuple[Words, Flags]:
+    return _every(recorded.reduced(lambda lanes, x: x.sum(dtype=np.uint32)))
+
+
+def _largest(recorded: Recorded) -> tuple[Words, Flags]:
+    return _every(recorded.reduced(lambda lanes, x: x.max()))
+
+
+def _reversed(recorded: Recorded) -> tuple[Words, Flags]:
+    return _every(recorded.x[:, ::-1])
+
+
+def _components(kind: str, count: int, memory: str, *, constant: bool = False) -> Variant:
+    """Return a variant in which each invocation writes one component of a vector."""
+    place = "local" if memory == "shared" else "index"
+    other = "(127u - local)" if memory == "shared" else "(index - local + 127u - local)"
+    write = f"v[{place} / {count}u][{place} % {count}u] = x;"
+    if constant:
+        cases = " ".join(f"case {n}u: v[{place} / {count}u].{'xyzw'[n]} = x; break;" for n in range(count))
+        write = f"switch ({place} % {count}u) {{ {cases} }}"
+    fence = "" if memory == "shared" else "memoryBarrierBuffer(); "
+    body = f"{write} {fence}barrier(); result = v[{other} / {count}u][{other} % {count}u];"
+    if memory == "shared":
+        return Variant(body, _reversed, f"shared {kind} v[{LOCAL // count}];")
+    declared = f"layout(std430, binding = 2) coherent buffer Cells {{ {kind} v[]; }};"
+    return Variant(body, _reversed, declared, cells=TOTAL)
+
+
+_LENGTH = "layout(constant_id = 0) const uint COUNT = 3u;\n"
+_SELECTED = "const uint LENGTH = COUNT > 64u ? COUNT : 64u;\n"
+_COMPUTED = "const uint LENGTH = (COUNT + 7u) / 8u * 8u;\n"
+_REVERSE = "s[local] = x; barrier(); result = s[LENGTH - 1u - local];"
+_OWN = (
+    "uint p[LENGTH]; for (uint k = 0u; k < LENGTH; k++) p[k] = x + k; uint sum = 0u;"
+    " for (uint k = 0u; k < LENGTH; k++) sum += p[k]; result = sum;"
+)
+
+
+def _sum_of_own(recorded: Recorded) -> tuple[Words, Flags]:
+    return _every((recorded.x * np.uint32(LOCAL) + np.uint32(LOCAL * (LOCAL - 1) // 2)).astype(np.uint32))
+
+
+def _quad_index(recorded: Recorded) -> tuple[Words, Flags]:
+    index = np.take_along_axis(recorded.x, np.arange(LOCAL)[None, :] ^ 1, axis=1) & np.uint32(3)
+    return recorded.of_lane((recorded.lane & ~np.uint32(3)) | index)
+
+
+_BINS = """uint first = subgroupBallotExclusiveBitCount(subgroupBallot(true));
+    uint count = subgroupBallotBitCount(subgroupBallot(true));
+    for (uint k = first; k < 4u; k += count) bins[4u * gl_SubgroupID + k] = 0u;
+    subgroupBarrier();
+    atomicAdd(bins[4u * gl_SubgroupID + (x & 3u)], 1u);
+    subgroupBarrier();
+    result = bins[4u * gl_SubgroupID + (x >> 2u & 3u)];"""
+
+
+def _bins(recorded: Recorded) -> tuple[Words, Flags]:
+    def counted(lanes: Words, x: Words) -> Words:
+        return np.asarray(np.bincount(x & 3, minlength=4)[x >> 2 & 3], np.uint32)
+
+    return _every(recorded.reduced(counted))
+
+
+_EXCHANGE = """if (subgroupElect()) s[gl_SubgroupID] = x;
+    subgroupMemoryBarrierShared(); subgroupBarrier();
+    uint y = {operation}(x);
+    result = s[gl_SubgroupID] ^ y;"""
+
+
+def _stored(other: Expect) -> Expect:
+    def expect(recorded: Recorded) -> tuple[Words, Flags]:
+        values, known = other(recorded)
+        return recorded.first() ^ values, known
+
+    return expect
+
+
+def _mask(name: str, is_in: Callable[[Words, Words], Flags]) -> Variant:
+    def counted(lanes: Words, x: Words) -> Words:
+        return np.asarray(is_in(lanes[None, :], lanes[:, None]).sum(axis=1), np.uint32)
+
+    count = " + ".join(f"bitCount(m.{word})" for word in "xyzw")
+    body = f"uvec4 m = gl_Subgroup{name}Mask & subgroupBallot(true); result = uint({count});"
+    return Variant(body, lambda recorded: _every(recorded.reduced(counted)))
+
+
+TESTS: dict[str, ReportedTest] = {
+    "group_branch": ReportedTest(
+        "Operations in a branch that is uniform in each workgroup, and differs between workgroups",
+        {
+            "shuffle_xor": _branch(
+                "subgroupShuffleXor(x, 1u)", "subgroupShuffleXor(x, 2u)", _exchanged(1), _exchanged(2)
+            ),
+            "reduction": _branch("subgroupAdd(x)", "subgroupMax(x)", _sums, _largest),
+        },
+        ("shuffle", "arithmetic"),
+    ),
+    "component_writes": ReportedTest(
+        "Invocations write different components of one vector, and others read them after a barrier",
+        {
+            f"{memory}.{kind}{'.constant' * constant}": _components(kind, count, memory, constant=constant)
+            for memory in ("shared", "buffer")
+            for kind, count in (("uvec2", 2), ("uvec4", 4))
+            for constant in (False, True)
+        },
+    ),
+    "spec_length": ReportedTest(
+        "An array whose length comes from a specialization constant through operations",
+        {
+            "select.shared": Variant(
+                _REVERSE, _reversed, f"{_LENGTH}{_SELECTED}shared uint s[LENGTH];", {0: LOCAL}
+            ),
+            "computed.shared": Variant(
+                _REVERSE, _reversed, f"{_LENGTH}{_COMPUTED}shared uint s[LENGTH];", {0: LOCAL}
+            ),
+            "select.own": Variant(_OWN, _sum_of_own, f"{_LENGTH}{_SELECTED}", {0: LOCAL}),
+            "computed.own": Variant(_OWN, _sum_of_own, f"{_LENGTH}{_COMPUTED}", {0: LOCAL}),
+        },
+    ),
+    "quad_index": ReportedTest(
+        "Each invocation reads a lane of its quad that it chose itself",
+        {
+            "": Variant(
+                "uint other = inputs[index ^ 1u] & 3u;"
+                " result = subgroupShuffle(x, (gl_SubgroupInvocationID & ~3u) | other);",
+                _quad_index,
+            )
+        },
+        ("shuffle",),
+    ),
+    "barrier_atomics": ReportedTest(
+        "Atomics on shared memory that the subgroup has cleared before a subgroup barrier",
+        {"": Variant(_BINS, _bins, f"shared uint bins[{4 * LOCAL}];")},
+        ("ballot",),
+    ),
+    "store_shuffle_load": ReportedTest(
+        "A store by the elected lane, a subgroup barrier, an exchange, and a load by all lanes",
+        {
+            "broadcast_first": Variant(
+                _EXCHANGE.format(operation="subgroupBroadcastFirst"),
+                _stored(lambda recorded: _every(recorded.first())),
+                f"shared uint s[{LOCAL}];",
+            ),
+            "reduction": Variant(
+                _EXCHANGE.format(operation="subgroupAdd"), _stored(_sums), f"shared uint s[{LOCAL}];"
+            ),
+        },
+        ("ballot", "arithmetic"),
+    ),
+    "masks": ReportedTest(
+        "Bits of a mask of lanes that are active, also beyond the first word",
+        {
+            "eq": _mask("Eq", lambda other, own: other == own),
+            "ge": _mask("Ge", lambda other, own: other >= own),
+            "gt": _mask("Gt", lambda other, own: other > own),
+            "le": _mask("Le", lambda other, own: other <= own),
+            "lt": _mask("Lt", lambda other, own: other < own),
+        },
+        ("ballot",),
+        ("", "size64", "size128"),
+    ),
+}
+"""All tests by name."""
+
+
+def _sentence(axes: ReportedAxes) -> str:
+    variant = f" ({axes.variant.replace('.', ', ')})" if axes.variant else ""
+    size = f", at a required subgroup size of {axes.size.removeprefix('size')}" if axes.size else ""
+    return f"{TESTS[axes.test].sentence}{variant}{size}."
+
+
+_CASES = table(
+    "reported",
+    ReportedAxes,
+    _sentence,
+    stage=("compute",),
+    test=TESTS,
+    variant=lambda stage, test: TESTS[test].variants,
+    size=lambda stage, test, variant: TESTS[test].sizes,
+)
+
+
+def _missing(case: ReportedCase, capabilities: Capabilities) -> list[str]:
+    axes, control = case.axes, capabilities.size_control
+    needs = lacking_operations(TESTS[axes.test].operations, capabilities)
+    if axes.size:
+        size = int(axes.size.removeprefix("size"))
+        if not control.supported or "compute" not in control.required_size_stages:
+            needs.append("subgroupSizeControl with the compute stage")
+        elif not control.min_size <= size <= control.max_size:
+            needs.append(f"a subgroup size of {size} (it is {control.min_size} to {control.max_size})")
+    return needs
+
+
+def source_of(case: ReportedCase) -> str:
+    """Return the GLSL of a case."""
+    test = TESTS[case.axes.test]
+    variant = test.variants[case.axes.variant]
+    categories = ("basic", *test.operations)
+    extensions = "\n".join(f"#extension GL_KHR_shader_subgroup_{name} : require" for name in categories)
+    return f"""#version 460
+// {case.sentence}
+// binding 0: inputs; binding 1: outputs (lane, subgroup, result).
+{extensions}
+layout(local_size_x = {LOCAL}) in;
+layout(std430, binding = 0) readonly buffer Inputs {{ uint inputs[]; }};
+layout(std430, binding = 1) writeonly buffer Outputs {{ uint outputs[]; }};
+{variant.declarations}
+void main() {{
+    uint index = gl_GlobalInvocationID.x, local = gl_LocalInvocationIndex;
+    uint x = inputs[index], result = 0u;
+    {variant.body}
+    outputs[index] = gl_SubgroupInvocationID;
+    outputs[{TOTAL}u + index] = gl_SubgroupID;
+    outputs[{2 * TOTAL}u + index] = result;
+}}
+"""
+
+
+def _verdict(executor: Executor, case: ReportedCase) -> Verdict:
+    variant = TESTS[case.axes.test].variants[case.axes.variant]
+    inputs = np.random.default_rng(executor.seed).integers(0, 2**32, TOTAL, np.uint32)
+    bindings: dict[Any, Any] = {"Inputs": inputs, "Outputs": poisoned(3 * TOTAL)}
+    if variant.cells:
+        bindings["Cells"] = poisoned(variant.cells)
+    module = executor.compile(source_of(case), stage="compute")
+    size = int(case.axes.size.removeprefix("size") or 0) or None
+    with (
+        executor.device.pipeline(
+            module, specialization=variant.specialization, subgroup_size=size
+        ) as pipeline,
+        pipeline.bind(bindings) as bound,
+    ):
+        bound.dispatch(GROUPS, timeout=executor.timeout)
+        planes = bound.results()["Outputs"].reshape(3, GROUPS, LOCAL)
+    recorded = Recorded(inputs.reshape(GROUPS, LOCAL), planes[0], planes[1])
+    expected, defined = variant.expect(recorded)
+    wrong = defined & (planes[2] != expected)
+
+    def line(index: tuple[int, ...]) -> str:
+        group, local = index
+        where = (
+            f"workgroup {group} invocation {local}, lane {planes[0][index]} of subgroup {planes[1][index]}"
+        )
+        return f"{where}: input {recorded.x[index]} expected {expected[index]} got {planes[2][index]}"
+
+    def shown(wrong: Flags) -> dict[str, Any]:
+        values = {"expected": expected, "got": planes[2]}
+        return evidence.of_values("the result", values, wrong, ("workgroup", "invocation"))
+
+    count = int(defined.sum())
+    return verdict_of(wrong, Description("values", line, shown), defined=count, undefined=TOTAL - count)
+
+
+def _verdicts(executor: Executor, cases: list[ReportedCase]) -> list[Verdict]:
+    return [_verdict(executor, case) for case in cases]
+
+
+REPORTED = Family("reported", _CASES, _missing, _verdicts)
+"""Constructs of reports."""
