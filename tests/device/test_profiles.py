@@ -43,16 +43,28 @@ def _lacking(**changes: Any) -> list[str]:
             limits[name] = sum(getattr(vk, bit) for bit in value)
     has = {
         "version": tuple(PROFILE["version"]),
+        "limit": (1, 4, 0),
         "extensions": dict.fromkeys(PROFILE["extensions"], 1),
         "features": {*PROFILE["features"], PROFILE["one_of"][0]},
         "limits": limits,
     }
     has |= changes
-    return list(profiles._lacking(PROFILE, has["version"], has["extensions"], has["features"], has["limits"]))
+    return list(profiles._lacking(PROFILE, *has.values()))
 
 
 def test_a_device_with_just_what_is_required_keeps_it() -> None:
     assert _lacking() == []
+
+
+def test_the_versions_of_device_and_loader_are_distinguished() -> None:
+    major, minor, patch = PROFILE["version"]
+    older = ["Vulkan " + ".".join(map(str, PROFILE["version"]))]
+    assert _lacking(version=(major, minor, patch - 1)) == older
+    assert _lacking(version=(major, minor + 1, 0)) == []
+    assert _lacking(limit=(major, minor, 0)) == []
+    loader = [f"a loader with Vulkan {major}.{minor} (this one has {major}.{minor - 1})"]
+    assert _lacking(limit=(major, minor - 1, 0)) == loader
+    assert _lacking(version=(major, minor - 1, 300), limit=(major, minor - 1, 0)) == older
 
 
 def test_each_extension_that_is_missing_is_named() -> None:

@@ -25,14 +25,22 @@ def _table() -> dict[str, Any]:
 
 
 def lacking(
-    functions: vk.Functions, physical: Any, version: tuple[int, int, int], extensions: Mapping[str, int]
+    functions: vk.Functions,
+    physical: Any,
+    version: tuple[int, int, int],
+    limit: tuple[int, int, int],
+    extensions: Mapping[str, int],
 ) -> dict[str, tuple[str, ...]]:
-    """Return for each profile what a device with Vulkan 1.1 or later lacks, by Vulkan's names."""
+    """Return for each profile what a device with Vulkan 1.1 or later lacks, by Vulkan's names.
+
+    The device's own version counts, `version`, not the lower one that an older loader leaves of it, `limit`.
+    What is asked of the device by its structs of Vulkan 1.x needs a loader with Vulkan 1.x.
+    """
     table = _table()
     usable = {
         name: struct
         for name, struct in table["structs"].items()
-        if struct["needs"] in extensions or _has(version, struct["needs"])
+        if struct["needs"] in extensions or _has(min(version, limit), struct["needs"])
     }
     features = {
         name: vk.BoolStruct(name, struct["members"], struct["type"])
@@ -46,7 +54,7 @@ def lacking(
     has.update(*(struct.true() for struct in features.values()))
     limits = _limits(functions, physical, usable)
     return {
-        title: tuple(_lacking(profile, version, extensions, has, limits))
+        title: tuple(_lacking(profile, version, limit, extensions, has, limits))
         for title, profile in table["profiles"].items()
     }
 
@@ -81,12 +89,16 @@ def _limits(functions: vk.Functions, physical: Any, usable: Mapping[str, Any]) -
 def _lacking(
     profile: Mapping[str, Any],
     version: tuple[int, int, int],
+    limit: tuple[int, int, int],
     extensions: Mapping[str, int],
     features: set[str],
     limits: Mapping[str, Any],
 ) -> Iterator[str]:
     """Yield what a device lacks of a profile."""
     table = _table()
+    if list(limit[:2]) < profile["version"][:2] <= list(version[:2]):
+        yield "a loader with Vulkan {}.{} (this one has {}.{})".format(*profile["version"][:2], *limit[:2])
+        return
     if list(version) < profile["version"]:
         yield "Vulkan " + ".".join(map(str, profile["version"]))
     for name in profile["extensions"]:
