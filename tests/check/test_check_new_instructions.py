@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.base.errors import NotValidated
+from vkgroup.base.errors import NotValidated, Unsupported
 from vkgroup.check import Report, check
+from vkgroup.drivers import CachedDriver
+from vkgroup.workers.opening import select
 
 Written = Callable[..., Path]
 
@@ -62,3 +64,74 @@ void main() {{ a[gl_GlobalInvocationID.x] = 1u; }}
 """
     notes = _checked(written, shader).covered.notes
     assert any(f"have {size} size of the device" in note for note in notes)
+
+
+# Debug information whose first instruction refers to the second.
+_FORWARD = """
+    OpCapability Shader
+    OpExtension "SPV_KHR_non_semantic_info"
+    OpExtension "SPV_KHR_relaxed_extended_instruction"
+    %info = OpExtInstImport "NonSemantic.Shader.DebugInfo.100"
+    OpMemoryModel Logical GLSL450
+    OpEntryPoint GLCompute %main "main" %id %a
+    OpExecutionMode %main LocalSize 64 1 1
+    %name = OpString "uint"
+    OpDecorate %id BuiltIn GlobalInvocationId
+    OpDecorate %array ArrayStride 4
+    OpMemberDecorate %block 0 Offset 0
+    OpDecorate %block Block
+    OpDecorate %a DescriptorSet 0
+    OpDecorate %a Binding 0
+    %void = OpTypeVoid
+    %function = OpTypeFunction %void
+    %uint = OpTypeInt 32 0
+    %zero = OpConstant %uint 0
+    %bits = OpConstant %uint 32
+    %unsigned = OpConstant %uint 6
+    %storage_class = OpConstant %uint 12
+    %pointer_type = OpExtInstWithForwardRefsKHR %void %info DebugTypePointer %type %storage_class %zero
+    %type = OpExtInst %void %info DebugTypeBasic %name %bits %unsigned %zero
+    %vec3 = OpTypeVector %uint 3
+    %vec3_pointer = OpTypePointer Input %vec3
+    %uint_pointer = OpTypePointer Input %uint
+    %id = OpVariable %vec3_pointer Input
+    %array = OpTypeRuntimeArray %uint
+    %block = OpTypeStruct %array
+    %pointer = OpTypePointer StorageBuffer %block
+    %element = OpTypePointer StorageBuffer %uint
+    %a = OpVariable %pointer StorageBuffer
+    %main = OpFunction %void None %function
+    %label = OpLabel
+    %at = OpAccessChain %uint_pointer %id %zero
+    %x = OpLoad %uint %at
+    %p = OpAccessChain %element %a %zero %x
+    %v = OpLoad %uint %p
+    %twice = OpIAdd %uint %v %v
+    OpStore %p %twice
+    OpReturn
+    OpFunctionEnd
+"""
+
+
+def test_debug_information_with_forward_references_has_no_effect(
+    lavapipe: CachedDriver, written: Written
+) -> None:
+    report = check(written(_FORWARD, "forward.spvasm"), devices=[select(lavapipe.name)])
+    assert report.findings == ()
+    assert not report.covered.not_covered
+    assert report.covered.compared == 256
+
+
+def test_untyped_pointers_are_refused_by_name(written: Written) -> None:
+    text = _FORWARD
+    for typed, untyped in (
+        ("OpCapability Shader", "OpCapability Shader\nOpCapability UntypedPointersKHR"),
+        ("OpExtension", 'OpExtension "SPV_KHR_untyped_pointers"\nOpExtension'),
+        ("%pointer = OpTypePointer StorageBuffer %block", "%pointer = OpTypeUntypedPointerKHR StorageBuffer"),
+        ("OpVariable %pointer StorageBuffer", "OpUntypedVariableKHR %pointer StorageBuffer %block"),
+        ("OpAccessChain %element %a", "OpUntypedAccessChainKHR %pointer %block %a"),
+    ):
+        assert typed in text
+        text = text.replace(typed, untyped, 1)
+    with pytest.raises(Unsupported, match="no untyped pointers"):
+        check(written(text, "untyped.spvasm"))

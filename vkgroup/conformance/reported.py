@@ -41,7 +41,7 @@ ReportedCase = TableCase[ReportedAxes]
 
 
 @dataclass(frozen=True)
-class Recorded:
+class ReportedRecord:
     """The inputs, and what the shader recorded, each (GROUPS, LOCAL)."""
 
     x: Words
@@ -70,7 +70,7 @@ class Recorded:
         return result
 
 
-Expect = Callable[[Recorded], tuple[Words, Flags]]
+Expect = Callable[[ReportedRecord], tuple[Words, Flags]]
 """Function that returns the expected results, and which of them are defined."""
 
 
@@ -102,7 +102,7 @@ def _every(values: Words) -> tuple[Words, Flags]:
 def _in_branches(even: Expect, odd: Expect) -> Expect:
     """Return what workgroups with even and with odd numbers expect."""
 
-    def expect(recorded: Recorded) -> tuple[Words, Flags]:
+    def expect(recorded: ReportedRecord) -> tuple[Words, Flags]:
         is_even = (np.arange(GROUPS) % 2 == 0)[:, None]
         (first, known), (second, other) = even(recorded), odd(recorded)
         return np.where(is_even, first, second), np.where(is_even, known, other)
@@ -119,15 +119,15 @@ def _exchanged(mask: int) -> Expect:
     return lambda recorded: recorded.of_lane(recorded.lane ^ np.uint32(mask))
 
 
-def _sums(recorded: Recorded) -> tuple[Words, Flags]:
+def _sums(recorded: ReportedRecord) -> tuple[Words, Flags]:
     return _every(recorded.reduced(lambda lanes, x: x.sum(dtype=np.uint32)))
 
 
-def _largest(recorded: Recorded) -> tuple[Words, Flags]:
+def _largest(recorded: ReportedRecord) -> tuple[Words, Flags]:
     return _every(recorded.reduced(lambda lanes, x: x.max()))
 
 
-def _reversed(recorded: Recorded) -> tuple[Words, Flags]:
+def _reversed(recorded: ReportedRecord) -> tuple[Words, Flags]:
     return _every(recorded.x[:, ::-1])
 
 
@@ -157,11 +157,11 @@ _OWN = (
 )
 
 
-def _sum_of_own(recorded: Recorded) -> tuple[Words, Flags]:
+def _sum_of_own(recorded: ReportedRecord) -> tuple[Words, Flags]:
     return _every((recorded.x * np.uint32(LOCAL) + np.uint32(LOCAL * (LOCAL - 1) // 2)).astype(np.uint32))
 
 
-def _quad_index(recorded: Recorded) -> tuple[Words, Flags]:
+def _quad_index(recorded: ReportedRecord) -> tuple[Words, Flags]:
     index = np.take_along_axis(recorded.x, np.arange(LOCAL)[None, :] ^ 1, axis=1) & np.uint32(3)
     return recorded.of_lane((recorded.lane & ~np.uint32(3)) | index)
 
@@ -175,7 +175,7 @@ _BINS = """uint first = subgroupBallotExclusiveBitCount(subgroupBallot(true));
     result = bins[4u * gl_SubgroupID + (x >> 2u & 3u)];"""
 
 
-def _bins(recorded: Recorded) -> tuple[Words, Flags]:
+def _bins(recorded: ReportedRecord) -> tuple[Words, Flags]:
     def counted(lanes: Words, x: Words) -> Words:
         return np.asarray(np.bincount(x & 3, minlength=4)[x >> 2 & 3], np.uint32)
 
@@ -189,7 +189,7 @@ _EXCHANGE = """if (subgroupElect()) s[gl_SubgroupID] = x;
 
 
 def _stored(other: Expect) -> Expect:
-    def expect(recorded: Recorded) -> tuple[Words, Flags]:
+    def expect(recorded: ReportedRecord) -> tuple[Words, Flags]:
         values, known = other(recorded)
         return recorded.first() ^ values, known
 
@@ -354,7 +354,7 @@ def _verdict(executor: Executor, case: ReportedCase) -> Verdict:
     ):
         bound.dispatch(GROUPS, timeout=executor.timeout)
         planes = bound.results()["Outputs"].reshape(3, GROUPS, LOCAL)
-    recorded = Recorded(inputs.reshape(GROUPS, LOCAL), planes[0], planes[1])
+    recorded = ReportedRecord(inputs.reshape(GROUPS, LOCAL), planes[0], planes[1])
     expected, defined = variant.expect(recorded)
     wrong = defined & (planes[2] != expected)
 

@@ -234,6 +234,32 @@ _SECTIONS: dict[str, dict[str, Callable[[Capabilities], str]]] = {
         "float64 controls": _float_controls(64),
         "cooperative matrix": _matrices,
     },
+    "Shaders, newer extensions": {
+        "split barrier": _feature("shaderSplitBarrier"),
+        "abort": _feature("shaderAbort"),
+        "constant data": _feature("shaderConstantData"),
+        "replicated composites": _feature("shaderReplicatedComposites"),
+        "fused multiply-add": _of(
+            float16="shaderFmaFloat16", float32="shaderFmaFloat32", float64="shaderFmaFloat64"
+        ),
+        "relaxed extended instr.": _feature("shaderRelaxedExtendedInstruction"),
+        "variable pointers": _of(
+            storage_buffers="variablePointersStorageBuffer", shared_memory="variablePointers"
+        ),
+        "untyped pointers": _feature("shaderUntypedPointers"),
+        "shared memory layout": _of(
+            yes="workgroupMemoryExplicitLayout",
+            scalar="workgroupMemoryExplicitLayoutScalarBlockLayout",
+            int8="workgroupMemoryExplicitLayout8BitAccess",
+            int16="workgroupMemoryExplicitLayout16BitAccess",
+        ),
+        "64-bit indexing": _feature("shader64BitIndexing"),
+        "long vectors": _feature("longVector"),
+        "float8": _of(yes="shaderFloat8", cooperative_matrices="shaderFloat8CooperativeMatrix"),
+        "matrix maintenance (EXT)": _extension("VK_EXT_cooperative_matrix_maintenance1"),
+        "cooperative matrix 2 (NV)": _extension("VK_NV_cooperative_matrix2"),
+        "descriptor heap": _extension("VK_EXT_descriptor_heap"),
+    },
     "Compute": {
         "workgroup, invocations": _limit("maxComputeWorkGroupInvocations"),
         "workgroup, extent": _limit("maxComputeWorkGroupSize"),

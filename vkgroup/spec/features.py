@@ -137,6 +137,20 @@ STRUCTS: tuple[FeatureStruct, ...] = (
         "shaderFmaFloat16 shaderFmaFloat32 shaderFmaFloat64",
     ),
     _newer(
+        "ShaderRelaxedExtendedInstruction",
+        "VK_KHR_shader_relaxed_extended_instruction",
+        1000558000,
+        "shaderRelaxedExtendedInstruction",
+    ),
+    _newer(
+        "ShaderUntypedPointers",
+        "VK_KHR_shader_untyped_pointers",
+        1000387000,
+        "shaderUntypedPointers",
+    ),
+    _newer("Shader64BitIndexing", "VK_EXT_shader_64bit_indexing", 1000627000, "shader64BitIndexing"),
+    _newer("ShaderFloat8", "VK_EXT_shader_float8", 1000567000, "shaderFloat8 shaderFloat8CooperativeMatrix"),
+    _newer(
         "ShaderMixedFloatDotProduct",
         "VK_VALVE_shader_mixed_float_dot_product",
         1000673000,
@@ -344,6 +358,7 @@ SPIRV_EXTENSIONS: Mapping[str, str] = {
     "SPV_EXT_split_barrier": "shaderSplitBarrier",
     "SPV_EXT_replicated_composites": "shaderReplicatedComposites",
     "SPV_KHR_abort": "shaderAbort",
+    "SPV_KHR_relaxed_extended_instruction": "shaderRelaxedExtendedInstruction",
     "SPV_KHR_constant_data": "shaderConstantData",
     "SPV_KHR_fma": "VK_KHR_shader_fma",
     "SPV_KHR_bfloat16": "VK_KHR_shader_bfloat16",

@@ -69,7 +69,7 @@ _FEATURES = """
     workgroupMemoryExplicitLayout workgroupMemoryExplicitLayoutScalarBlockLayout
     workgroupMemoryExplicitLayout8BitAccess workgroupMemoryExplicitLayout16BitAccess
     shaderSplitBarrier shaderAbort shaderConstantData shaderReplicatedComposites
-    shaderFmaFloat16 shaderFmaFloat32 shaderFmaFloat64
+    shaderFmaFloat16 shaderFmaFloat32 shaderFmaFloat64 shaderRelaxedExtendedInstruction
 """
 
 _EXTENSIONS = """
@@ -82,6 +82,7 @@ _EXTENSIONS = """
     VK_NV_shader_subgroup_partitioned VK_VALVE_shader_mixed_float_dot_product
     VK_KHR_workgroup_memory_explicit_layout VK_EXT_shader_split_barrier VK_KHR_shader_abort
     VK_KHR_shader_constant_data VK_EXT_shader_replicated_composites VK_KHR_shader_fma
+    VK_KHR_shader_relaxed_extended_instruction
 """
 
 # Shapes and types as GPUs of several vendors list them; every subgroup size divides the elements evenly.

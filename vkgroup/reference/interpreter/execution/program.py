@@ -159,6 +159,14 @@ def _fill_shared(machine: SliceState, program: ProgramForm, identifier: int, val
         memory.mark(offset, dtype.itemsize, None)
 
 
+_POINTERS = {
+    "UntypedPointersKHR": ("untyped", "shaderUntypedPointers"),
+    "VariablePointers": ("variable", "variablePointers"),
+    "VariablePointersStorageBuffer": ("variable", "variablePointersStorageBuffer"),
+}
+"""Kinds of pointers that the reference device lacks, with their features, by capability."""
+
+
 @dataclass(frozen=True, slots=True)
 class Code:
     """A segment with the functions of its instructions."""
@@ -208,10 +216,9 @@ class ExecutableShader(ProgramForm):
         try:
             super().__init__(module, entry_point, specialization or {}, LANEWISE)
         except InvalidModule:
-            if {"VariablePointers", "VariablePointersStorageBuffer"} & module.reflection.capabilities:
-                raise Unsupported(
-                    "The reference device has no variable pointers.", ["variablePointersStorageBuffer"]
-                ) from None
+            for capability in sorted(_POINTERS.keys() & module.reflection.capabilities):
+                kind, feature = _POINTERS[capability]
+                raise Unsupported(f"The reference device has no {kind} pointers.", [feature]) from None
             raise
         for name in self.built_ins:
             check_built_in(name, self.stage)

@@ -44,6 +44,9 @@ Lanewise = Mapping[str, Callable[[Site], Callable[..., Value]]]
 _WITH_LITERALS = {"OpCompositeExtract": 1, "OpCompositeInsert": 2, "OpVectorShuffle": 2}
 """Operations whose operands end in literals: the number of ids before them."""
 
+_EXTENDED = ("OpExtInst", "OpExtInstWithForwardRefsKHR")
+"""Instructions of imported sets; the second is for sets without effect on execution only."""
+
 _ROOTS = {
     "StorageBuffer": "buffer",
     "Uniform": "buffer",
@@ -105,7 +108,7 @@ class ModuleFacts:
 
     def is_non_semantic(self, entry: Instruction) -> bool:
         """Return whether an instruction has no effect on execution (SPV_KHR_non_semantic_info)."""
-        return entry.name == "OpExtInst" and self.declared.extended_sets[entry.operands[0]].startswith(
+        return entry.name in _EXTENDED and self.declared.extended_sets[entry.operands[0]].startswith(
             "NonSemantic."
         )
 
