@@ -257,7 +257,7 @@ _SECTIONS: dict[str, dict[str, Callable[[Capabilities], str]]] = {
         "long vectors": _feature("longVector"),
         "float8": _of(yes="shaderFloat8", cooperative_matrices="shaderFloat8CooperativeMatrix"),
         "matrix maintenance (EXT)": _extension("VK_EXT_cooperative_matrix_maintenance1"),
-        "cooperative matrix 2 (NV)": _extension("VK_NV_cooperative_matrix2"),
+        "cooperative matrix2 (NV)": _extension("VK_NV_cooperative_matrix2"),
         "descriptor heap": _extension("VK_EXT_descriptor_heap"),
     },
     "Compute": {
