@@ -19,7 +19,7 @@ from vkgroup.device import DeviceInfo
 from vkgroup.device.discovery import normal_choice
 from vkgroup.device.fetched import is_compile_only
 from vkgroup.drivers.gpus import gpu_of_product
-from vkgroup.probe import EXPERIMENTS, Failed, InternalFailure, Probe, probe
+from vkgroup.probe import EXECUTION, EXPERIMENTS, Failed, InternalFailure, Probe, probe
 from vkgroup.workers.opening import select
 
 _STYLES = {
@@ -32,7 +32,7 @@ _STYLES = {
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 if a device lacks a required minimum, fails or is lost, else 0.
+    """Run the command; return 1 if a device lacks a required minimum, breaks a rule or fails, else 0.
 
     InternalError: an experiment failed by an error of vkgroup or the host.
     """
@@ -52,7 +52,7 @@ def execute(arguments: argparse.Namespace) -> int:
             recording = stack.enter_context(HistoryRecording(arguments.db, source))
         device = stack.enter_context(vkgroup.open(arguments.device))
         with phase("running the experiments", CodeOwner.EXECUTION), working():
-            result = probe(device)
+            result = probe(device, execution=arguments.execution)
         # Write everything before the device is closed, because closing a lost device may fail.
         _print(result, console)
         data = result.to_json()
@@ -68,7 +68,7 @@ def execute(arguments: argparse.Namespace) -> int:
             "are above. Please report it."
         )
     failed = any(isinstance(outcome, Failed) for outcome in result.outcomes.values())
-    return 1 if failed or result.lost or result.capabilities.minimum_promises() else 0
+    return 1 if failed or result.lost or result.forbidden or result.capabilities.minimum_promises() else 0
 
 
 def _compile_only(option: str | None) -> list[DeviceInfo]:
@@ -91,7 +91,11 @@ def _print(result: Probe, console: Console) -> None:
     table = empty_table()
     add_declared(table, result.capabilities)
     add_title(table, "Observed")
-    for experiment in EXPERIMENTS:
+    for experiment in (*EXPERIMENTS, *EXECUTION):
+        if experiment.name not in result.outcomes:
+            continue
+        if experiment is EXECUTION[0]:
+            add_title(table, "Execution, observed")
         outcome = result.outcomes[experiment.name]
         for number, line in enumerate(outcome.lines()):
             title = "" if number else "  " + experiment.title

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkgroup.probe.experiments import EXPERIMENTS, Experiment
+from vkgroup.probe.experiments import EXECUTION, EXPERIMENTS, Experiment
 from vkgroup.probe.outcome import (
     ExperimentOutcome,
     Failed,
@@ -14,6 +14,7 @@ from vkgroup.probe.outcome import (
 from vkgroup.probe.run import Probe, probe
 
 __all__ = [
+    "EXECUTION",
     "EXPERIMENTS",
     "Experiment",
     "ExperimentOutcome",

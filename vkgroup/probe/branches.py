@@ -248,6 +248,22 @@ def reconvergence(masks: Words) -> Reconvergence:
     return Reconvergence(tuple(_construct(name, masks[:, index]) for index, name in enumerate(CONSTRUCTS)))
 
 
+def undeclared(masks: Words) -> dict[str, tuple[int, int]]:
+    """Return for each construct in how many records the mask after it is that before it, and of how many.
+
+    `masks`: as for `reconvergence`. Records of subgroups that a construct did not separate do not count.
+    """
+    counts = {}
+    for number, name in enumerate(CONSTRUCTS):
+        before, inside, after = (masks[:, number, moment] for moment in range(3))
+        passed = before.any(axis=2)
+        parted = (passed & inside.any(axis=2) & (inside != before).any(axis=2)).any(axis=1, keepdims=True)
+        passed &= parted
+        together = passed & (after == before).all(axis=2)
+        counts[name] = (int(together.sum()), int(passed.sum()))
+    return counts
+
+
 def _construct(name: str, masks: Words) -> ConstructObservation:
     parted, parts, together = False, 1, True
     for before, inside, after in masks:

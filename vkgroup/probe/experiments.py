@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from vkgroup.device import Capabilities
+from vkgroup.probe import execution
 from vkgroup.probe.addition import AdditionOrders, addition_orders, terms
 from vkgroup.probe.branches import (
     CONSTRUCTS,
@@ -162,3 +163,18 @@ EXPERIMENTS = (
     ),
 )
 """All experiments, in the order in which they run."""
+
+EXECUTION = (
+    Experiment("lockstep", "Lanes", execution.lockstep),
+    Experiment("shuffle_order", "Shuffles", execution.shuffles, needs_all=(Category.SHUFFLE,)),
+    Experiment("barrier_order", "Subgroup barriers", execution.barriers),
+    Experiment("progress", "Sides of a branch", execution.progress),
+    Experiment(
+        "undeclared_reconvergence",
+        "Reconvergence",
+        execution.reconverging,
+        needs_all=(Category.BALLOT,),
+    ),
+    Experiment("workgroups", "Workgroups", execution.workgroups),
+)
+"""Experiments on the execution model, which ``--execution`` adds."""

@@ -11,7 +11,8 @@ from vkgroup.base.errors import DeviceLost, DispatchTimeout, NoDevice, Unsupport
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
 from vkgroup.dispatch import Device
-from vkgroup.probe.experiments import EXPERIMENTS, Experiment
+from vkgroup.probe.execution import LitmusResult
+from vkgroup.probe.experiments import EXECUTION, EXPERIMENTS, Experiment
 from vkgroup.probe.outcome import (
     ExperimentOutcome,
     Failed,
@@ -33,6 +34,17 @@ class Probe:
     lost: bool = False  # whether the device was lost or hung; the remaining experiments were then not run
     #: Exception that ended the probe early (Ctrl-C); the remaining experiments were then not run.
     interrupted: KeyboardInterrupt | None = None
+
+    @property
+    def forbidden(self) -> list[str]:
+        """The outcomes that Vulkan forbids and that the litmus tests saw, each with its experiment."""
+        return [
+            f"{name}: {outcome.observation.forbidden}"
+            for name, outcome in self.outcomes.items()
+            if isinstance(outcome, Observed)
+            and isinstance(outcome.observation, LitmusResult)
+            and outcome.observation.forbidden
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """Return all data as strict JSON: "device", "capabilities", "gl_limits" and "experiments".
@@ -58,7 +70,7 @@ class Probe:
         return finite
 
 
-def probe(device: Device) -> Probe:
+def probe(device: Device, *, execution: bool = False) -> Probe:
     """Run the experiments on an open device.
 
     If an experiment fails, by an error of the driver or of vkgroup, the failure is reported and the next
@@ -67,6 +79,7 @@ def probe(device: Device) -> Probe:
     Parameters
     ----------
     device : an open device; stays open.
+    execution : whether to run the litmus tests of the execution model, too.
 
     Raises
     ------
@@ -78,7 +91,7 @@ def probe(device: Device) -> Probe:
     outcomes: dict[str, ExperimentOutcome] = {}
     lost = False
     interrupted: KeyboardInterrupt | None = None
-    for experiment in EXPERIMENTS:
+    for experiment in (*EXPERIMENTS, *(EXECUTION if execution else ())):
         if lost or interrupted is not None:
             outcomes[experiment.name] = SkippedExperiment(
                 "the device was lost in an earlier experiment" if lost else "interrupted"

@@ -172,11 +172,16 @@ _BENCH = Command(
     usage="%(prog)s [NAME …] [--device D] [--size N] [OPTION …]",
 )
 
+_EXECUTION = flag(
+    "--execution",
+    "also count outcomes of litmus tests: lockstep, order of memory, progress, reconvergence",
+)
+
 COMMANDS = {
     "devices": Command((WIDE, json("write the list as JSON"))),
     "drivers": _DRIVERS,
     "compilers": _COMPILERS,
-    "probe": Command((device("probe"), database("in which to record the results"), json())),
+    "probe": Command((device("probe"), _EXECUTION, database("in which to record the results"), json())),
     "worker": _WORKER,
     "completion": _COMPLETION,
     "bench": _BENCH,

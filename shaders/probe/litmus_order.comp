@@ -1,0 +1,50 @@
+// Counts how often a lane sees what another lane of its subgroup stored just before, with atomic stores and loads
+// without order. Every round uses new words, so a word is zero until its store is visible.
+//
+// BRANCH 1:   before the store the lanes take a branch that differs between them.
+// BETWEEN 1:  between store and load stands a shuffle; 2: a subgroup barrier, which orders memory.
+// STRIDE:     words between those of adjacent lanes.
+//
+// binding 0, key:    for each invocation, the number that selects its branch; read from memory.
+// binding 1, words:  zero; (rounds, invocations, STRIDE).
+// binding 2, seen:   for each invocation, the rounds in which it saw the store.
+// binding 3, work:   for each invocation, a result of its branches, so that the compiler keeps them as branches.
+//
+// Specialization constant 0: the number of invocations of the workgroup, which is one subgroup.
+#version 450
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#if BETWEEN == 1
+#extension GL_KHR_shader_subgroup_shuffle : require
+#endif
+
+layout(local_size_x_id = 0) in;
+
+layout(set = 0, binding = 0) readonly buffer Key { uint key[]; };
+layout(set = 0, binding = 1) buffer Words { uint words[]; };
+layout(set = 0, binding = 2) writeonly buffer Seen { uint seen[]; };
+layout(set = 0, binding = 3) writeonly buffer Work { uint work[]; };
+
+void main() {
+    uint index = gl_GlobalInvocationID.x;
+    uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x;
+    uint invocations = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+    uint rounds = uint(words.length()) / (invocations * STRIDE);
+    uint own = key[index], count = 0u;
+    for (uint round = 0u; round < rounds; round++) {
+        uint partner = first + (gl_SubgroupInvocationID + 1u + round) % gl_WorkGroupSize.x;
+        uint start = round * invocations;
+        if (BRANCH == 1 && ((own >> (round % 8u)) & 1u) != 0u) {
+            own = own * 1664525u + 1013904223u;
+        }
+        atomicStore(words[(start + index) * STRIDE], 1u, gl_ScopeSubgroup, 0, 0);
+#if BETWEEN == 1
+        own += subgroupShuffleXor(own, 1u);
+#elif BETWEEN == 2
+        subgroupBarrier();
+#endif
+        count += atomicLoad(words[(start + partner) * STRIDE], gl_ScopeSubgroup, 0, 0);
+    }
+    seen[index] = count;
+    work[index] = own;
+}
