@@ -202,7 +202,7 @@ class TestInACleanSystem:
         )
         done = system.run(script, project)
         assert done.returncode == 1, done.stdout + done.stderr
-        assert "2 findings" in done.stdout
+        assert "2 with findings" in done.stdout
 
 
 def test_the_example_for_github_gives_inputs_that_the_action_has() -> None:
