@@ -88,8 +88,9 @@ def test_the_collections_are_complete() -> None:
     assert len(_WRONG) >= 40
     assert len(_RIGHT) >= 40
     kinds = {kind for file in _WRONG for _, kind in _expected(file.read_text())}
-    # No shader shows an error of a driver's compiler: see test_check_compile_on.
-    assert kinds == {*FindingKind, "diverges"} - {FindingKind.COMPILE}
+    # Not here: an error of a driver's compiler (test_check_compile_on), and an abort, whose instruction is
+    # newer than SPIRV-Tools; the page of `vkgroup explain abort` has a wrong shader of its own.
+    assert kinds == {*FindingKind, "diverges"} - {FindingKind.COMPILE, FindingKind.ABORT}
 
 
 def test_nothing_is_expected_of_a_right_shader() -> None:
