@@ -26,7 +26,7 @@ LAYERS = {
     "compiler": 7_620,
     "drivers": 2_110,
     "bootstrap": 590,
-    "device": 5_860,
+    "device": 5_870,
     "dispatch": 10_790,
     "amber": 2_380,
     "record": 1_670,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import vkgroup
 from vkgroup.device import profiles, vk
 from vkgroup.drivers import CachedDriver
 from vkgroup.probe.declared import declared
@@ -107,3 +108,11 @@ def test_what_a_device_lacks_it_does_not_declare(swiftshader: CachedDriver) -> N
 def test_the_reference_device_has_no_profile() -> None:
     lines = dict(declared(read_capabilities(select("reference")))[0].lines)
     assert not any(label.startswith("Roadmap") for label in lines)
+
+
+def test_profiles_are_the_same_each_time(swiftshader: CachedDriver) -> None:
+    found = []
+    for _ in range(8):
+        with vkgroup.open(swiftshader.name) as opened:
+            found.append(opened.capabilities.profiles)
+    assert found == found[:1] * 8

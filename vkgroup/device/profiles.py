@@ -77,13 +77,19 @@ def _limits(functions: vk.Functions, physical: Any, usable: Mapping[str, Any]) -
             )
     vk.chain([head, *structs.values()])
     functions.vkGetPhysicalDeviceProperties2(physical, head)
-    limits = {name: getattr(head.properties.limits, name) for name in dir(head.properties.limits)}
+    limits = {name: _copied(getattr(head.properties.limits, name)) for name in dir(head.properties.limits)}
     for name, struct in structs.items():
         if isinstance(struct, vk.BoolStruct):
             limits |= struct.words()
         else:
-            limits |= {member: getattr(struct, member) for member in usable[name]["members"]}
+            limits |= {member: _copied(getattr(struct, member)) for member in usable[name]["members"]}
     return limits
+
+
+def _copied(value: Any) -> Any:
+    """Return a value of a struct; an array as a list, because its memory ends with the struct."""
+    is_array = isinstance(value, vk.ffi.CData) and vk.ffi.typeof(value).kind == "array"
+    return list(value) if is_array else value
 
 
 def _lacking(
