@@ -132,10 +132,10 @@ _SIZE_MODES = {"SubgroupSizeHalfQCOM": "half the largest", "SubgroupSizeFullQCOM
 
 def sizes_of_modes(entry: EntryPoint) -> list[str]:
     """Return a note if execution modes of the shader limit the subgroup sizes of a device."""
-    chosen = [(mode, size) for mode, size in _SIZE_MODES.items() if mode in entry.execution_modes]
     return [
         f"{mode}: subgroups have {size} size of the device; give it with --subgroup-size"
-        for mode, size in chosen
+        for mode, size in _SIZE_MODES.items()
+        if mode in entry.execution_modes
     ]
 
 

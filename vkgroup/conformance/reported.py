@@ -19,7 +19,7 @@ from vkgroup.conformance.arrays import Flags, Words, poisoned
 from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family, TableCase, table
-from vkgroup.conformance.support import lacking_operations
+from vkgroup.conformance.support import lacking_operations, lacking_size
 from vkgroup.device import Capabilities
 
 LOCAL, GROUPS = 128, 4
@@ -35,6 +35,11 @@ class ReportedAxes(NamedTuple):
     test: str  # key of `TESTS`
     variant: str  # key of the test's variants
     size: str  # ``"size64"``: the subgroup size that the pipeline requires; "" for the default
+
+    @property
+    def required_size(self) -> int | None:
+        """The subgroup size that the pipeline requires; None for the default."""
+        return int(self.size.removeprefix("size")) if self.size else None
 
 
 ReportedCase = TableCase[ReportedAxes]
@@ -286,7 +291,7 @@ TESTS: dict[str, ReportedTest] = {
 
 def _sentence(axes: ReportedAxes) -> str:
     variant = f" ({axes.variant.replace('.', ', ')})" if axes.variant else ""
-    size = f", at a required subgroup size of {axes.size.removeprefix('size')}" if axes.size else ""
+    size = f", at a required subgroup size of {axes.required_size}" if axes.size else ""
     return f"{TESTS[axes.test].sentence}{variant}{size}."
 
 
@@ -302,15 +307,9 @@ _CASES = table(
 
 
 def _missing(case: ReportedCase, capabilities: Capabilities) -> list[str]:
-    axes, control = case.axes, capabilities.size_control
-    needs = lacking_operations(TESTS[axes.test].operations, capabilities)
-    if axes.size:
-        size = int(axes.size.removeprefix("size"))
-        if not control.supported or "compute" not in control.required_size_stages:
-            needs.append("subgroupSizeControl with the compute stage")
-        elif not control.min_size <= size <= control.max_size:
-            needs.append(f"a subgroup size of {size} (it is {control.min_size} to {control.max_size})")
-    return needs
+    size = case.axes.required_size
+    needs = lacking_operations(TESTS[case.axes.test].operations, capabilities)
+    return [*needs, *(() if size is None else lacking_size(size, "compute", LOCAL, capabilities))]
 
 
 def source_of(case: ReportedCase) -> str:
@@ -345,7 +344,7 @@ def _verdict(executor: Executor, case: ReportedCase) -> Verdict:
     if variant.cells:
         bindings["Cells"] = poisoned(variant.cells)
     module = executor.compile(source_of(case), stage="compute")
-    size = int(case.axes.size.removeprefix("size") or 0) or None
+    size = case.axes.required_size
     with (
         executor.device.pipeline(
             module, specialization=variant.specialization, subgroup_size=size

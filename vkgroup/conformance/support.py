@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from vkgroup.base.errors import CompilerUnavailable
@@ -11,7 +11,7 @@ from vkgroup.compiler.dxc import dxc_library
 from vkgroup.compiler.installed import TINT, installed
 from vkgroup.compiler.slang import slang_folder
 from vkgroup.device import Capabilities
-from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES, STAGES, PipelineKind, stages_of
+from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES, STAGES, WORKGROUP_STAGES, PipelineKind, stages_of
 
 
 def lacking_stages(stages: Iterable[str], capabilities: Capabilities) -> list[str]:
@@ -36,6 +36,21 @@ def lacking_operations(categories: Iterable[str], capabilities: Capabilities) ->
     return [
         f"VK_SUBGROUP_FEATURE_{category.upper()}_BIT" for category in categories if category not in supported
     ]
+
+
+def lacking_size(size: int, stage: str, invocations: int, capabilities: Capabilities) -> Iterator[str]:
+    """Yield what the device lacks to require a subgroup size in a stage, in workgroups of `invocations`."""
+    control = capabilities.size_control
+    if not control.supported:
+        yield "subgroupSizeControl"
+        return
+    if stage not in control.required_size_stages:
+        yield f"requiredSubgroupSizeStages with the {stage} stage"
+    least, most = control.min_size, control.max_size
+    if not least <= size <= most:
+        yield f"a subgroup size of {size} (minSubgroupSize {least}, maxSubgroupSize {most})"
+    if stage in WORKGROUP_STAGES and size * control.max_compute_workgroup_subgroups < invocations:
+        yield f"maxComputeWorkgroupSubgroups of at least {-(-invocations // size)}"
 
 
 STORES = tuple(dict.fromkeys(stage.store_feature for stage in STAGES if stage.store_feature))

@@ -33,8 +33,8 @@ def lacking(
 ) -> dict[str, tuple[str, ...]]:
     """Return for each profile what a device with Vulkan 1.1 or later lacks, by Vulkan's names.
 
-    The device's own version counts, `version`, not the lower one that an older loader leaves of it, `limit`.
-    What is asked of the device by its structs of Vulkan 1.x needs a loader with Vulkan 1.x.
+    `version`: the device's own version, which a profile requires. `limit`: the version of the loader; newer
+    structs cannot be read through it, so a profile with a newer version is not examined.
     """
     table = _table()
     usable = {

@@ -10,14 +10,14 @@ lanes in lockstep, do they reconverge, do they make progress on their own?).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.probe.branches import CONSTRUCTS, keys, undeclared
-from vkgroup.probe.outcome import Json, Observation
+from vkgroup.probe.outcome import Observation
 from vkgroup.probe.subject import Subject
 
 Words = NDArray[np.uint32]
@@ -67,17 +67,12 @@ class LitmusResult(Observation):
 
     answer: str  # for people
     counts: tuple[OutcomeCount, ...]
-    #: The outcome that Vulkan forbids and that was seen; empty if none was.
-    forbidden: str = ""
+    forbidden: str | None = None  # the outcome that Vulkan forbids and that was seen; None if none was
     runs: tuple[Stress, ...] = STRESS
 
     def lines(self) -> list[str]:
         """Return the answer and a line for each count."""
         return [self.answer, *(f"  {count}" for count in self.counts)]
-
-    def to_json(self) -> dict[str, Json]:
-        """Return answer, counts and parameters."""
-        return {**super().to_json(), "forbidden": self.forbidden or None}
 
 
 def _visible_stores(subject: Subject, name: str, *, branch: bool, between: int) -> OutcomeCount:
@@ -122,7 +117,7 @@ def shuffles(subject: Subject) -> LitmusResult:
 def barriers(subject: Subject) -> LitmusResult:
     """Check that stores before a subgroup barrier are visible after it (Vulkan 1.4, "Availability …")."""
     count = _visible_stores(subject, "saw the store before it", branch=False, between=2)
-    forbidden = "" if count.always else f"{count.tried - count.seen:,} stores were not visible after it"
+    forbidden = None if count.always else f"{count.tried - count.seen:,} stores were not visible after it"
     answer = f"broken: {forbidden}" if forbidden else "order memory, as Vulkan requires"
     return LitmusResult(answer, (count,), forbidden)
 
@@ -183,8 +178,8 @@ def _progress_in_words(counts: Sequence[OutcomeCount]) -> str:
     return f"run one after the other: the {earlier} in the source first"
 
 
-def reconverging(subject: Subject) -> LitmusResult:
-    """Answer whether lanes are together again after branches of a shader that does not declare it."""
+def branch_masks(subject: Subject, seeds: Iterable[int]) -> Words:
+    """Return the masks that ``reconvergence.comp`` records: (sets of keys, constructs, 3, size, 4)."""
     module, size = subject.module("reconvergence"), subject.size
     masks = [
         subject.run_full_subgroups(
@@ -196,10 +191,15 @@ def reconverging(subject: Subject) -> LitmusResult:
                 "Work": np.zeros(size, np.uint32),
             },
         )["Mask"]
-        for seed in range(_SETS_OF_KEYS // 2)
+        for seed in seeds
         for key in keys(size, seed)
     ]
-    together = undeclared(np.stack(masks).astype(np.uint32, copy=False))
+    return np.stack(masks).astype(np.uint32, copy=False)
+
+
+def reconverging(subject: Subject) -> LitmusResult:
+    """Answer whether lanes are together again after branches of a shader that does not declare it."""
+    together = undeclared(branch_masks(subject, range(_SETS_OF_KEYS // 2)))
     counts = tuple(OutcomeCount(f"together after {name}", *pair) for name, pair in together.items())
     answer = _seen_always(counts, "after all constructs in these runs", "not after every construct")
     return LitmusResult(answer, counts, runs=(Stress(1, 1, rounds=_SETS_OF_KEYS),))

@@ -12,12 +12,10 @@ from vkgroup.device import Capabilities
 from vkgroup.probe import execution
 from vkgroup.probe.addition import AdditionOrders, addition_orders, terms
 from vkgroup.probe.branches import (
-    CONSTRUCTS,
     READINGS,
     InactiveLanes,
     Reconvergence,
     inactive_lanes,
-    keys,
     reconvergence,
     start_values,
     taken_lanes,
@@ -98,21 +96,7 @@ def _inactive_lanes(subject: Subject) -> InactiveLanes:
 
 
 def _reconvergence(subject: Subject) -> Reconvergence:
-    module = subject.module("reconvergence")
-    size = subject.size
-    masks = [
-        subject.run_full_subgroups(
-            module,
-            1,
-            {
-                "Key": key,
-                "Mask": np.zeros((len(CONSTRUCTS), 3, size, 4), dtype=np.uint32),
-                "Work": np.zeros(size, dtype=np.uint32),
-            },
-        )["Mask"]
-        for key in keys(size)
-    ]
-    return reconvergence(np.stack(masks).astype(np.uint32, copy=False))
+    return reconvergence(execution.branch_masks(subject, [1]))
 
 
 def _addition_orders(subject: Subject) -> AdditionOrders:

@@ -30,6 +30,7 @@ from vkgroup.conformance.support import (
     STORES,
     has_ballot,
     lacking_quads,
+    lacking_size,
     lacking_stages,
     preserved_denormals,
 )
@@ -53,8 +54,10 @@ def subgroup_size(case: Case, capabilities: Capabilities) -> int:
 
 def missing(case: Case, capabilities: Capabilities) -> list[str]:
     """Return the requirements of a case that the device lacks, by Vulkan's names; empty if none."""
-    parts = [_of_case, _of_operand, *([_of_size] if case.subgroup_size else [])]
-    return [need for part in parts for need in part(case, capabilities)]
+    needs = [*_of_case(case, capabilities), *_of_operand(case, capabilities)]
+    if case.subgroup_size:
+        needs += lacking_size(case.subgroup_size, case.stage, _invocations(case), capabilities)
+    return needs
 
 
 def _of_case(case: Case, capabilities: Capabilities) -> Iterator[str]:
@@ -106,20 +109,6 @@ def _of_operand(case: Case, capabilities: Capabilities) -> Iterator[str]:
         constant = any(row.kind is OperandKind.ID and row.constant for row in operands)
         if constant and operand.literal is None and dynamic not in capabilities.features:
             yield dynamic
-
-
-def _of_size(case: Case, capabilities: Capabilities) -> Iterator[str]:
-    control, size, invocations = capabilities.size_control, case.subgroup_size, _invocations(case)
-    if not control.supported:
-        yield "subgroupSizeControl"
-        return
-    if case.stage not in control.required_size_stages:
-        yield f"requiredSubgroupSizeStages with the {case.stage} stage"
-    least, most = control.min_size, control.max_size
-    if not least <= size <= most:
-        yield f"a subgroup size of {size} (minSubgroupSize {least}, maxSubgroupSize {most})"
-    if case.stage in WORKGROUP_STAGES and size * control.max_compute_workgroup_subgroups < invocations:
-        yield f"maxComputeWorkgroupSubgroups of at least {-(-invocations // size)}"
 
 
 def _invocations(case: Case) -> int:

@@ -24,6 +24,13 @@ _CLOCK_EVERY = 64
 """Segments between two checks of the deadline."""
 
 
+_REPORTED_ENDS = {
+    "unreachable": ("undefined", "the shader reaches an OpUnreachable"),
+    "abort": ("abort", "the shader aborts the work of the device"),
+}
+"""Kind and message of the event by the kind of a terminator that is one."""
+
+
 class Machine(SliceState):
     """Execution of one slice.
 
@@ -169,11 +176,9 @@ class Machine(SliceState):
             self._check_condition(number, code, frame)
             self._switch(number, code, frame)
         else:
-            everywhere = np.ones(1, np.bool_)
-            if ending.kind == "unreachable":
-                frame.report("undefined", code.site, everywhere, "the shader reaches an OpUnreachable")
-            elif ending.kind == "abort":
-                frame.report("abort", code.site, everywhere, "the shader aborts the work of the device")
+            if ending.kind in _REPORTED_ENDS:
+                kind, message = _REPORTED_ENDS[ending.kind]
+                frame.report(kind, code.site, np.ones(1, np.bool_), message)
             elif ending.kind == "discard":
                 if self.discarded is None:
                     self.discarded = np.zeros(self.count, np.bool_)

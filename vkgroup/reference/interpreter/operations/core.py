@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,13 @@ from vkgroup.reference.interpreter.operations.accessor import LaneSet
 from vkgroup.reference.interpreter.operations.images import texel_offset
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
 from vkgroup.reference.interpreter.operations.load_store import loader, storer
-from vkgroup.reference.interpreter.operations.memory_semantics import WORKGROUP, level_of, semantics_of
+from vkgroup.reference.interpreter.operations.memory_order import Order
+from vkgroup.reference.interpreter.operations.memory_semantics import (
+    WORKGROUP,
+    Semantics,
+    level_of,
+    semantics_of,
+)
 from vkgroup.reference.interpreter.operations.references import resolver
 from vkgroup.reference.interpreter.operations.state import Cell, Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
@@ -144,54 +151,32 @@ def _without_effect(program: ProgramForm, op: Op, site: Site) -> Function:
 # --- barriers -----------------------------------------------------------------------------------------
 
 
-def _control_barrier(program: ProgramForm, op: Op, site: Site) -> Function:
-    execution, memory, semantics = site.scopes
-    level, ordering = min(level_of(execution), WORKGROUP), semantics_of(memory, semantics)
+def _barrier(
+    record: Callable[[Order, Frame, int, Semantics], None],
+    leaves: int = 0,
+    wrong: Mapping[int, str] = MappingProxyType({}),
+) -> Callable[[ProgramForm, Op, Site], Function]:
+    """Return the factory of a kind of barriers.
 
-    def barrier(frame: Frame) -> None:
-        if execution != _SUBGROUP:
-            _check_barrier(frame, site)
-        if frame.machine.order is not None:
-            frame.machine.order.barrier(frame, level, ordering)
+    `record`: the method that orders accesses. `leaves`: of a split barrier, `_ARRIVED` or `_WAITED`. `wrong`:
+    the message by what an invocation may not have done last at such a barrier, 0 for nothing.
+    """
 
-    return barrier
+    def factory(program: ProgramForm, op: Op, site: Site) -> Function:
+        execution, memory, semantics = site.scopes
+        level, ordering = min(level_of(execution), WORKGROUP), semantics_of(memory, semantics)
 
+        def barrier(frame: Frame) -> None:
+            if execution != _SUBGROUP:
+                _check_barrier(frame, site)
+            if leaves:
+                _check_split(frame, site, level, wrong)[frame.lanes.selector] = leaves
+            if frame.machine.order is not None:
+                record(frame.machine.order, frame, level, ordering)
 
-def _arrive(program: ProgramForm, op: Op, site: Site) -> Function:
-    execution, memory, semantics = site.scopes
-    level, ordering = min(level_of(execution), WORKGROUP), semantics_of(memory, semantics)
+        return barrier
 
-    def arrive(frame: Frame) -> None:
-        if execution != _SUBGROUP:
-            _check_barrier(frame, site)
-        arrived = _split_state(frame, level)
-        twice = arrived[frame.lanes.selector] == _ARRIVED
-        if twice.any():
-            frame.report("barrier", site, twice, _ARRIVES_TWICE)
-        arrived[frame.lanes.selector] = _ARRIVED
-        if frame.machine.order is not None:
-            frame.machine.order.arrive(frame, level, ordering)
-
-    return arrive
-
-
-def _wait(program: ProgramForm, op: Op, site: Site) -> Function:
-    execution, memory, semantics = site.scopes
-    level, ordering = min(level_of(execution), WORKGROUP), semantics_of(memory, semantics)
-
-    def wait(frame: Frame) -> None:
-        if execution != _SUBGROUP:
-            _check_barrier(frame, site)
-        arrived = _split_state(frame, level)
-        for state, message in ((0, _NOT_ARRIVED), (_WAITED, _WAITS_TWICE)):
-            wrong = arrived[frame.lanes.selector] == state
-            if wrong.any():
-                frame.report("barrier", site, wrong, message)
-        arrived[frame.lanes.selector] = _WAITED
-        if frame.machine.order is not None:
-            frame.machine.order.wait(frame, level, ordering)
-
-    return wait
+    return factory
 
 
 _ARRIVED, _WAITED = 1, 2
@@ -209,9 +194,14 @@ _WAITS_TWICE = (
 )
 
 
-def _split_state(frame: Frame, level: int) -> npt.NDArray[np.int8]:
-    """Return what each invocation did last at split barriers of a level: 0, `_ARRIVED` or `_WAITED`."""
-    return frame.machine.split_barriers.setdefault(level, np.zeros(frame.machine.count, np.int8))
+def _check_split(frame: Frame, site: Site, level: int, wrong: Mapping[int, str]) -> npt.NDArray[np.int8]:
+    """Report a wrong use of a split barrier; return what each invocation did last at those of the level."""
+    last = frame.machine.split_barriers.setdefault(level, np.zeros(frame.machine.count, np.int8))
+    for act, message in wrong.items():
+        where = last[frame.lanes.selector] == act
+        if where.any():
+            frame.report("barrier", site, where, message)
+    return last
 
 
 def _check_barrier(frame: Frame, site: Site) -> None:
@@ -313,9 +303,9 @@ CORE: dict[str, Callable[[ProgramForm, Op, Site], Function]] = {
     "OpReadClockKHR": _clock,
     "OpLifetimeStart": _without_effect,
     "OpLifetimeStop": _without_effect,
-    "OpControlBarrier": _control_barrier,
-    "OpControlBarrierArriveEXT": _arrive,
-    "OpControlBarrierWaitEXT": _wait,
+    "OpControlBarrier": _barrier(Order.barrier),
+    "OpControlBarrierArriveEXT": _barrier(Order.arrive, _ARRIVED, {_ARRIVED: _ARRIVES_TWICE}),
+    "OpControlBarrierWaitEXT": _barrier(Order.wait, _WAITED, {0: _NOT_ARRIVED, _WAITED: _WAITS_TWICE}),
     "OpMemoryBarrier": _memory_barrier,
     "OpDemoteToHelperInvocation": _demote,
     "OpIsHelperInvocationEXT": lambda program, op, site: _helpers,
