@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.base.errors import NotValidated, Unsupported
+from vkgroup.base.errors import NotValidated
 from vkgroup.check import Report, check
 from vkgroup.drivers import CachedDriver
 from vkgroup.workers.opening import select
@@ -120,18 +120,3 @@ def test_debug_information_with_forward_references_has_no_effect(
     assert report.findings == ()
     assert not report.covered.not_covered
     assert report.covered.compared == 256
-
-
-def test_untyped_pointers_are_refused_by_name(written: Written) -> None:
-    text = _FORWARD
-    for typed, untyped in (
-        ("OpCapability Shader", "OpCapability Shader\nOpCapability UntypedPointersKHR"),
-        ("OpExtension", 'OpExtension "SPV_KHR_untyped_pointers"\nOpExtension'),
-        ("%pointer = OpTypePointer StorageBuffer %block", "%pointer = OpTypeUntypedPointerKHR StorageBuffer"),
-        ("OpVariable %pointer StorageBuffer", "OpUntypedVariableKHR %pointer StorageBuffer %block"),
-        ("OpAccessChain %element %a", "OpUntypedAccessChainKHR %pointer %block %a"),
-    ):
-        assert typed in text
-        text = text.replace(typed, untyped, 1)
-    with pytest.raises(Unsupported, match="no untyped pointers"):
-        check(written(text, "untyped.spvasm"))

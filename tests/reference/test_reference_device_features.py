@@ -361,5 +361,8 @@ def test_every_declared_feature_that_a_module_may_need_is_tried(reference: Devic
     elsewhere |= {"computeDerivativeGroupQuads", "computeDerivativeGroupLinear"}
     elsewhere |= {"shaderMixedFloatDotProductBFloat16Acc"}  # in test_lanewise_mixed_dots.py
     elsewhere |= {"shaderAbort", "shaderConstantData"}  # the page on findings "abort" has a shader
+    # In tests/check/test_check_pointers.py.
+    elsewhere |= {"variablePointers", "variablePointersStorageBuffer"}
+    elsewhere |= {"shaderUntypedPointers", "shader64BitIndexing"}
     elsewhere |= {"shaderRelaxedExtendedInstruction"}  # in tests/check/test_check_new_instructions.py
     assert declared - elsewhere - {use.name for use in USES} == set()

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from vkgroup.check.control_flow import ControlFlow
-from vkgroup.check.flow import CHAINS
 from vkgroup.check.influence import influence_of
 from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import Instruction, Module, grammar
+from vkgroup.spirv.chains import CHAINS
 from vkgroup.spirv.declarations import Declarations
 
 _UP = {"Less": 1, "Greater": -1}
@@ -31,7 +31,8 @@ class CountedLoops:
     """The loops of a module that provably end."""
 
     def __init__(self, module: Module) -> None:
-        self._instructions, self._roots = module.instructions, influence_of(module).roots
+        self._influence = influence_of(module)
+        self._instructions = self._influence.instructions
         self._declared, self._flow = Declarations(module), ControlFlow(module)
         self._by_id = {entry.result_id: entry for entry in self._instructions if entry.result_id}
         names = grammar().enumeration("StorageClass")
@@ -219,7 +220,7 @@ class CountedLoops:
             return False
         kind = self._classes.get(root)
         if kind in ("Uniform", "PushConstant", "UniformConstant", "Input", "StorageBuffer", "Private"):
-            pointers = {one for one, (variable, _) in self._roots.items() if variable == root}
+            pointers = self._influence.pointers_to(root)
             return not any(
                 (entry.name in ("OpStore", "OpCopyMemory") and entry.operands[0] in pointers)
                 or (entry.name.startswith(("OpAtomic", "OpFunctionCall")) and pointers & set(entry.operands))

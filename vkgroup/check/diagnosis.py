@@ -322,7 +322,7 @@ def _key(event: Event, place: SourceLocation, places: SourceLocations, groups: G
         turned = (event.kind, event.memory, places[event.other_position].identity)
         # The order of the two accesses is arbitrary: the same race may be seen from either side.
         return turned if key not in groups and turned in groups else key
-    if event.kind == FindingKind.BOUNDS and event.memory:
+    if event.exceeds_memory:
         # A buffer that is too small is one finding for all its accesses.
         return event.kind, event.memory
     return event.kind, event.reason, *place.identity
@@ -361,7 +361,7 @@ def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: Checke
         notes += notes_of_lines("also this barrier", further)
     if event.reason in RULES:
         notes.append(Note(f"rule: {RULES[event.reason]}"))
-    if event.kind == FindingKind.BOUNDS and (made_up := inputs.made_up_length(event.memory)):
+    if event.exceeds_memory and (made_up := inputs.made_up_length(event.memory)):
         notes.append(Note(made_up))
     elif event.reason in _DATA_DEPENDENT and dispatch.generated.reaches(event):
         notes.append(

@@ -9,12 +9,13 @@ from typing import Any
 from vkgroup.base.errors import InvalidDispatch, InvalidInput, Unsupported
 from vkgroup.check.checking import prepare
 from vkgroup.check.fields import Field, fields_of
-from vkgroup.check.influence import UNKNOWN, Sites, Source, influence_of
+from vkgroup.check.influence import UNKNOWN, Source, influence_of
 from vkgroup.check.inputs import CONTENTS, SPECIALIZED, NumberKey, Numbers
 from vkgroup.check.interfaces import COMPARED
 from vkgroup.check.members import by_place
 from vkgroup.check.request import CheckRequest, values_of
 from vkgroup.check.search import TrialSearch
+from vkgroup.check.sites import Sites
 from vkgroup.check.trial_set import TrialSet, identities
 from vkgroup.check.trials import CheckTrial
 from vkgroup.spirv import Module, StructType

@@ -13,12 +13,12 @@ from typing import NamedTuple
 from vkgroup.check.control_flow import ControlFlow
 from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import Instruction, Module, ScalarType, grammar
+from vkgroup.spirv.chains import CHAINS, typed
 from vkgroup.spirv.declarations import Declarations
 
 WHOLE = -1
 """Member index for a variable that is used as a whole: an image or a block."""
 
-CHAINS = ("OpAccessChain", "OpInBoundsAccessChain", "OpPtrAccessChain", "OpInBoundsPtrAccessChain")
 _GLSL_NAMES = {
     "SubgroupLocalInvocationId": "gl_SubgroupInvocationID",
     "SubgroupId": "gl_SubgroupID",
@@ -54,15 +54,21 @@ class Origin(NamedTuple):
 
 
 class ModuleCode:
-    """Declarations of a module, and the instructions of its functions: `body`."""
+    """Declarations and instructions of a module; those of its functions are `body`."""
 
     def __init__(self, module: Module) -> None:
         self.module, self.declared = module, Declarations(module)
-        instructions = module.instructions
-        first = next(
-            (k for k, entry in enumerate(instructions) if entry.name == "OpFunction"), len(instructions)
+        types = {variable.id: variable.type for variable in self.declared.variables}
+        #: Instructions on untyped pointers stand as those on typed ones.
+        self.instructions: tuple[Instruction, ...] = tuple(
+            typed(entry, lambda base, kind: types.get(base) == self.declared.types.get(kind))
+            for entry in module.instructions
         )
-        self.body: tuple[Instruction, ...] = instructions[first:]
+        first = next(
+            (k for k, entry in enumerate(self.instructions) if entry.name == "OpFunction"),
+            len(self.instructions),
+        )
+        self.body: tuple[Instruction, ...] = self.instructions[first:]
         names = grammar().enumeration("BuiltIn")
         #: The names of built-in variables by id.
         self.built_ins = {

@@ -1,22 +1,22 @@
-"""Influence of inputs on addresses and operands, by flow-insensitive data flow, and the sites of a shader.
+"""Influence of inputs on addresses and operands, by flow-insensitive data flow.
 
 Control flow is ignored: the number of rounds of a loop does not influence the address that it computes from
-its counter. Functions, variables and shared memory are followed. Sites are stores, barriers, atomics and
-subgroup operations.
+its counter. Functions, variables, pointers that are values, and shared memory are followed.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import cached_property, lru_cache, reduce
 from operator import or_
 
-from vkgroup.check.flow import CHAINS, WHOLE, ModuleCode
+from vkgroup.check.flow import WHOLE, ModuleCode
 from vkgroup.check.inputs import DispatchInputs, Input
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.program.site import extended_name, sort_operands
-from vkgroup.spirv import EntryPoint, ImageType, Instruction, Module, SampledImageType
+from vkgroup.spirv import ImageType, Instruction, Module, PointerType, SampledImageType
+from vkgroup.spirv.chains import CHAINS
 
 Source = tuple[int, int]
 """A source of values: id of a variable and index of a block member; `WHOLE` for the whole variable."""
@@ -57,6 +57,9 @@ class Influence(ModuleCode):
         self._indices: defaultdict[int, int] = defaultdict(int)
         #: The variable, and its member, into which each pointer points, or from which an image was loaded.
         self.roots: dict[int, Source] = {variable.id: (variable.id, WHOLE) for variable in self.variables}
+        #: Where else a pointer may point; by the id of a variable or function, where the pointers that it
+        #: holds or returns may point.
+        self._others: defaultdict[int, set[Source]] = defaultdict(set)
         self._function = 0
         self._by_control = by_control
         self._specialize(module.instructions)
@@ -79,10 +82,26 @@ class Influence(ModuleCode):
             elif entry.name.startswith(("OpSpecConstant", "OpConstantComposite", "OpTypeArray")):
                 self._values[entry.result_id] |= self._any(entry.operands)
 
-    def _extent(self) -> tuple[int, int, int]:
+    def _extent(self) -> tuple[int, ...]:
         """Return numbers that grow with everything that is known."""
         values, indices = (map(int.bit_count, bits.values()) for bits in (self._values, self._indices))
-        return sum(values), sum(indices), len(self.roots)
+        return sum(values), sum(indices), len(self.roots), sum(map(len, self._others.values()))
+
+    def roots_of(self, pointer: int) -> set[Source]:
+        """Return all variables, and their members, into which a pointer may point."""
+        first = self.roots.get(pointer)
+        return self._others[pointer] | (set() if first is None else {first})
+
+    def pointers_to(self, variable: int) -> set[int]:
+        """Return the pointers that may point into a variable."""
+        pointers = {*self.roots, *self._others}
+        return {one for one in pointers if any(root == variable for root, _ in self.roots_of(one))}
+
+    def _point(self, pointer: int, sources: set[Source]) -> None:
+        """Record that a pointer may point into some variables."""
+        for source in sources:
+            if self.roots.setdefault(pointer, source) != source:
+                self._others[pointer].add(source)
 
     def _bit(self, source: Source) -> int:
         return 1 << self._bits.setdefault(source, len(self._bits))
@@ -93,11 +112,10 @@ class Influence(ModuleCode):
 
     def _contents(self, pointer: int) -> int:
         """Return the influence on what a pointer points to."""
-        root = self.roots.get(pointer)
-        if root is None:
-            return self._values[pointer]
-        own = self._bit(root) if root[0] in self.inputs else 0
-        return own | self._values[root[0]] | self._values[pointer]
+        contents = self._values[pointer]
+        for source in self.roots_of(pointer):
+            contents |= self._values[source[0]] | (self._bit(source) if source[0] in self.inputs else 0)
+        return contents
 
     def _follow(self, entry: Instruction) -> None:
         words, name = entry.operands, entry.name
@@ -109,12 +127,14 @@ class Influence(ModuleCode):
             self._values[entry.result_id] |= self._contents(words[0]) | self._indices[words[0]]
         elif name in ("OpStore", "OpCopyMemory"):
             source = self._contents(words[1]) if name == "OpCopyMemory" else self._values[words[1]]
-            root = self.roots.get(words[0], (words[0], WHOLE))
-            self._values[root[0]] |= source | self._indices[words[0]] | self._control(entry)
+            for root, _ in self.roots_of(words[0]) or {(words[0], WHOLE)}:
+                self._values[root] |= source | self._indices[words[0]] | self._control(entry)
+                self._others[-root] |= self.roots_of(words[1])
         elif name == "OpFunctionCall":
             self._follow_call(entry)
         elif name == "OpReturnValue":
             self._values[self._function] |= self._values[words[0]] | self._control(entry)
+            self._others[-self._function] |= self.roots_of(words[0])
         elif name == "OpPhi":
             self._values[entry.result_id] |= self._any(words[::2]) | self._control(entry)
         elif name == "OpArrayLength":
@@ -126,8 +146,31 @@ class Influence(ModuleCode):
             if name.startswith("OpAtomic"):
                 bits |= self._contents(words[0]) | self._indices[words[0]]
             self._values[entry.result_id] |= bits
-        if name in _HANDLES and words[0] in self.roots:
+        if self._is_pointer(entry):
+            self._follow_pointer(entry)
+        elif name in _HANDLES and words[0] in self.roots:
             self.roots.setdefault(entry.result_id, self.roots[words[0]])
+
+    def _is_pointer(self, entry: Instruction) -> bool:
+        kind = self.declared.types.get(entry.result_type)
+        return isinstance(kind, PointerType) and kind.storage_class != "PhysicalStorageBuffer"
+
+    def _follow_pointer(self, entry: Instruction) -> None:
+        """Follow a pointer that is copied, selected, loaded or returned."""
+        words, result = entry.operands, entry.result_id
+        of = {"OpCopyObject": words[:1], "OpSelect": words[1:], "OpPhi": words[::2]}
+        for source in of.get(entry.name, ()):
+            self._point(result, self.roots_of(source))
+            self._indices[result] |= self._indices[source]
+        holders = set[int]()
+        if entry.name == "OpLoad":
+            holders = {holder for holder, _ in self.roots_of(words[0])}
+        elif entry.name == "OpFunctionCall":
+            holders = {words[0]}
+        for holder in holders:
+            self._point(result, self._others[-holder])
+        if holders or entry.name in of:
+            self._indices[result] |= self._values[result]
 
     def _control(self, entry: Instruction) -> int:
         """Return the influence on the branches that decide whether an instruction is executed."""
@@ -141,12 +184,15 @@ class Influence(ModuleCode):
     def _follow_chain(self, entry: Instruction) -> None:
         base, *indices = entry.operands
         self._indices[entry.result_id] |= self._indices[base] | self._any(indices)
-        root = self.roots.get(base)
-        if root is not None:
-            if root[1] == WHOLE and indices and root[0] in self.inputs and entry.name in CHAINS:
-                root = (root[0], self.constant(indices[0], WHOLE))
-            self.roots[entry.result_id] = root
-        else:
+        roots = self.roots_of(base)
+        if entry.name.endswith("sAccessChain") and indices:
+            # An element is no member.
+            member = self.constant(indices[0], WHOLE)
+            roots = {
+                (root, member if known == WHOLE and root in self.inputs else known) for root, known in roots
+            }
+        self._point(entry.result_id, roots)
+        if not roots:
             self._values[entry.result_id] |= self._values[base]
 
     def _follow_call(self, entry: Instruction) -> None:
@@ -154,8 +200,7 @@ class Influence(ModuleCode):
         for parameter, argument in zip(self.parameters.get(function, ()), arguments, strict=False):
             self._values[parameter] |= self._contents(argument)
             self._indices[parameter] |= self._indices[argument]
-            if argument in self.roots:
-                self.roots.setdefault(parameter, self.roots[argument])
+            self._point(parameter, self.roots_of(argument))
         self._values[entry.result_id] |= self._values[function]
 
     # --- uses of resources ----------------------------------------------------------------------------
@@ -165,8 +210,8 @@ class Influence(ModuleCode):
         """The atomic instructions on each member of the inputs."""
         instructions: dict[Source, list[Instruction]] = {}
         for entry in self.body:
-            if entry.name.startswith("OpAtomic") and entry.operands[0] in self.roots:
-                instructions.setdefault(self.roots[entry.operands[0]], []).append(entry)
+            for root in self.roots_of(entry.operands[0]) if entry.name.startswith("OpAtomic") else ():
+                instructions.setdefault(root, []).append(entry)
         return instructions
 
     @property
@@ -192,10 +237,10 @@ class Influence(ModuleCode):
             for entry in self.body
             if entry.result_id
             and entry.operands
-            and (variable := self.roots.get(entry.operands[0], UNKNOWN)[0]) in variables
+            and (roots := {root for root, _ in self.roots_of(entry.operands[0]) if root in variables})
             and (
                 entry.name.startswith("OpAtomic")
-                or (entry.name == "OpLoad" and variable not in images)
+                or (entry.name == "OpLoad" and not roots <= images)
                 or (entry.name.startswith("OpImage") and entry.name not in _NO_READS)
             )
         ]
@@ -312,89 +357,3 @@ class GeneratedInfluence:
             for branch in flow.branches[flow.block_at[each].label] if each in flow.block_at else ():
                 sources |= self._influence.on_operands(branch.position)
         return any(self._is_generated(*source) for source in sources)
-
-
-Fixed = Callable[[Source], bool]
-"""A function that says whether an input has the only value, or all values, that it can have."""
-
-_OWN = ("Function", "Private", "Output", "Input")
-_GROUPS = ("OpGroupNonUniform", "OpSubgroup", "OpCooperativeMatrix")
-_STORES = ("OpStore", "OpCopyMemory")
-_OTHERS = ("OpControlBarrier", "OpImageWrite")
-
-
-class Sites:
-    """The sites of one entry point of a module."""
-
-    def __init__(self, module: Module, entry: EntryPoint) -> None:
-        self._influence = Influence(module, by_control=True)
-        self._flow = self._influence.control_flow
-        declared = self._influence.declared
-        self._own = {variable.id for variable in declared.variables if variable.storage_class in _OWN}
-        for instruction in self._influence.body:
-            name = instruction.name
-            if name == "OpVariable" or (name in CHAINS and instruction.operands[0] in self._own):
-                self._own.add(instruction.result_id)
-        #: The variables that the shader writes and other invocations may read.
-        self._written = {self._root(one) for one in self._influence.body if self._is_store(one)} - {0}
-        self._start = next(one.id for one in declared.entry_points if one.interface == entry.interface)
-
-    @cached_property
-    def _sites(self) -> dict[int, frozenset[int]]:
-        """The positions of the sites of each block, by its label."""
-        return {
-            label: frozenset(entry.position for entry in block.body if self._is_site(entry))
-            for label, block in self._flow.blocks.items()
-        }
-
-    def _root(self, entry: Instruction) -> int:
-        """Return the variable that an instruction accesses; 0 if it is not known."""
-        return self._influence.roots.get(entry.operands[0], (0, 0))[0]
-
-    def _is_store(self, entry: Instruction) -> bool:
-        is_atomic = entry.name.startswith("OpAtomic")
-        return is_atomic or (entry.name in _STORES and entry.operands[0] not in self._own)
-
-    def _is_site(self, entry: Instruction) -> bool:
-        # A read of what others write may be a race, or undefined.
-        is_read = entry.name == "OpLoad" and self._root(entry) in self._written
-        return is_read or self._is_store(entry) or entry.name in _OTHERS or entry.name.startswith(_GROUPS)
-
-    def missing(self, executed: Mapping[int, int], fixed: Fixed) -> frozenset[int]:
-        """Return the positions of the sites that can be reached and were not executed.
-
-        `executed`: what was executed, by position, as in `CheckedRun.executed`.
-        `fixed`: a branch whose condition only such inputs decide cannot go another way than it went.
-        """
-        missing, seen = set[int](), set[int]()
-        todo = [block.label for block in self._flow.functions[self._start].blocks[:1]]
-        while todo:
-            label = todo.pop()
-            if label in seen:
-                continue
-            seen.add(label)
-            block = self._flow.blocks[label]
-            missing |= self._sites[label] - executed.keys()
-            calls = (entry.operands[0] for entry in block.body if entry.name == "OpFunctionCall")
-            todo += [first.label for call in calls for first in self._flow.functions[call].blocks[:1]]
-            following = self._flow.successors(block)
-            end = block.terminator.position
-            if len(following) > 1 and end in executed and all(map(fixed, self._influence.on_operands(end))):
-                following = [label for label in following if self._is_executed(label, executed)]
-            todo += following
-        return frozenset(missing)
-
-    def _is_executed(self, label: int, executed: Mapping[int, int]) -> bool:
-        return any(entry.position in executed for entry in self._flow.blocks[label].instructions)
-
-    def frontier(self, executed: Mapping[int, int], covered: Mapping[int, int]) -> frozenset[Source]:
-        """Return the inputs that decide the executed branches with a way that is not covered."""
-        return frozenset[Source]().union(
-            *(
-                self._influence.on_operands(block.terminator.position)
-                for block in self._flow.blocks.values()
-                if len(following := self._flow.successors(block)) > 1
-                and block.terminator.position in executed
-                and not all(self._is_executed(label, covered) for label in following)
-            )
-        )

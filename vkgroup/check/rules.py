@@ -13,6 +13,8 @@ RULES = {
     "partition": "the ballots must be a partition of the active lanes, else the result is undefined",
     "empty_ballot": "the index of a bit is undefined if no bit is set",
     "uninitialised": "unwritten memory holds undefined values",
+    "alignment": "an access must begin at a multiple of the size of its numbers",
+    "pointers": "OpPtrDiff is defined for elements of one array only",
     "shift": "a shift by the width of the number or more is undefined",
     "division": "the quotient and the remainder of integers are undefined if the divisor is zero",
 }
@@ -31,6 +33,7 @@ REMEDIES = {
     " write and a read by another invocation",
     "shift": "test the distance before, or mask it with the width minus one",
     "division": "test the divisor before the division",
+    "alignment": "access narrower numbers, or make the offset a multiple of the size",
     "other_workgroup": "barrier() does not order workgroups: let each write elements of its own, use atomics,"
     " or read in a later dispatch",
 }

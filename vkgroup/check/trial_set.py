@@ -10,8 +10,9 @@ from itertools import starmap
 from vkgroup.check.contents import COUNTS
 from vkgroup.check.findings import RACES
 from vkgroup.check.flow import BY_GROUP, WHOLE
-from vkgroup.check.influence import LENGTH, UNKNOWN, Influence, Sites, Source, influence_of
+from vkgroup.check.influence import LENGTH, UNKNOWN, Influence, Source, influence_of
 from vkgroup.check.inputs import GeneratedNumber, NumberKey, Numbers
+from vkgroup.check.sites import Sites
 from vkgroup.check.trials import CheckTrial, EventKey, Trier, key_of
 from vkgroup.reference.events import Event
 from vkgroup.spirv import Module

@@ -90,6 +90,11 @@ class Event:
     count: int = 1
 
     @property
+    def exceeds_memory(self) -> bool:
+        """Whether an access is outside of a memory, which a larger one may contain; not of an array in it."""
+        return self.kind == "bounds" and bool(self.memory) and self.offset >= 0
+
+    @property
     def reason(self) -> str:
         """The kind of its cause; its own kind without one."""
         return self.cause.kind if self.cause is not None else self.kind

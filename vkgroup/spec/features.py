@@ -240,7 +240,7 @@ _NAMED_AS_FEATURE = """
     ComputeDerivativeGroupQuadsKHR ComputeDerivativeGroupLinearKHR ShaderSMBuiltinsNV CooperativeMatrixKHR
     LongVectorEXT CooperativeMatrixReductionsNV CooperativeMatrixConversionsNV
     CooperativeMatrixPerElementOperationsNV CooperativeMatrixTensorAddressingNV
-    CooperativeMatrixBlockLoadsNV
+    CooperativeMatrixBlockLoadsNV Shader64BitIndexingEXT
 """
 
 #: Capabilities whose feature has "shader" before the name.
@@ -255,7 +255,7 @@ _NAMED_AS_SHADER_FEATURE = """
     StorageImageExtendedFormats StorageImageMultisample ImageGatherExtended ClipDistance CullDistance
     DemoteToHelperInvocation QuadControlKHR BFloat16TypeKHR BFloat16DotProductKHR
     BFloat16CooperativeMatrixKHR FloatControls2 ExpectAssumeKHR SplitBarrierEXT AbortKHR ConstantDataKHR
-    ReplicatedCompositesEXT
+    ReplicatedCompositesEXT UntypedPointersKHR
 """
 
 _FLOAT_MODES = """
@@ -345,6 +345,8 @@ SPIRV_EXTENSIONS: Mapping[str, str] = {
     "SPV_KHR_multiview": "1.1|VK_KHR_multiview",
     "SPV_KHR_device_group": "1.1|VK_KHR_device_group",
     "SPV_KHR_workgroup_memory_explicit_layout": "VK_KHR_workgroup_memory_explicit_layout",
+    "SPV_KHR_untyped_pointers": "shaderUntypedPointers",
+    "SPV_EXT_shader_64bit_indexing": "shader64BitIndexing",
     "SPV_KHR_shader_ballot": "VK_EXT_shader_subgroup_ballot",
     "SPV_KHR_subgroup_vote": "VK_EXT_shader_subgroup_vote",
     "SPV_KHR_subgroup_rotate": "shaderSubgroupRotate",

@@ -16,6 +16,7 @@ import numpy as np
 
 from vkgroup.base.errors import InvalidModule, Unsupported
 from vkgroup.spirv.binary import Binary
+from vkgroup.spirv.chains import VARIABLES
 from vkgroup.spirv.constants import (
     Constant,
     SpecializationConstant,
@@ -147,6 +148,8 @@ class Declarations(ModulePreamble):
         match name:
             case "OpTypePointer":
                 return PointerType(self._enumerant("StorageClass", words[1]), self.types.get(words[2]))
+            case "OpTypeUntypedPointerKHR":
+                return PointerType(self._enumerant("StorageClass", words[1]), None, is_untyped=True)
             case "OpTypeForwardPointer":
                 return PointerType(self._enumerant("StorageClass", words[1]), None)
             case "OpTypeStruct":
@@ -285,10 +288,13 @@ class Declarations(ModulePreamble):
 
     def _read_variable(self, name: str, words: list[int]) -> None:
         pointer = self.type(words[0])
-        if not isinstance(pointer, PointerType) or pointer.pointee is None:
+        kind = pointer.pointee if isinstance(pointer, PointerType) else None
+        if name == "OpUntypedVariableKHR" and len(words) > 3:
+            kind = self.type(words[3])
+        if kind is None:
             raise InvalidModule(f"the type of variable %{words[1]} is not a pointer to a declared type")
         storage = self._enumerant("StorageClass", words[2])
-        self.variables.append(ModuleVariable(words[1], storage, pointer.pointee))
+        self.variables.append(ModuleVariable(words[1], storage, kind))
 
 
 _CONSTANTS = (
@@ -322,7 +328,7 @@ def _readers() -> dict[int, tuple[str, int, _Reader]]:
             reader = Declarations._read_type
         elif name in _CONSTANTS:
             reader = Declarations._read_constant
-        elif name == "OpVariable":
+        elif name in VARIABLES:
             reader = Declarations._read_variable
         else:
             continue

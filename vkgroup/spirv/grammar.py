@@ -17,12 +17,14 @@ _GRAMMAR = "include/spirv/unified1/spirv.core.grammar.json"
 
 
 #: Names that are newer than the wheel's file: of SPV_EXT_long_vector, SPV_VALVE_mixed_float_dot_product,
-#: SPV_KHR_abort, SPV_KHR_constant_data, SPV_KHR_poison_freeze and SPV_QCOM_subgroup_size.
+#: SPV_KHR_abort, SPV_KHR_constant_data, SPV_KHR_poison_freeze, SPV_QCOM_subgroup_size and
+#: SPV_EXT_shader_64bit_indexing.
 _NEWER = {
     "Decoration": {5145: "UTFEncodedKHR"},
     "ExecutionMode": {
         4507: "SubgroupSizeHalfQCOM",
         4508: "SubgroupSizeFullQCOM",
+        5427: "Shader64BitIndexingEXT",
         5157: "ArithmeticPoisonKHR",
     },
     "Capability": {
@@ -31,6 +33,7 @@ _NEWER = {
         5146: "ConstantDataKHR",
         5156: "PoisonFreezeKHR",
         5425: "LongVectorEXT",
+        5426: "Shader64BitIndexingEXT",
         6912: "DotProductFloat16AccFloat32VALVE",
         6913: "DotProductFloat16AccFloat16VALVE",
         6914: "DotProductBFloat16AccVALVE",

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from vkgroup.base.errors import InvalidModule
 from vkgroup.spirv.binary import Binary
+from vkgroup.spirv.chains import CHAINS
 from vkgroup.spirv.constants import Constant
 from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.grammar import InstructionSpec, grammar
@@ -259,10 +260,7 @@ class _Roles(NamedTuple):
 
 #: Instructions whose result points into the object of the operand with this name.
 _FOLLOWED = {
-    "OpAccessChain": "Base",
-    "OpInBoundsAccessChain": "Base",
-    "OpPtrAccessChain": "Base",
-    "OpInBoundsPtrAccessChain": "Base",
+    **dict.fromkeys(sorted(CHAINS), "Base"),
     "OpRawAccessChainNV": "Base",
     "OpCopyObject": "Operand",
     "OpBitcast": "Operand",
@@ -285,6 +283,7 @@ _OTHER_WRITES = {"OpCopyMemory": "Target", "OpCopyMemorySized": "Target", "OpIma
 
 _LOADS_ONLY = ("OpLoad", "OpAtomicLoad", "OpCooperativeMatrixLoad", "OpCooperativeVectorLoad")
 _STORES_ONLY = ("OpStore", "OpAtomicStore", "OpCooperativeMatrixStore", "OpCooperativeVectorStore")
+_HANDLES = ("OpTypeImage", "OpTypeSampledImage", "OpTypeSampler", "OpTypePointer", "OpTypeUntypedPointerKHR")
 _NO_ACCESS = ("OpLifetimeStart", "OpLifetimeStop", "OpSizeOf", "OpConvertPtrToU", "OpUntypedArrayLengthKHR")
 
 
@@ -357,7 +356,7 @@ def _handle_loads(body: _Body) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bo
     names = grammar().opcodes
     everywhere = np.ones(len(body.starts), np.bool_)
     declared = body.operand(np.full(len(body.starts), 1), everywhere)
-    kinds = [names[name] for name in ("OpTypeImage", "OpTypeSampledImage", "OpTypeSampler", "OpTypePointer")]
+    kinds = [names[name] for name in _HANDLES]
     is_image = body.opcodes == names["OpTypeImage"]
     is_storage = is_image & (body.operand(np.full(len(body.starts), 7), is_image) == 2)
     load = body.opcodes == names["OpLoad"]
@@ -383,12 +382,13 @@ def _roots(body: _Body, roles: _Roles, handles: npt.NDArray[np.bool_]) -> npt.ND
 
 
 def _unfollowed(body: _Body, root: npt.NDArray[np.int64]) -> frozenset[int]:
-    """Return the roots of pointers in calls, selections and phis, through which any access is possible."""
+    """Return the roots of pointers in calls, selections, phis and stores, so that any access is possible."""
     names = grammar().opcodes
-    roots: set[int] = set()
-    indirect = [names[name] for name in ("OpFunctionCall", "OpSelect", "OpPhi")]
+    stores = body.opcodes == names["OpStore"]
+    roots = set(root[body.operand(np.full(len(body.starts), 2), stores)].tolist())
+    indirect = [names[name] for name in ("OpFunctionCall", "OpSelect", "OpPhi", "OpReturnValue")]
     for position in np.flatnonzero(np.isin(body.opcodes, indirect)).tolist():
         start = int(body.starts[position])
-        operands = body.words[start + 3 : start + int(body.lengths[position])].astype(np.int64)
+        operands = body.words[start + 1 : start + int(body.lengths[position])].astype(np.int64)
         roots.update(root[operands[operands < body.bound]].tolist())
     return frozenset(roots)

@@ -253,11 +253,12 @@ class PointerType:
     """A pointer; in a buffer it is an address of 8 bytes (``buffer_reference``).
 
     `pointee` is None where the pointer's type was announced before what it points to, which is
-    how a structure refers to itself.
+    how a structure refers to itself, and for an untyped pointer (SPV_KHR_untyped_pointers).
     """
 
     storage_class: str
     pointee: Type | None
+    is_untyped: bool = False
 
     @property
     def size(self) -> int | None:

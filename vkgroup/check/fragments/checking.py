@@ -36,12 +36,13 @@ from vkgroup.check.fragments.helpers import (
 )
 from vkgroup.check.generation import make_inputs
 from vkgroup.check.images import extents_for
-from vkgroup.check.influence import UNKNOWN, Sites, Source, influence_of
+from vkgroup.check.influence import UNKNOWN, Source, influence_of
 from vkgroup.check.permitted import PermittedExecutions
 from vkgroup.check.report import Report, lines_of_sites
 from vkgroup.check.request import CheckRequest
 from vkgroup.check.rounding import SAFETY, tolerance_of
 from vkgroup.check.runs import CheckedRun
+from vkgroup.check.sites import Sites
 from vkgroup.check.state import CheckState, run_and_compare
 from vkgroup.device import Capabilities
 from vkgroup.dispatch.attachments import color_outputs

@@ -285,7 +285,9 @@ class FragmentDraw(CheckedDispatch):
         }
         stores = [entry for entry in influence.body if entry.name == "OpStore"]
         written = [
-            each.position for each in stores if influence.roots.get(each.operands[0], (0, 0))[0] in outputs
+            each.position
+            for each in stores
+            if any(root in outputs for root, _ in influence.roots_of(each.operands[0]))
         ]
         return max(written, default=-1)
 

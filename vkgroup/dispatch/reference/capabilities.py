@@ -70,6 +70,7 @@ _FEATURES = """
     workgroupMemoryExplicitLayout8BitAccess workgroupMemoryExplicitLayout16BitAccess
     shaderSplitBarrier shaderAbort shaderConstantData shaderReplicatedComposites
     shaderFmaFloat16 shaderFmaFloat32 shaderFmaFloat64 shaderRelaxedExtendedInstruction
+    variablePointers variablePointersStorageBuffer shaderUntypedPointers shader64BitIndexing
 """
 
 _EXTENSIONS = """
@@ -82,7 +83,8 @@ _EXTENSIONS = """
     VK_NV_shader_subgroup_partitioned VK_VALVE_shader_mixed_float_dot_product
     VK_KHR_workgroup_memory_explicit_layout VK_EXT_shader_split_barrier VK_KHR_shader_abort
     VK_KHR_shader_constant_data VK_EXT_shader_replicated_composites VK_KHR_shader_fma
-    VK_KHR_shader_relaxed_extended_instruction
+    VK_KHR_shader_relaxed_extended_instruction VK_KHR_shader_untyped_pointers
+    VK_EXT_shader_64bit_indexing
 """
 
 # Shapes and types as GPUs of several vendors list them; every subgroup size divides the elements evenly.

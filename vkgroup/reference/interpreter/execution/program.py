@@ -159,14 +159,6 @@ def _fill_shared(machine: SliceState, program: ProgramForm, identifier: int, val
         memory.mark(offset, dtype.itemsize, None)
 
 
-_POINTERS = {
-    "UntypedPointersKHR": ("untyped", "shaderUntypedPointers"),
-    "VariablePointers": ("variable", "variablePointers"),
-    "VariablePointersStorageBuffer": ("variable", "variablePointersStorageBuffer"),
-}
-"""Kinds of pointers that the reference device lacks, with their features, by capability."""
-
-
 @dataclass(frozen=True, slots=True)
 class Code:
     """A segment with the functions of its instructions."""
@@ -213,13 +205,7 @@ class ExecutableShader(ProgramForm):
         *,
         whole: bool = True,
     ) -> None:
-        try:
-            super().__init__(module, entry_point, specialization or {}, LANEWISE)
-        except InvalidModule:
-            for capability in sorted(_POINTERS.keys() & module.reflection.capabilities):
-                kind, feature = _POINTERS[capability]
-                raise Unsupported(f"The reference device has no {kind} pointers.", [feature]) from None
-            raise
+        super().__init__(module, entry_point, specialization or {}, LANEWISE)
         for name in self.built_ins:
             check_built_in(name, self.stage)
         self._maker = StepMaker(self, instrument)
@@ -278,6 +264,8 @@ class ExecutableShader(ProgramForm):
 
 
 def _shown_slot(op: Op) -> int:
+    if op.makes_pointer:
+        return -1
     if op.instruction.name == "OpStore":
         return op.arguments[1] if op.arguments[1] is not None else -1
     return op.result

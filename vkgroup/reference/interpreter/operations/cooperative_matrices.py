@@ -179,7 +179,7 @@ class _Access:
             self._used = end_of(laid_out)
         self._site, self._kind = site, kind
         self._component = kind.component.size or 4
-        self._unit = target.type.size or self._component
+        self._unit = 1 if op.chains[0].is_untyped else target.type.size or self._component
         layout = site.constants[first]
         if layout is None or int(layout.data[0]) > _COLUMN_MAJOR:
             raise Unsupported(f"{site.name}: the layout is not row-major or column-major.", ["layout"])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.base.errors import Unsupported
+from vkgroup.base.errors import InvalidModule, Unsupported
 from vkgroup.reference.interpreter.operations.accessor import LaneSet
 from vkgroup.reference.interpreter.operations.images import texel_offset
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
@@ -23,11 +24,11 @@ from vkgroup.reference.interpreter.operations.memory_semantics import (
 from vkgroup.reference.interpreter.operations.references import resolver
 from vkgroup.reference.interpreter.operations.state import Cell, Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
-from vkgroup.reference.interpreter.program.layout import element_of, member_of
+from vkgroup.reference.interpreter.program.layout import LaidOutType, element_of, member_of
 from vkgroup.reference.interpreter.program.segments import Op, cell_path
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import HARD, Value, combine, overall_cause, single, undefined
-from vkgroup.spirv import ArrayType, StructMember, StructType
+from vkgroup.spirv import ArrayType, ScalarType, StructMember, StructType
 
 Function = Callable[..., Value | None]
 """Executes an instruction; takes a `Frame` and the operands that are values."""
@@ -51,19 +52,33 @@ def _store(program: ProgramForm, op: Op, site: Site) -> Function:
 
 
 def _copy_memory(program: ProgramForm, op: Op, site: Site) -> Function:
-    store, load = storer(program, op.chains[0], site), loader(program, op.chains[1], site)
+    to, source = op.chains
+    if to.is_untyped or source.is_untyped:
+        # "The amount of memory copied is the size of the type pointed to by an operand" that has a type.
+        _, copied = resolver(program, source if to.is_untyped else to, site)
+        site = replace(site, type=copied.type)
+    store, load = storer(program, to, site), loader(program, source, site)
     return lambda frame: store(frame, load(frame))
 
 
 def _array_length(program: ProgramForm, op: Op, site: Site) -> Function:
     resolve, target = resolver(program, op.chains[0], site)
+    if site.name == "OpUntypedArrayLengthKHR":
+        target = LaidOutType(program.declared.type(op.instruction.operands[0]))
     assert isinstance(target.type, StructType)
+    assert isinstance(site.type, ScalarType)
+    dtype = site.type.dtype
+    if dtype.itemsize == 8 and "Shader64BitIndexingEXT" not in program.entry.execution_modes:
+        raise InvalidModule(
+            f"the result of {site.name} has 64 bits, for which the entry point needs the mode"
+            " Shader64BitIndexingEXT (VUID-RuntimeSpirv-OpArrayLength-11807)"
+        )
     start, array = member_of(target, site.literals[0])
     stride = element_of(array)[0] if isinstance(array.type, ArrayType) else 1
 
     def run(frame: Frame) -> Value:
         references = resolve(frame)
-        lengths = np.zeros(1 if len(references) == 1 else frame.count, np.uint32)
+        lengths = np.zeros(1 if len(references) == 1 else frame.count, dtype)
         for reference in references:
             lengths[reference.lanes.selector] = max(reference.memory.nbytes - start, 0) // stride
         return single(lengths)
@@ -292,7 +307,7 @@ CORE: dict[str, Callable[[ProgramForm, Op, Site], Function]] = {
     "OpLoad": _load,
     "OpStore": _store,
     "OpCopyMemory": _copy_memory,
-    "OpArrayLength": _array_length,
+    **dict.fromkeys(("OpArrayLength", "OpUntypedArrayLengthKHR"), _array_length),
     "OpVariable": _variable,
     "OpUndef": _undefined,
     "OpPoisonKHR": _undefined,

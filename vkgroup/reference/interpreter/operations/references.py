@@ -12,11 +12,12 @@ from vkgroup.reference.interpreter.operations.accessor import Flags, LaneSet
 from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
-from vkgroup.reference.interpreter.program.layout import LaidOutType
+from vkgroup.reference.interpreter.program.layout import LaidOutType, lay_out
 from vkgroup.reference.interpreter.program.segments import ChainIndex, MemoryPath, PointerChain, memory_path
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import Causes, combine, marked, take
+from vkgroup.reference.interpreter.values.value import Causes, combine, marked, overall_cause, take
 from vkgroup.reference.semantics.lanes import same_in_all
+from vkgroup.spirv import CooperativeMatrixType, Type
 
 
 class BytesReference:
@@ -59,10 +60,54 @@ Resolve = Callable[[Frame], list[BytesReference]]
 
 
 def resolver(program: ProgramForm, chain: PointerChain, site: Site) -> tuple[Resolve, LaidOutType]:
-    """Return the function that resolves a pointer to references, and the type of the value."""
+    """Return the function that resolves a pointer to references, and the type of the value.
+
+    For an untyped pointer, that is the type of the result, or of the value that is stored.
+    """
+    resolve, target = _resolver(program, chain, site)
+    if chain.is_untyped:
+        target = _accessed(chain, target, site)
+        return _aligned(resolve, target.type, site), target
+    return resolve, target
+
+
+def _accessed(chain: PointerChain, target: LaidOutType, site: Site) -> LaidOutType:
+    """Return the type that an instruction accesses through a pointer; `target` is that of the chain."""
+    kind = site.type or (site.operand_types[1] if len(site.operand_types) > 1 else None)
+    # A matrix has the layout of the member of a structure that the chain reached.
+    return LaidOutType(kind) if chain.is_untyped and kind is not None and kind != target.type else target
+
+
+def _aligned(resolve: Resolve, kind: Type, site: Site) -> Resolve:
+    """Return the resolver of an untyped pointer, which marks and reports accesses that are not aligned.
+
+    They "must have an alignment that satisfies Offset and Stride Assignment"
+    (VUID-RuntimeSpirv-OpTypeUntypedPointerKHR-11166); the least is the scalar alignment.
+    """
+    alignment = kind.component.size if isinstance(kind, CooperativeMatrixType) else lay_out(kind)[2]
+    number = site.cause("alignment", f"an access at a byte that is not a multiple of {alignment}")
+
+    def checked(frame: Frame) -> list[BytesReference]:
+        references = resolve(frame)
+        for reference in references:
+            wrong = reference.offset % (alignment or 1) != 0
+            if wrong.any():
+                cause = marked(wrong, number)
+                reference.cause = combine(reference.cause, cause)
+                reference.frame.report_undefined(site, cause, "the address is not aligned")
+        return references
+
+    return checked
+
+
+def _resolver(program: ProgramForm, chain: PointerChain, site: Site) -> tuple[Resolve, LaidOutType]:
+    """Return the resolver of a pointer, and the type at the end of its chain."""
     root = chain.root
-    if root.kind == "address":
-        path = memory_path(chain, LaidOutType(root.type))
+    if root.kind in ("address", "pointer"):
+        is_packed = root.storage_class == "Workgroup" and not program.variables.blocks
+        path = memory_path(chain, lay_out(root.type)[0] if is_packed else LaidOutType(root.type))
+        if root.kind == "pointer":
+            return _value_resolver(program, chain, path, site), path.target
         return _address_resolver(chain, path, site), path.target
     if root.kind == "texel":
         return _texel_resolver(root.number), LaidOutType(root.type)
@@ -98,6 +143,14 @@ def index_in(frame: Frame, index: ChainIndex) -> tuple[Offsets, Causes | None]:
     return value.data.astype(np.int64), value.cause
 
 
+def _element_in(frame: Frame, element: ChainIndex) -> tuple[Offsets, Causes | None]:
+    """Return the number of elements of an OpPtrAccessChain; it "is treated as signed"."""
+    if not element.is_slot:
+        return np.full(1, element.number, np.int64), None
+    value = frame.regs[element.number]
+    return value.data.view(f"i{value.data.itemsize}").astype(np.int64), value.cause
+
+
 def _offset(
     frame: Frame, memory: Memory, path: MemoryPath, site: Site, where: Flags | None = None
 ) -> tuple[Offsets, Causes | None]:
@@ -124,7 +177,8 @@ def _offset(
                 bad,
                 _index_message(np.broadcast_to(index, bad.shape), bad, length, memory),
                 memory=memory.name,
-                offset=np.broadcast_to(offset, (frame.count,)),
+                # Where an array has a length, the size of the memory does not matter.
+                offset=np.broadcast_to(offset, (frame.count,)) if length is None else None,
             )
     if cause is not None:
         frame.report_undefined(site, cause, "an address depends on an undefined value")
@@ -183,16 +237,16 @@ def _partial_reference(
     path: MemoryPath,
     site: Site,
     undefined: Causes | None,
-    address: npt.NDArray[np.int64] | None = None,
+    start: npt.NDArray[np.int64] | None = None,
 ) -> BytesReference:
     """Return the reference for the invocations, (n,) flags, that access one of several memories.
 
-    `undefined` are the causes of that choice; `address`, (n,) or (1,), is the start of `path`, by default the
-    start of the memory.
+    `undefined` are the causes of that choice; `start`, (n,) or (1,), are bytes from the start of the memory
+    to that of `path`, by default none.
     """
     offset, cause = _offset(frame, memory, path, site, where)
-    if address is not None:
-        offset = offset + (address - memory.address)
+    if start is not None:
+        offset = offset + start
     whole = BytesReference.of_all(frame, memory, offset, combine(cause, undefined))
     return whole if where.all() else whole.part(where)
 
@@ -248,7 +302,7 @@ def _address_resolver(chain: PointerChain, path: MemoryPath, site: Site) -> Reso
         base = frame.regs[slot]
         address, undefined = base.data.astype(np.int64), base.cause
         if element is not None:
-            index, cause = index_in(frame, element)
+            index, cause = _element_in(frame, element)
             address, undefined = address + index * stride, combine(undefined, cause)
         memories = frame.machine.addressable
         starts = np.array([memory.address for memory in memories], np.int64)
@@ -258,10 +312,47 @@ def _address_resolver(chain: PointerChain, path: MemoryPath, site: Site) -> Reso
         references = []
         for number, where in _by_number(frame, owner):
             memory = memories[number] if number >= 0 else _NOWHERE
-            references.append(_partial_reference(frame, where, memory, path, site, undefined, address))
+            start = address - memory.address
+            references.append(_partial_reference(frame, where, memory, path, site, undefined, start))
         return references
 
     return resolve
+
+
+def _value_resolver(program: ProgramForm, chain: PointerChain, path: MemoryPath, site: Site) -> Resolve:
+    """Return the resolver of a pointer that is a value."""
+    slot, element, stride = chain.root.number, chain.element, chain.element_stride
+    is_shared = chain.root.storage_class == "Workgroup"
+    size = _accessed(chain, path.target, site).type.size or 1
+
+    def resolve(frame: Frame) -> list[BytesReference]:
+        value, machine = frame.regs[slot], frame.machine
+        number, start = value.leaves
+        undefined = overall_cause(value)
+        if element is not None:
+            index, cause = _element_in(frame, element)
+            start, undefined = start + index * stride, combine(undefined, cause)
+        if undefined is not None:
+            frame.report_undefined(site, undefined, "an address depends on an undefined value")
+        references = []
+        for chosen, where in _by_number(frame, number):
+            memory = machine.pointees[chosen]
+            reference = _partial_reference(frame, where, memory, path, site, undefined, start)
+            if is_shared and machine.workgroups > 1:
+                reference.offset = _in_workgroup(reference, size)
+            references.append(reference)
+        return references
+
+    return resolve
+
+
+def _in_workgroup(reference: BytesReference, size: int) -> Offsets:
+    """Return offsets in shared memory; those outside of the workgroup's own copy lie outside of all."""
+    memory, machine = reference.memory, reference.frame.machine
+    copy = memory.nbytes // memory.copies
+    start = machine.workgroup[reference.frame.lanes.indices] * copy
+    inside = (reference.offset >= start) & (reference.offset + size <= start + copy)
+    return np.where(inside, reference.offset, memory.nbytes)
 
 
 _NOWHERE = Memory(np.zeros(0, np.uint8), "any buffer with an address")

@@ -276,6 +276,7 @@ class SliceState(Slice):
     `regs`: value of each slot.
     `cells`: variables of each invocation, by number.
     `shared`: shared variables by id; those of all workgroups lie one after the other.
+    `pointees`: the memories into which variable pointers point, by number; that of the null pointer first.
     `executed`: the number of segments executed, for clocks.
     """
 
@@ -305,7 +306,16 @@ class SliceState(Slice):
             memory.unwritten = (program.causes.number(cause), cause)
             memory.causes = np.full(memory.granules, memory.unwritten[0], np.uint16)
             self.shared[identifier] = memory
+        self.pointees = [Memory(np.zeros(0, np.uint8), "memory at the null pointer")]
         self.executed = 0
+
+    def number_of(self, memory: Memory) -> int:
+        """Return the number of a memory in `pointees`."""
+        for number, known in enumerate(self.pointees):
+            if known is memory:
+                return number
+        self.pointees.append(memory)
+        return len(self.pointees) - 1
 
 
 class Frame(Accessor):

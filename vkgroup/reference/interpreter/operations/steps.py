@@ -18,6 +18,7 @@ from vkgroup.reference.interpreter.operations.derivatives import DERIVATIVES
 from vkgroup.reference.interpreter.operations.groups import GROUPS
 from vkgroup.reference.interpreter.operations.images import IMAGES
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
+from vkgroup.reference.interpreter.operations.pointers import POINTERS, pointer_value
 from vkgroup.reference.interpreter.operations.state import Frame, Step
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.segments import Op
@@ -29,6 +30,7 @@ Instrument = Callable[[Site, Callable[..., Any]], Callable[..., Any]]
 
 OF_POINTERS: dict[str, Callable[[ProgramForm, Op, Site], Callable[..., Value | None]]] = {
     **CORE,
+    **POINTERS,
     **COOPERATIVE_MATRICES,
     **dict.fromkeys(sorted(ATOMICS), atomic),
 }
@@ -41,19 +43,21 @@ class StepMaker:
     def __init__(self, program: ProgramForm, instrument: Instrument | None) -> None:
         self._program = program
         self._instrument: Instrument = instrument or (lambda site, function: function)
-        #: By an instruction's position: its facts, and its function where that needs only its operands.
-        self._functions: dict[int, tuple[Site, Any]] = {}
+        #: By an instruction's position and opcode: its facts, and its function where that needs only its
+        #: operands. The pointer that is its operand may be made at the same position.
+        self._functions: dict[tuple[int, int], tuple[Site, Any]] = {}
 
     def step(self, op: Op) -> Step:
         """Return the step of an instruction; inlined copies of an instruction share one function."""
-        position = op.instruction.position
-        if position not in self._functions:
+        key = op.instruction.position, op.instruction.opcode
+        if key not in self._functions:
             site = site_of(self._program, op)
-            self._functions[position] = site, self._function(site)
-        site, function = self._functions[position]
+            self._functions[key] = site, self._function(site)
+        site, function = self._functions[key]
         name = site.name
-        if name in OF_POINTERS:
-            return _with_frame(OF_POINTERS[name](self._program, op, site), op)
+        if name in OF_POINTERS or op.makes_pointer:
+            factory = pointer_value if op.makes_pointer else OF_POINTERS[name]
+            return _with_frame(factory(self._program, op, site), op)
         if name in LANEWISE:
             return _lanewise(function, op)
         return _of_group(function, op) if name in GROUPS or name in DERIVATIVES else _with_frame(function, op)

@@ -18,8 +18,8 @@ from vkgroup.reference.interpreter.program.flow import (
     switch_targets,
 )
 from vkgroup.reference.interpreter.program.layout import smallest
+from vkgroup.reference.interpreter.program.pointers import FunctionNames, Pointers
 from vkgroup.reference.interpreter.program.segments import (
-    ChainIndex,
     Edge,
     Label,
     Op,
@@ -34,14 +34,11 @@ from vkgroup.reference.interpreter.program.variables import Lanewise, ModuleFact
 from vkgroup.reference.interpreter.values.value import CauseTable, Value
 from vkgroup.spec.stages import EXECUTION_MODELS
 from vkgroup.spirv import EntryPoint, Instruction, Module, PointerType, ScalarType, grammar
+from vkgroup.spirv.chains import CHAINS
 
-_CHAINS = frozenset({"OpAccessChain", "OpInBoundsAccessChain"})
-_ELEMENT_CHAINS = frozenset({"OpPtrAccessChain", "OpInBoundsPtrAccessChain"})
 _MOST_SEGMENTS = 100_000
 _DEEPEST_CALL = 256
 """Maximum number of calls inside each other; Python's limit of recursion is a thousand frames."""
-_LARGEST_INDEX = 2**63 - 1
-"""Constant indices are int64, as varying ones are; no array is that long."""
 _ENDS = {"OpUnreachable": "unreachable", "OpAbortKHR": "abort"}
 _ENDS |= dict.fromkeys(("OpKill", "OpTerminateInvocation"), "discard")
 """Kinds of terminators of an invocation."""
@@ -57,12 +54,11 @@ DERIVATIVE_GROUPS = {"DerivativeGroupQuadsKHR": "quads", "DerivativeGroupLinearK
 _WITH_QUADS = ("OpDPd", "OpFwidth", "OpGroupNonUniformQuad", "OpImageQueryLod")
 
 
-class _Scope:
+class _Scope(FunctionNames):
     """Slot, pointer or label of each id in one inlined function."""
 
     def __init__(self, function: ModuleFunction) -> None:
-        self.slots: dict[int, int] = {}
-        self.pointers: dict[int, PointerChain] = {}
+        super().__init__()
         self.labels = {block.label: Label() for block in function.blocks}
         self.phis = {block.label: block.phis for block in function.blocks}
 
@@ -72,6 +68,7 @@ class Inliner:
 
     def __init__(self, facts: ModuleFacts, variables: Variables, slots: Slots) -> None:
         self._facts, self._variables, self._slots = facts, variables, slots
+        self._pointers = Pointers(facts, variables, slots)
         self._segments: list[Segment] = []
         self._calls: list[int] = []
 
@@ -116,7 +113,7 @@ class Inliner:
                         f"The reference device does not support the instruction with opcode {entry.opcode}.",
                         [f"opcode {entry.opcode}"],
                     )
-                if entry.result_id and not self._is_pointer(entry):
+                if entry.result_id and not self._pointers.is_known(entry):
                     scope.slots[entry.result_id] = self._slots.new()
         for block in function.blocks:
             segment = self._segment(scope.labels[block.label])
@@ -125,15 +122,8 @@ class Inliner:
             segment = self._emit_body(block, segment, scope)
             if block.merge and not block.continue_target:
                 segment.merge = scope.labels[block.merge]
-            segment.terminator = self._terminator(block, scope, back, result)
+            segment.terminator = self._terminator(block, segment, scope, back, result)
         self._calls.pop()
-
-    def _is_pointer(self, entry: Instruction) -> bool:
-        """Return whether an id is a pointer that is known before execution; an address is a value."""
-        kind = self._facts.types.get(entry.result_id)
-        if not isinstance(kind, PointerType):
-            return False
-        return kind.storage_class != "PhysicalStorageBuffer" or entry.name in _CHAINS | _ELEMENT_CHAINS
 
     def _emit_body(self, block: BasicBlock, segment: Segment, scope: _Scope) -> Segment:
         """Add a block's instructions; return the segment that its terminator ends."""
@@ -142,24 +132,20 @@ class Inliner:
                 continue
             if entry.name == "OpFunctionCall":
                 segment = self._call(entry, segment, scope)
-            elif entry.name in _CHAINS | _ELEMENT_CHAINS:
-                scope.pointers[entry.result_id] = self._chain(entry, scope)
+            elif entry.name in CHAINS:
+                self._pointers.add_chain(entry, scope, segment)
             elif entry.name == "OpVariable":
                 segment.ops.append(self._variable(entry, scope))
-            elif entry.name == "OpCopyObject" and self._is_pointer(entry):
-                scope.pointers[entry.result_id] = self._pointer(entry.operands[0], scope)
+            elif entry.name == "OpCopyObject" and self._pointers.is_known(entry):
+                scope.pointers[entry.result_id] = self._pointers.chain(entry.operands[0], scope)
             elif entry.name in _BARRIERS and self._scope_of(entry) != _SUBGROUP_SCOPE:
                 following = Label()
                 segment.terminator = Terminator("jump", edges=(Edge(following),))
                 segment = self._segment(following)
                 segment.is_barrier = True
-                segment.ops.append(self._op(entry, scope))
-            elif self._is_pointer(entry) and entry.name != "OpImageTexelPointer":
-                raise Unsupported(
-                    f"The reference device does not support {entry.name} of pointers.", ["variablePointers"]
-                )
+                segment.ops.append(self._op(entry, scope, segment))
             else:
-                segment.ops.append(self._op(entry, scope))
+                segment.ops.append(self._op(entry, scope, segment))
         return segment
 
     def _scope_of(self, barrier: Instruction) -> int:
@@ -170,10 +156,11 @@ class Inliner:
         function = self._function(entry.operands[0])
         inner = _Scope(function)
         for parameter, argument in zip(function.parameters, entry.operands[1:], strict=True):
-            if argument in scope.pointers or argument in self._variables.pointers:
-                inner.pointers[parameter] = self._pointer(argument, scope)
+            known = self._pointers.find(argument, scope)
+            if known is not None:
+                inner.pointers[parameter] = known
             else:
-                inner.slots[parameter] = self._slot(argument, scope)
+                inner.slots[parameter] = self._slots.of(argument, scope.slots)
         back = Label()
         first = inner.labels[function.blocks[0].label]
         segment.terminator = Terminator("jump", edges=(Edge(first),))
@@ -183,51 +170,6 @@ class Inliner:
 
     # --- operands -------------------------------------------------------------------------------------
 
-    def _slot(self, identifier: int, scope: _Scope) -> int:
-        return self._slots.of(identifier, scope.slots)
-
-    def _pointer(self, identifier: int, scope: _Scope) -> PointerChain:
-        chain = scope.pointers.get(identifier) or self._variables.pointers.get(identifier)
-        if chain is not None:
-            return chain
-        kind = self._facts.types.get(identifier)
-        if isinstance(kind, PointerType) and kind.pointee is not None:
-            if kind.storage_class == "PhysicalStorageBuffer":
-                root = Root("address", self._slot(identifier, scope), kind.pointee, kind.storage_class)
-                return PointerChain(root)
-            raise Unsupported(
-                f"The reference device does not support variables of storage class {kind.storage_class}.",
-                [kind.storage_class],
-            )
-        raise InvalidModule(f"%{identifier} is used as a pointer but is not a pointer")
-
-    def _index(self, identifier: int, scope: _Scope, *, non_uniform: bool = False) -> ChainIndex:
-        """Return an index of an access chain; `non_uniform` is true if the chain is decorated NonUniform."""
-        value = self._facts.constants.get(identifier)
-        if value is not None:
-            return ChainIndex(min(int(value.data[0]), _LARGEST_INDEX))
-        decorations = self._facts.declared.decorations.get(identifier, {})
-        non_uniform = non_uniform or "NonUniform" in decorations
-        return ChainIndex(self._slot(identifier, scope), is_slot=True, non_uniform=non_uniform)
-
-    def _chain(self, entry: Instruction, scope: _Scope) -> PointerChain:
-        base = self._pointer(entry.operands[0], scope)
-        indices = entry.operands[1:]
-        if entry.name in _CHAINS:
-            non_uniform = "NonUniform" in self._facts.declared.decorations.get(entry.result_id, {})
-            added = (self._index(index, scope, non_uniform=non_uniform) for index in indices)
-            return PointerChain(
-                base.root,
-                (*base.indices, *added),
-                base.element,
-                base.element_stride,
-            )
-        if base.indices or base.element is not None or base.root.kind != "address":
-            raise Unsupported(f"{entry.name} is supported for physical addresses only.", ["variablePointers"])
-        rest = tuple(self._index(index, scope) for index in indices[1:])
-        stride = self._facts.element_stride(entry.operands[0])
-        return PointerChain(base.root, rest, self._index(indices[0], scope), stride)
-
     def _variable(self, entry: Instruction, scope: _Scope) -> Op:
         kind = self._facts.types.get(entry.result_id)
         assert isinstance(kind, PointerType)
@@ -236,21 +178,21 @@ class Inliner:
         cell = self._variables.new_cell(kind.pointee)
         chain = PointerChain(Root("cell", cell, kind.pointee, kind.storage_class))
         scope.pointers[entry.result_id] = chain
-        initial = tuple(self._slot(operand, scope) for operand in entry.operands[1:])
+        initial = tuple(self._slots.of(operand, scope.slots) for operand in entry.operands[1:])
         return Op(entry, -1, initial, (chain,), cell)
 
-    def _op(self, entry: Instruction, scope: _Scope) -> Op:
+    def _op(self, entry: Instruction, scope: _Scope, segment: Segment) -> Op:
         arguments: list[int | None] = []
         chains = []
         followed = followed_operands(entry)
         for number, identifier in enumerate(value_operands(entry)):
             if number in followed:
                 arguments.append(None)
-                chains.append(self._pointer(identifier, scope))
+                chains.append(self._pointers.chain(identifier, scope))
             elif identifier in self._facts.functions:
                 raise Unsupported(f"The reference device does not support {entry.name}.", [entry.name])
             else:
-                arguments.append(self._slot(identifier, scope))
+                arguments.append(self._pointers.value(identifier, scope, segment, entry))
         result = scope.slots.get(entry.result_id, -1)
         if entry.name == "OpImageTexelPointer":
             kind = self._facts.types.get(entry.result_id)
@@ -263,7 +205,7 @@ class Inliner:
 
     # --- terminators ----------------------------------------------------------------------------------
 
-    def _edge(self, block: BasicBlock, label: int, scope: _Scope) -> Edge:
+    def _edge(self, block: BasicBlock, segment: Segment, label: int, scope: _Scope) -> Edge:
         if label not in scope.labels:
             raise InvalidModule(f"a branch targets %{label}, which is not a block of the function")
         copies = []
@@ -271,27 +213,26 @@ class Inliner:
             pairs = dict(zip(phi.operands[1::2], phi.operands[::2], strict=True))
             if block.label not in pairs:
                 raise InvalidModule(f"the phi %{phi.result_id} has no value from %{block.label}")
-            if self._is_pointer(phi):
-                raise Unsupported(
-                    "The reference device does not support OpPhi of pointers.", ["variablePointers"]
-                )
-            copies.append((scope.slots[phi.result_id], self._slot(pairs[block.label], scope)))
+            source = self._pointers.value(pairs[block.label], scope, segment, phi)
+            copies.append((scope.slots[phi.result_id], source))
         return Edge(scope.labels[label], tuple(copies))
 
-    def _terminator(self, block: BasicBlock, scope: _Scope, back: Label | None, result: int) -> Terminator:
+    def _terminator(
+        self, block: BasicBlock, segment: Segment, scope: _Scope, back: Label | None, result: int
+    ) -> Terminator:
         entry = block.terminator
         words = entry.operands
         if entry.name == "OpBranch":
-            return Terminator("jump", entry, edges=(self._edge(block, words[0], scope),))
+            return Terminator("jump", entry, edges=(self._edge(block, segment, words[0], scope),))
         if entry.name == "OpBranchConditional":
-            edges = (self._edge(block, words[1], scope), self._edge(block, words[2], scope))
-            return Terminator("branch", entry, self._slot(words[0], scope), edges)
+            edges = tuple(self._edge(block, segment, label, scope) for label in words[1:3])
+            return Terminator("branch", entry, self._slots.of(words[0], scope.slots), edges)
         if entry.name == "OpSwitch":
-            return self._switch(block, scope)
+            return self._switch(block, segment, scope)
         if entry.name in ("OpReturn", "OpReturnValue") and back is not None:
             copies: tuple[tuple[int, int], ...] = ()
             if entry.name == "OpReturnValue" and result >= 0:
-                copies = ((result, self._slot(words[0], scope)),)
+                copies = ((result, self._pointers.value(words[0], scope, segment, entry)),)
             return Terminator("jump", entry, edges=(Edge(back, copies),))
         if entry.name == "OpReturn":
             return Terminator("exit", entry)
@@ -299,16 +240,18 @@ class Inliner:
             return Terminator(_ENDS[entry.name], entry)
         raise Unsupported(f"The reference device does not support {entry.name}.", [entry.name])
 
-    def _switch(self, block: BasicBlock, scope: _Scope) -> Terminator:
+    def _switch(self, block: BasicBlock, segment: Segment, scope: _Scope) -> Terminator:
         entry = block.terminator
         kind = self._facts.types.get(entry.operands[0])
         bits = kind.bits if isinstance(kind, ScalarType) else 32
         targets = switch_targets(entry.operands, -(-bits // 32))
-        edges = [self._edge(block, label, scope) for label in targets.values()]
-        edges.append(self._edge(block, entry.operands[1], scope))
+        edges = [self._edge(block, segment, label, scope) for label in targets.values()]
+        edges.append(self._edge(block, segment, entry.operands[1], scope))
         mask = (1 << bits) - 1
         literals = tuple(literal & mask for literal in targets)
-        return Terminator("switch", entry, self._slot(entry.operands[0], scope), tuple(edges), literals)
+        return Terminator(
+            "switch", entry, self._slots.of(entry.operands[0], scope.slots), tuple(edges), literals
+        )
 
 
 class ProgramForm:

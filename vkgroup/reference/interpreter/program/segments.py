@@ -26,9 +26,10 @@ class Root:
     """The start of a pointer."""
 
     #: ``"cell"`` (a variable of each invocation), ``"buffer"``, ``"push"``, ``"shared"``, ``"resource"``
-    #: (images and samplers), ``"texel"`` (of an image) or ``"address"`` (physical storage).
+    #: (images and samplers), ``"texel"`` (of an image), ``"address"`` (physical storage) or ``"pointer"`` (a
+    #: value).
     kind: str
-    number: int  # number of the cell, id of the variable, or slot of the texel or address
+    number: int  # number of the cell, id of the variable, or slot of the texel, address or pointer
     type: Type  # pointee type
     storage_class: str  # SPIR-V name
 
@@ -51,6 +52,8 @@ class PointerChain:
     #: Index of an OpPtrAccessChain: counts elements from the root, applied before `indices`; else None.
     element: ChainIndex | None = None
     element_stride: int = 0  # bytes between consecutive elements of that array
+    #: Whether an access decides the type of what it points to (SPV_KHR_untyped_pointers).
+    is_untyped: bool = False
 
     @property
     def slots(self) -> tuple[int, ...]:
@@ -58,7 +61,7 @@ class PointerChain:
         slots = [index.number for index in self.indices if index.is_slot]
         if self.element is not None and self.element.is_slot:
             slots.append(self.element.number)
-        if self.root.kind in ("address", "texel"):
+        if self.root.kind in ("address", "pointer", "texel"):
             slots.append(self.root.number)
         return tuple(slots)
 
@@ -164,6 +167,11 @@ class Op:
     arguments: tuple[int | None, ...]  # slot of each value operand; None for an operand that is a pointer
     chains: tuple[PointerChain, ...] = ()  # pointer of each pointer operand, in order
     cell: int = -1  # number of the variable that an OpVariable makes; -1 for other instructions
+
+    @property
+    def makes_pointer(self) -> bool:
+        """Whether it makes the value of a pointer that is known before execution."""
+        return bool(self.chains) and self.instruction.name == "OpCopyObject"
 
     @property
     def uses(self) -> list[int]:

@@ -53,7 +53,10 @@ class Site:
 _SCOPES = ("IdScope", "IdMemorySemantics")
 
 #: Kinds of ids without a value: a function, a set of extended instructions, a type.
-_NAMES = {"OpExtInst": 1, "OpFunctionCall": 1, "OpCooperativeMatrixLengthKHR": 1}
+_NAMES = {
+    **dict.fromkeys(("OpExtInst", "OpFunctionCall", "OpCooperativeMatrixLengthKHR"), 1),
+    "OpUntypedArrayLengthKHR": 1,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,7 @@ _POINTER_FIRST = frozenset(
         "OpLoad",
         "OpStore",
         "OpArrayLength",
+        "OpUntypedArrayLengthKHR",
         "OpImageTexelPointer",
         "OpCooperativeMatrixLoadKHR",
         "OpCooperativeMatrixStoreKHR",

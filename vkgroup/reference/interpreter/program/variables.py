@@ -36,6 +36,7 @@ from vkgroup.spirv import (
     Type,
     grammar,
 )
+from vkgroup.spirv.chains import VARIABLES, AccessChain
 from vkgroup.spirv.declarations import Declarations
 
 Lanewise = Mapping[str, Callable[[Site], Callable[..., Value]]]
@@ -73,6 +74,7 @@ class ModuleFacts:
     `types`: the type of every id that has one.
     `constants`: the value of every constant and global OpUndef by id; the last axis has length one.
     `is_wgsl`: whether the module was made of WGSL, whose rules for accesses hold.
+    `copies_bytes`: whether an instruction copies any number of bytes.
     """
 
     def __init__(self, module: Module, causes: CauseTable, lanewise: Lanewise) -> None:
@@ -94,6 +96,7 @@ class ModuleFacts:
         self.is_wgsl = any(
             entry.name == "OpSource" and entry.operands[0] == wgsl for entry in self.global_instructions
         )
+        self.copies_bytes = any(entry.name == "OpCopyMemorySized" for entry in module.instructions)
         self._causes, self._lanewise = causes, lanewise
         self.constants: dict[int, Value] = {}
         for entry in self.global_instructions:
@@ -112,11 +115,18 @@ class ModuleFacts:
             "NonSemantic."
         )
 
-    def element_stride(self, pointer: int) -> int:
-        """Return the bytes between elements for OpPtrAccessChain: ArrayStride of the pointer's own type."""
-        kind = self.types.get(pointer)
-        size = kind.pointee.size if isinstance(kind, PointerType) and kind.pointee is not None else None
-        stride = self.declared.decoration(self._type_ids[pointer], "ArrayStride") or size
+    def element_stride(self, chain: AccessChain) -> int:
+        """Return the bytes between the elements of an access chain: ArrayStride of the base's own type.
+
+        Shared memory without an explicit layout has that of `lay_out`.
+        """
+        kind = self.types.get(chain.base)
+        assert isinstance(kind, PointerType)
+        pointee = self.declared.type(chain.base_type) if chain.base_type else kind.pointee
+        size = None if pointee is None else pointee.size
+        stride = self.declared.decoration(self._type_ids[chain.base], "ArrayStride") or size
+        if stride is None and pointee is not None and kind.storage_class == "Workgroup":
+            _, stride, _ = lay_out(pointee)
         if stride is None:
             raise Unsupported("OpPtrAccessChain of a type without a size.", ["variablePointers"])
         return stride
@@ -253,8 +263,13 @@ class Variables:
         matrices = [kind.component for kind in kinds if isinstance(kind, CooperativeMatrixType)]
         #: Bytes of the smallest element of a cooperative matrix; memory may be declared with wider numbers.
         self._smallest_element = min((component.size or 8 for component in matrices), default=8)
+        if any(isinstance(kind, PointerType) and kind.is_untyped for kind in kinds):
+            # Any access may see the memory as any type.
+            self._smallest_element = min(kind.size or 8 for kind in kinds if isinstance(kind, ScalarType))
+            if facts.copies_bytes:
+                self._smallest_element = 1
         for instruction in facts.global_instructions:
-            if instruction.name == "OpVariable":
+            if instruction.name in VARIABLES:
                 self._declare(instruction)
         size = max((self.shared[block][2] for block in self.blocks), default=0)
         name = " and ".join(self.shared[block][0] for block in self.blocks)
@@ -288,6 +303,9 @@ class Variables:
         pointer = self._facts.declared.type(entry.result_type)
         assert isinstance(pointer, PointerType)
         kind, storage_class, identifier = pointer.pointee, pointer.storage_class, entry.result_id
+        if entry.name == "OpUntypedVariableKHR":
+            kind = self._facts.declared.type(entry.operands[1]) if len(entry.operands) > 1 else None
+            entry = entry._replace(operands=(entry.operands[0], *entry.operands[2:]))
         if kind is None:
             raise InvalidModule(f"%{identifier} points to an undeclared type")
         root = _ROOTS.get(storage_class)
@@ -301,7 +319,8 @@ class Variables:
             self._declare_shared(entry, kind)
         elif root in ("buffer", "resource"):
             self._declare_binding(identifier, is_buffer=root == "buffer")
-        self.pointers[identifier] = PointerChain(Root(root, number, kind, storage_class))
+        start = Root(root, number, kind, storage_class)
+        self.pointers[identifier] = PointerChain(start, is_untyped=pointer.is_untyped)
 
     def _declare_binding(self, identifier: int, *, is_buffer: bool) -> None:
         declared = self._facts.declared

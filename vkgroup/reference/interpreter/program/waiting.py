@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vkgroup.reference.interpreter.program.segments import Op, Segment
 
-_MEMORY = ("buffer", "shared", "address", "resource", "texel")
+_MEMORY = ("buffer", "shared", "address", "pointer", "resource", "texel")
 _Place = tuple[str, int]
 """A slot or a variable of each invocation, by number."""
 

@@ -37,6 +37,9 @@ HARD = 0x8000
 ADDRESS = ScalarType("uint", 64)
 """The type of the numbers that hold pointers to physical storage."""
 
+_OFFSET = ScalarType("int", 64)
+"""The type of the numbers that hold other pointers: that of a memory, and bytes from its start."""
+
 RESOURCE = ScalarType("int", 32)
 """The type of the numbers that stand for images and samplers."""
 
@@ -160,7 +163,8 @@ def leaves_of(kind: Type) -> tuple[Leaf, ...]:
     if isinstance(kind, StructType):
         return tuple(leaf for member in kind.members for leaf in leaves_of(member.type))
     if isinstance(kind, PointerType):
-        return (Leaf(ADDRESS, ()),)
+        is_address = kind.storage_class == "PhysicalStorageBuffer"
+        return (Leaf(ADDRESS, ()),) if is_address else (Leaf(_OFFSET, ()), Leaf(_OFFSET, ()))
     if isinstance(kind, SampledImageType):
         return (Leaf(RESOURCE, (2,)),)
     if isinstance(kind, ImageType) or (isinstance(kind, OpaqueType) and kind.name == "sampler"):
