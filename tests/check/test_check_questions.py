@@ -37,6 +37,26 @@ def test_strides_are_chosen_so_that_rows_do_not_overlap(checked: Checked, writte
     assert report["covered"]["compared"] > 0
 
 
+def test_an_index_beyond_an_array_with_a_length_is_no_question_about_the_buffer(
+    checked: Checked, written: Written
+) -> None:
+    text = """#version 460
+layout(local_size_x = 32) in;
+layout(binding = 0) buffer B { uint few[8]; uint rest[]; };
+void main() { few[gl_GlobalInvocationID.x] = 1u; rest[gl_GlobalInvocationID.x] = 2u; }
+"""
+    report = checked(written(text))
+    (finding,) = report["findings"]
+    assert (finding["kind"], report["questions"]) == ("bounds", [])
+    assert "an array of 8 elements" in finding["message"]
+    assert not any("was generated with" in note["message"] for note in finding["notes"])
+    # Beyond the runtime array it is one, since the host decides how long that is.
+    longer = text.replace("few[gl_GlobalInvocationID.x] = 1u;", "").replace(
+        "rest[gl_GlobalInvocationID.x]", "rest[gl_GlobalInvocationID.x + 9000u]"
+    )
+    assert checked(written(longer))["questions"] != []
+
+
 def test_the_named_values_show_the_error_and_its_absence(checked: Checked, written: Written) -> None:
     """The values of a question are facts: given to the shader, they cause the error or avoid it."""
     file = written(_TRANSPOSE)

@@ -322,9 +322,9 @@ def _key(event: Event, place: SourceLocation, places: SourceLocations, groups: G
         turned = (event.kind, event.memory, places[event.other_position].identity)
         # The order of the two accesses is arbitrary: the same race may be seen from either side.
         return turned if key not in groups and turned in groups else key
-    if event.exceeds_memory:
+    if event.kind == FindingKind.BOUNDS and event.memory:
         # A buffer that is too small is one finding for all its accesses.
-        return event.kind, event.memory
+        return event.kind, event.memory, event.exceeds_memory
     return event.kind, event.reason, *place.identity
 
 

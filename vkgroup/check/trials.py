@@ -47,8 +47,8 @@ STEP_LIMIT = 4096
 
 def key_of(event: Event) -> EventKey:
     """Return the identity of an event: buffers by name, everything else by instruction."""
-    if (event.kind in RACES and event.memory) or event.exceeds_memory:
-        return event.kind, event.memory
+    if event.kind in ("bounds", *RACES) and event.memory:
+        return event.kind, event.memory, event.exceeds_memory
     return event.kind, event.reason, event.position
 
 

@@ -176,6 +176,12 @@ def _keys(operation: Operation, type_: str, data: str) -> Iterator[str]:
 
 _TABLE: tuple[tuple[str, str], ...] = (
     ("split_barrier.*", "OpControlBarrierWaitEXT"),
+    ("memory_access.*.variable_pointers.*", "OpLoad"),
+    ("memory_access.*.untyped_pointers.*", "untyped_access"),
+    ("memory_access.*.explicit_layout.*", "aliased"),
+    ("memory_access.*.replicated_composites.*", "OpCompositeConstructReplicateEXT"),
+    ("memory_access.*.fma.*", "OpFmaKHR"),
+    ("memory_access.*.indexing64.*", "long_length"),
     ("legacy_ballot.*.dynamic_instances.*", "tangle"),
     ("quad_control.*.subgroupQuadAll.*", "OpGroupNonUniformQuadAllKHR"),
     ("quad_control.*.subgroupQuadAny.*", "OpGroupNonUniformQuadAnyKHR"),

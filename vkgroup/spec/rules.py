@@ -41,6 +41,11 @@ DOCUMENTS = {
     "SPV_KHR_cooperative_matrix": "SPV_KHR_cooperative_matrix, revision 10",
     "SPV_KHR_shader_clock": "SPV_KHR_shader_clock",
     "SPV_EXT_split_barrier": "SPV_EXT_split_barrier, revision 1",
+    "SPV_KHR_untyped_pointers": "SPV_KHR_untyped_pointers, revision 4",
+    "SPV_KHR_workgroup_memory_explicit_layout": "SPV_KHR_workgroup_memory_explicit_layout, revision 1",
+    "SPV_EXT_replicated_composites": "SPV_EXT_replicated_composites, revision 1",
+    "SPV_KHR_fma": "SPV_KHR_fma, revision 2",
+    "SPV_EXT_shader_64bit_indexing": "SPV_EXT_shader_64bit_indexing, revision 1",
     "SPV_KHR_terminate_invocation": "SPV_KHR_terminate_invocation",
     "SPV_NV_shader_subgroup_partitioned": "SPV_NV_shader_subgroup_partitioned",
     "SPV_NV_shader_sm_builtins": "SPV_NV_shader_sm_builtins",
@@ -170,6 +175,19 @@ OpReadClockKHR: The sampled value read by this instruction consists of the least
 # SPV_EXT_split_barrier, section 3.3.20, @
 OpControlBarrierWaitEXT: This ensures that memory accesses issued before arriving at the split barrier are
     observed before memory accesses issued after this instruction.
+# SPIR-V, section 3.3.8, @
+OpLoad: Load through a pointer.
+# SPV_KHR_untyped_pointers, "Untyped Pointers"
+untyped_access: That is, the instruction will access exactly the same memory locations and interpret the data
+    there as if using the corresponding strongly typed pointer.
+# SPV_KHR_workgroup_memory_explicit_layout, section 2.18.2
+aliased: The Aliased decoration can be used to express that certain memory object declarations may alias.
+# SPV_EXT_replicated_composites, @
+OpCompositeConstructReplicateEXT: Construct a new composite object whose constituents all have the same value.
+# SPV_KHR_fma, section 3.49.13, @
+OpFmaKHR: Floating-point fused multiply add, (Operand 1 * Operand 2) + Operand 3.
+# SPV_EXT_shader_64bit_indexing, OpArrayLength
+long_length: Result Type must be an OpTypeInt with 32- or 64-bit Width and 0 Signedness.
 # GLSL.std.450, @
 Floor: Result is the value equal to the nearest whole number that is less than or equal to x.
 FMax: Result is y if x < y. otherwise x.
