@@ -32,7 +32,7 @@ LAYERS = {
     "record": 1_670,
     "workers": 3_150,
     "programs": 3_050,
-    "conformance": 23_410,
+    "conformance": 23_420,
     "check": 11_480,
     "probe": 2_780,
     "cost": 740,
