@@ -25,7 +25,8 @@ class FeatureStruct:
     #: The version from which a struct of the core has the same members, so that a chain must not have both
     #: (VUID-VkDeviceCreateInfo-pNext-02829 and following).
     replaced: Version | None = None
-    #: `fields`, `structure_type`: for structs that the headers of the `vulkan` package lack.
+    #: `fields`, `structure_type`: for structs that the headers of the `vulkan` package lack. Members with the
+    #: name of another struct's end with their vendor, as in the names of Vulkan's document and of vk.xml.
     fields: tuple[str, ...] | None = None
     structure_type: int | None = None
 
@@ -176,6 +177,15 @@ STRUCTS: tuple[FeatureStruct, ...] = (
         """,
     ),
     _newer(
+        "CooperativeMatrixMaintenance1",
+        "VK_EXT_cooperative_matrix_maintenance1",
+        1000659000,
+        """
+            cooperativeMatrixProperties2EXT cooperativeMatrixReductionsEXT cooperativeMatrixConversionsEXT
+            cooperativeMatrixPerElementOperationsEXT cooperativeMatrixGetCoordinateEXT
+        """,
+    ),
+    _newer(
         "PortabilitySubset",
         "VK_KHR_portability_subset",
         1000163000,
@@ -238,8 +248,7 @@ _NAMED_AS_FEATURE = """
     VulkanMemoryModelDeviceScope WorkgroupMemoryExplicitLayoutKHR WorkgroupMemoryExplicitLayout8BitAccessKHR
     WorkgroupMemoryExplicitLayout16BitAccessKHR RuntimeDescriptorArray ImageCubeArray SampleRateShading
     ComputeDerivativeGroupQuadsKHR ComputeDerivativeGroupLinearKHR ShaderSMBuiltinsNV CooperativeMatrixKHR
-    LongVectorEXT CooperativeMatrixReductionsNV CooperativeMatrixConversionsNV
-    CooperativeMatrixPerElementOperationsNV CooperativeMatrixTensorAddressingNV
+    LongVectorEXT CooperativeMatrixConversionsNV CooperativeMatrixTensorAddressingNV
     CooperativeMatrixBlockLoadsNV
 """
 
@@ -255,7 +264,7 @@ _NAMED_AS_SHADER_FEATURE = """
     StorageImageExtendedFormats StorageImageMultisample ImageGatherExtended ClipDistance CullDistance
     DemoteToHelperInvocation QuadControlKHR BFloat16TypeKHR BFloat16DotProductKHR
     BFloat16CooperativeMatrixKHR FloatControls2 ExpectAssumeKHR SplitBarrierEXT AbortKHR ConstantDataKHR
-    ReplicatedCompositesEXT
+    ReplicatedCompositesEXT Float8CooperativeMatrixEXT
 """
 
 _FLOAT_MODES = """
@@ -279,6 +288,14 @@ CAPABILITIES: Mapping[str, str] = {
     **{name: name[0].lower() + _stem(name)[1:] for name in _NAMED_AS_FEATURE.split()},
     **{name: f"shader{_stem(name)}" for name in _NAMED_AS_SHADER_FEATURE.split()},
     **dict.fromkeys(_FLOAT_MODES.split(), "1.2|VK_KHR_shader_float_controls"),
+    "Float8EXT": "shaderFloat8",
+    # One number for the capabilities of VK_NV_cooperative_matrix2 and VK_EXT_cooperative_matrix_maintenance1.
+    **{
+        f"{name[0].upper()}{name[1:]}EXT": f"{name}EXT|{name}"
+        for name in ("cooperativeMatrixReductions", "cooperativeMatrixPerElementOperations")
+    },
+    "CooperativeMatrixConversionsEXT": "cooperativeMatrixConversionsEXT",
+    "CooperativeMatrixGetCoordinateEXT": "cooperativeMatrixGetCoordinateEXT",
     "MultiView": "multiview",
     "Geometry": "geometryShader",
     "Tessellation": "tessellationShader",
@@ -363,6 +380,8 @@ SPIRV_EXTENSIONS: Mapping[str, str] = {
     "SPV_KHR_fma": "VK_KHR_shader_fma",
     "SPV_KHR_bfloat16": "VK_KHR_shader_bfloat16",
     "SPV_VALVE_mixed_float_dot_product": "VK_VALVE_shader_mixed_float_dot_product",
+    "SPV_EXT_float8": "VK_EXT_shader_float8",
+    "SPV_EXT_cooperative_matrix_maintenance1": "VK_EXT_cooperative_matrix_maintenance1",
     "SPV_NV_cooperative_matrix2": "VK_NV_cooperative_matrix2",
     "SPV_NV_tensor_addressing": "VK_NV_cooperative_matrix2",
     "SPV_NV_shader_subgroup_partitioned": "VK_NV_shader_subgroup_partitioned|shaderSubgroupPartitioned",

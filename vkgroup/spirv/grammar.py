@@ -17,9 +17,10 @@ _GRAMMAR = "include/spirv/unified1/spirv.core.grammar.json"
 
 
 #: Names that are newer than the wheel's file: of SPV_EXT_long_vector, SPV_VALVE_mixed_float_dot_product,
-#: SPV_KHR_abort, SPV_KHR_constant_data, SPV_KHR_poison_freeze and SPV_QCOM_subgroup_size.
+#: SPV_KHR_abort, SPV_KHR_constant_data, SPV_KHR_poison_freeze, SPV_QCOM_subgroup_size and
+#: SPV_EXT_cooperative_matrix_maintenance1.
 _NEWER = {
-    "Decoration": {5145: "UTFEncodedKHR"},
+    "Decoration": {5145: "UTFEncodedKHR", 5440: "CooperativeMatrixTransposeEXT"},
     "ExecutionMode": {
         4507: "SubgroupSizeHalfQCOM",
         4508: "SubgroupSizeFullQCOM",
@@ -31,6 +32,8 @@ _NEWER = {
         5146: "ConstantDataKHR",
         5156: "PoisonFreezeKHR",
         5425: "LongVectorEXT",
+        5429: "CooperativeMatrixConversionsEXT",
+        5438: "CooperativeMatrixGetCoordinateEXT",
         6912: "DotProductFloat16AccFloat32VALVE",
         6913: "DotProductFloat16AccFloat16VALVE",
         6914: "DotProductBFloat16AccVALVE",
@@ -68,17 +71,26 @@ _NEWER_INSTRUCTIONS = [
     _newer("OpSpecConstantDataKHR", 5148, "ConstantDataKHR", "Data …"),
     _newer("OpPoisonKHR", 5158, "PoisonFreezeKHR"),
     _newer("OpFreezeKHR", 5159, "PoisonFreezeKHR", "Value"),
+    _newer(
+        "OpCooperativeMatrixGetCoordinateEXT", 5363, "CooperativeMatrixGetCoordinateEXT", "Matrix", "Index"
+    ),
     _dot_and_add("FDot2MixAcc32", 6916, "Float16AccFloat32", "BFloat16Acc"),
     _dot_and_add("FDot2MixAcc16", 6917, "Float16AccFloat16", "BFloat16Acc"),
     _dot_and_add("FDot4MixAcc32", 6918, "Float8AccFloat32"),
 ]
 
 
-#: Names of SPV_EXT_split_barrier, which the wheel's file has as INTEL's.
+#: Names of SPV_EXT_split_barrier and SPV_EXT_cooperative_matrix_maintenance1, which the wheel's file has as
+#: INTEL's and NV's.
 _RENAMED = {
     "OpControlBarrierArriveINTEL": "OpControlBarrierArriveEXT",
     "OpControlBarrierWaitINTEL": "OpControlBarrierWaitEXT",
     "SplitBarrierINTEL": "SplitBarrierEXT",
+    "OpCooperativeMatrixConvertNV": "OpCooperativeMatrixConvertUseEXT",
+    "OpCooperativeMatrixReduceNV": "OpCooperativeMatrixReduceEXT",
+    "OpCooperativeMatrixPerElementOpNV": "OpCooperativeMatrixPerElementOpEXT",
+    "CooperativeMatrixReductionsNV": "CooperativeMatrixReductionsEXT",
+    "CooperativeMatrixPerElementOperationsNV": "CooperativeMatrixPerElementOperationsEXT",
 }
 
 
