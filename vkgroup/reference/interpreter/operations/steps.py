@@ -18,6 +18,7 @@ from vkgroup.reference.interpreter.operations.derivatives import DERIVATIVES
 from vkgroup.reference.interpreter.operations.groups import GROUPS
 from vkgroup.reference.interpreter.operations.images import IMAGES
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
+from vkgroup.reference.interpreter.operations.matrix_elements import MATRIX_ELEMENTS, PARTS
 from vkgroup.reference.interpreter.operations.state import Frame, Step
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.segments import Op
@@ -30,6 +31,7 @@ Instrument = Callable[[Site, Callable[..., Any]], Callable[..., Any]]
 OF_POINTERS: dict[str, Callable[[ProgramForm, Op, Site], Callable[..., Value | None]]] = {
     **CORE,
     **COOPERATIVE_MATRICES,
+    **MATRIX_ELEMENTS,
     **dict.fromkeys(sorted(ATOMICS), atomic),
 }
 """By name: the factory of a function, for instructions whose functions need more than their operands."""
@@ -46,6 +48,8 @@ class StepMaker:
 
     def step(self, op: Op) -> Step:
         """Return the step of an instruction; inlined copies of an instruction share one function."""
+        if op.part:
+            return _with_frame(PARTS[op.part](self._program, op, site_of(self._program, op)), op)
         position = op.instruction.position
         if position not in self._functions:
             site = site_of(self._program, op)
