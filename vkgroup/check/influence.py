@@ -16,7 +16,7 @@ from vkgroup.check.flow import CHAINS, WHOLE, ModuleCode
 from vkgroup.check.inputs import DispatchInputs, Input
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.program.site import extended_name, sort_operands
-from vkgroup.spirv import EntryPoint, ImageType, Instruction, Module, SampledImageType
+from vkgroup.spirv import Call, EntryPoint, ImageType, Instruction, Module, SampledImageType, call_of
 
 Source = tuple[int, int]
 """A source of values: id of a variable and index of a block member; `WHOLE` for the whole variable."""
@@ -111,8 +111,8 @@ class Influence(ModuleCode):
             source = self._contents(words[1]) if name == "OpCopyMemory" else self._values[words[1]]
             root = self.roots.get(words[0], (words[0], WHOLE))
             self._values[root[0]] |= source | self._indices[words[0]] | self._control(entry)
-        elif name == "OpFunctionCall":
-            self._follow_call(entry)
+        elif call := call_of(entry):
+            self._follow_call(entry, call)
         elif name == "OpReturnValue":
             self._values[self._function] |= self._values[words[0]] | self._control(entry)
         elif name == "OpPhi":
@@ -149,14 +149,13 @@ class Influence(ModuleCode):
         else:
             self._values[entry.result_id] |= self._values[base]
 
-    def _follow_call(self, entry: Instruction) -> None:
-        function, *arguments = entry.operands
-        for parameter, argument in zip(self.parameters.get(function, ()), arguments, strict=False):
+    def _follow_call(self, entry: Instruction, call: Call) -> None:
+        for parameter, argument in zip(self.parameters.get(call.function, ()), call.arguments, strict=False):
             self._values[parameter] |= self._contents(argument)
             self._indices[parameter] |= self._indices[argument]
             if argument in self.roots:
                 self.roots.setdefault(parameter, self.roots[argument])
-        self._values[entry.result_id] |= self._values[function]
+        self._values[entry.result_id] |= self._values[call.function]
 
     # --- uses of resources ----------------------------------------------------------------------------
 
@@ -375,7 +374,7 @@ class Sites:
             seen.add(label)
             block = self._flow.blocks[label]
             missing |= self._sites[label] - executed.keys()
-            calls = (entry.operands[0] for entry in block.body if entry.name == "OpFunctionCall")
+            calls = (call.function for entry in block.body if (call := call_of(entry)))
             todo += [first.label for call in calls for first in self._flow.functions[call].blocks[:1]]
             following = self._flow.successors(block)
             end = block.terminator.position

@@ -382,11 +382,15 @@ def _roots(body: _Body, roles: _Roles, handles: npt.NDArray[np.bool_]) -> npt.ND
     return root
 
 
+_PER_ELEMENT = "OpCooperativeMatrixPerElementOpEXT"
+"""It calls a function; its further operands may be pointers."""
+
+
 def _unfollowed(body: _Body, root: npt.NDArray[np.int64]) -> frozenset[int]:
     """Return the roots of pointers in calls, selections and phis, through which any access is possible."""
     names = grammar().opcodes
     roots: set[int] = set()
-    indirect = [names[name] for name in ("OpFunctionCall", "OpSelect", "OpPhi")]
+    indirect = [names[name] for name in ("OpFunctionCall", _PER_ELEMENT, "OpSelect", "OpPhi")]
     for position in np.flatnonzero(np.isin(body.opcodes, indirect)).tolist():
         start = int(body.starts[position])
         operands = body.words[start + 3 : start + int(body.lengths[position])].astype(np.int64)

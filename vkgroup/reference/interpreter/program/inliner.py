@@ -21,8 +21,7 @@ from vkgroup.reference.interpreter.program.segments import (
 )
 from vkgroup.reference.interpreter.program.site import followed_operands, value_operands
 from vkgroup.reference.interpreter.program.variables import ModuleFacts, Slots, Variables
-from vkgroup.spirv import CooperativeMatrixType, Instruction, PointerType, ScalarType, grammar
-from vkgroup.spirv.calls import call_of
+from vkgroup.spirv import CooperativeMatrixType, Instruction, PointerType, ScalarType, call_of, grammar
 
 _CHAINS = frozenset({"OpAccessChain", "OpInBoundsAccessChain"})
 _ELEMENT_CHAINS = frozenset({"OpPtrAccessChain", "OpInBoundsPtrAccessChain"})

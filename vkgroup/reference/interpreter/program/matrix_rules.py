@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from vkgroup.base.errors import InvalidModule
 from vkgroup.reference.interpreter.program.variables import ModuleFacts
-from vkgroup.spirv import CooperativeMatrixType, Instruction, ScalarType, Type, VectorType
-from vkgroup.spirv.calls import call_of
+from vkgroup.spirv import CooperativeMatrixType, Instruction, ScalarType, Type, VectorType, call_of
 
 ROW, COLUMN, NEIGHBOURS = 0x1, 0x2, 0x4
 """Cooperative Matrix Reduce Mode: Row, Column and 2x2."""
