@@ -10,8 +10,8 @@ from typing import Any
 from vkgroup.base.errors import Unsupported
 from vkgroup.device.capabilities import Capabilities, CooperativeMatrix, DeviceInfo, SizeControl, Subgroup
 from vkgroup.spec.categories import OPERATION_BITS
-from vkgroup.spec.features import FLOAT_MODES
 from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
+from vkgroup.spec.needs import FLOAT_MODES
 
 DRIVER_NAME = "vkgroup"
 """`Capabilities.driver_name` of the reference device, and of no other."""
@@ -64,6 +64,9 @@ _FEATURES = """
     computeDerivativeGroupQuads computeDerivativeGroupLinear
     shaderClipDistance shaderCullDistance largePoints geometryShader
     cooperativeMatrix shaderBFloat16Type shaderBFloat16CooperativeMatrix longVector
+    cooperativeMatrixReductions cooperativeMatrixConversions cooperativeMatrixPerElementOperations
+    cooperativeMatrixReductionsEXT cooperativeMatrixConversionsEXT cooperativeMatrixPerElementOperationsEXT
+    cooperativeMatrixGetCoordinateEXT cooperativeMatrixProperties2EXT
     shaderMixedFloatDotProductFloat16AccFloat32 shaderMixedFloatDotProductFloat16AccFloat16
     shaderMixedFloatDotProductBFloat16Acc
     workgroupMemoryExplicitLayout workgroupMemoryExplicitLayoutScalarBlockLayout
@@ -82,7 +85,8 @@ _EXTENSIONS = """
     VK_NV_shader_subgroup_partitioned VK_VALVE_shader_mixed_float_dot_product
     VK_KHR_workgroup_memory_explicit_layout VK_EXT_shader_split_barrier VK_KHR_shader_abort
     VK_KHR_shader_constant_data VK_EXT_shader_replicated_composites VK_KHR_shader_fma
-    VK_KHR_shader_relaxed_extended_instruction
+    VK_KHR_shader_relaxed_extended_instruction VK_EXT_cooperative_matrix_maintenance1
+    VK_NV_cooperative_matrix2
 """
 
 # Shapes and types as GPUs of several vendors list them; every subgroup size divides the elements evenly.
