@@ -1,4 +1,4 @@
-"""Reductions, conversions and functions of elements of cooperative matrices, in `check`."""
+"""Reductions, conversions and functions of elements of matrices, and floats of 8 bits, in `check`."""
 
 from __future__ import annotations
 
@@ -82,3 +82,23 @@ def test_a_tangled_instruction_in_a_called_function_is_refused(written: Written)
     )
     with pytest.raises(InvalidModule, match="tangled instructions are not allowed"):
         check(written(text), target="vulkan1.3")
+
+
+def test_floats_of_8_bits(written: Written) -> None:
+    text = """#version 460
+#extension GL_EXT_float_e4m3 : require
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer A { floate4m3_t a[]; };
+shared floate4m3_t s[64];
+void main() {
+    uint i = gl_LocalInvocationIndex;
+    s[i] = a[gl_GlobalInvocationID.x];
+    barrier();
+    floate4m3_t x;
+    saturatedConvertEXT(x, 2.0 * float(s[i ^ 1u]));
+    a[gl_GlobalInvocationID.x] = x;
+}
+"""
+    assert check(written(text)).findings == ()
+    (finding,) = check(written(text.replace("barrier();", ""))).findings
+    assert finding.kind == "race"

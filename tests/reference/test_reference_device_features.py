@@ -360,6 +360,7 @@ def test_every_declared_feature_that_a_module_may_need_is_tried(reference: Devic
     # Here in test_matrix_elements.py, with the features of VK_EXT_cooperative_matrix_maintenance1.
     kinds = ("Reductions", "Conversions", "PerElementOperations", "GetCoordinate")
     elsewhere |= {f"cooperativeMatrix{kind}{vendor}" for kind in kinds for vendor in ("", "EXT")}
+    elsewhere |= {"shaderFloat8", "shaderFloat8CooperativeMatrix"}  # here in test_float8.py
     elsewhere |= {"shaderClipDistance", "shaderCullDistance", "geometryShader", "shaderQuadControl"}
     elsewhere |= {"computeDerivativeGroupQuads", "computeDerivativeGroupLinear"}
     elsewhere |= {"shaderMixedFloatDotProductBFloat16Acc"}  # in test_lanewise_mixed_dots.py

@@ -222,13 +222,13 @@ def _cooperative_matrices(functions: vk.Functions, physical: Any) -> tuple[Coope
 
 
 #: VkComponentTypeKHR of extensions newer than the package's headers (vk.xml: VK_KHR_shader_bfloat16,
-#: VK_NV_cooperative_vector).
+#: VK_NV_cooperative_vector, VK_EXT_shader_float8).
 _NEWER_COMPONENT_TYPES = {
     1000141000: "BFLOAT16",
     1000491000: "SINT8_PACKED",
     1000491001: "UINT8_PACKED",
-    1000491002: "FLOAT_E4M3",
-    1000491003: "FLOAT_E5M2",
+    1000491002: "FLOAT8_E4M3",
+    1000491003: "FLOAT8_E5M2",
 }
 
 

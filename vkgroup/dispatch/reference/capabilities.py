@@ -67,6 +67,7 @@ _FEATURES = """
     cooperativeMatrixReductions cooperativeMatrixConversions cooperativeMatrixPerElementOperations
     cooperativeMatrixReductionsEXT cooperativeMatrixConversionsEXT cooperativeMatrixPerElementOperationsEXT
     cooperativeMatrixGetCoordinateEXT cooperativeMatrixProperties2EXT
+    shaderFloat8 shaderFloat8CooperativeMatrix
     shaderMixedFloatDotProductFloat16AccFloat32 shaderMixedFloatDotProductFloat16AccFloat16
     shaderMixedFloatDotProductBFloat16Acc
     workgroupMemoryExplicitLayout workgroupMemoryExplicitLayoutScalarBlockLayout
@@ -86,7 +87,7 @@ _EXTENSIONS = """
     VK_KHR_workgroup_memory_explicit_layout VK_EXT_shader_split_barrier VK_KHR_shader_abort
     VK_KHR_shader_constant_data VK_EXT_shader_replicated_composites VK_KHR_shader_fma
     VK_KHR_shader_relaxed_extended_instruction VK_EXT_cooperative_matrix_maintenance1
-    VK_NV_cooperative_matrix2
+    VK_NV_cooperative_matrix2 VK_EXT_shader_float8
 """
 
 # Shapes and types as GPUs of several vendors list them; every subgroup size divides the elements evenly.

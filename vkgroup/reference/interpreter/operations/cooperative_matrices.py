@@ -24,7 +24,6 @@ from vkgroup.reference.interpreter.program.layout import end_of
 from vkgroup.reference.interpreter.program.segments import Op
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import (
-    BFLOAT16,
     Causes,
     Data,
     Value,
@@ -97,8 +96,9 @@ def multiply(program: ProgramForm, op: Op, site: Site) -> Function:
     detail = "A · B leaves the result's type, which saturating accumulation leaves undefined"
     number = site.cause("cooperative_matrix", detail)
     saturating = bool(flags & _SATURATING)
-    # A bfloat16 result is rounded once, from float64.
-    narrow = kinds[3].component.kind == BFLOAT16
+    # A result in an encoding that NumPy lacks is rounded once, from float64.
+    encoding = kinds[3].component.kind
+    narrow = encoding in dtypes.ENCODINGS
     wanted = np.dtype(np.float64) if narrow else operands[3]
 
     def run(frame: Frame, *values: Value) -> Value:
@@ -108,7 +108,7 @@ def multiply(program: ProgramForm, op: Op, site: Site) -> Function:
             for value, kind, dtype in zip(values, kinds[:3], operands[:3], strict=True)
         )
         product = multiply_add(a, b, c, wanted, saturating=saturating)
-        numbers = dtypes.rounded(product.value) if narrow else product.value
+        numbers = dtypes.encoded(encoding, product.value) if narrow else product.value
         data = scattered(subgroups, numbers.view(held(kinds[3].component).dtype), kinds[3])
         cause = None
         if not product.defined.all():
@@ -259,7 +259,7 @@ def _of_subgroup(frame: Frame, cause: Causes | None) -> Causes | None:
 def _operand_dtype(kind: CooperativeMatrixType, flags: int, name: str) -> np.dtype[Any]:
     """Return the number type of a matrix in a product; flags of the product mark signed integers."""
     scalar = kind.component
-    if scalar.kind == BFLOAT16:
+    if scalar.kind in dtypes.ENCODINGS:
         return np.dtype(np.float32)
     if scalar.kind in ("int", "uint"):
         return np.dtype(f"{'i' if flags & _SIGNED[name] else 'u'}{scalar.bits // 8}")
@@ -267,8 +267,8 @@ def _operand_dtype(kind: CooperativeMatrixType, flags: int, name: str) -> np.dty
 
 
 def _numbers(bits: Data, kind: CooperativeMatrixType, dtype: np.dtype[Any]) -> Data:
-    if kind.component.kind == BFLOAT16:
-        return dtypes.widened(bits)
+    if kind.component.kind in dtypes.ENCODINGS:
+        return dtypes.decoded(kind.component.kind, bits)
     return np.ascontiguousarray(bits).view(dtype)
 
 
