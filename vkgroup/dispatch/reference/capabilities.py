@@ -204,6 +204,7 @@ def capabilities_of(subgroup_size: int = DEFAULT_SIZE) -> Capabilities:
         limits=_LIMITS,
         float_controls=_FLOAT_CONTROLS,
         cooperative_matrices=_MATRICES,
+        cooperative_matrices_by_size={str(each): _MATRICES for each in (0, *SIZES)},
         cooperative_matrix_stages=("compute",),
         memory_heaps=_memory(),
     )
