@@ -21,12 +21,13 @@ from vkgroup.conformance.cooperative_matrix.family import (
     TOPICS,
     judge_list,
     unjudged,
-    with_bfloat16,
+    with_encoding,
 )
 from vkgroup.conformance.cooperative_matrix.products import exact_product
 from vkgroup.conformance.cooperative_matrix.program import Builder, placed
 from vkgroup.device import Capabilities, CooperativeMatrix
 from vkgroup.dispatch.reference.capabilities import capabilities_of
+from vkgroup.reference import dtypes
 
 FAMILY = COOPERATIVE_MATRIX
 CASES = tuple(FAMILY.cases())
@@ -125,7 +126,7 @@ def test_modules_of_bfloat16_are_valid() -> None:
     builder = Builder(32, 0)
     TOPICS["convert"].add(builder, case, MatrixShape(16, 16))
     module = compile_source(builder.source("test"), stage="compute", target=TargetEnvironment.VULKAN_1_2)
-    changed = with_bfloat16(module)
+    changed = with_encoding(module, dtypes.BFLOAT16)
     validate(changed, TargetEnvironment.VULKAN_1_2)
     assert "Float16" not in changed.reflection.capabilities
     assert {"BFloat16TypeKHR", "BFloat16CooperativeMatrixKHR"} <= changed.reflection.capabilities

@@ -29,6 +29,7 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family
 from vkgroup.device import Capabilities, CooperativeMatrix
 from vkgroup.record.record import Status
+from vkgroup.reference import dtypes
 from vkgroup.spirv import Module, grammar
 from vkgroup.spirv.editor import Editor, Words
 
@@ -143,8 +144,8 @@ def _run(executor: Executor, builder: Builder, cases: list[MatrixCase]) -> Outpu
     title = f"{len(cases)} cases of cooperative matrices, the first {cases[0].name}."
     # The extension needs SPIR-V 1.3 and the memory model of Vulkan 1.2.
     module = executor.compile(builder.source(title), stage="compute", target=TargetEnvironment.VULKAN_1_2)
-    if "bf16" in components:
-        module = with_bfloat16(module)
+    for encoding in {COMPONENTS[name].encoding for name in components} - {""}:
+        module = with_encoding(module, encoding)
     contents, outputs = builder.bindings()
     bindings = {}
     for binding, data in contents.items():
@@ -174,37 +175,44 @@ def _together(verdicts: list[tuple[str, Verdict]], code: str) -> Verdict:
     return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined, notes)
 
 
-# --- bfloat16 -------------------------------------------------------------------------------------------
+# --- encodings ------------------------------------------------------------------------------------------
 
-_FLOAT16, _HALF = 9, 16
-_BFLOAT16_CAPABILITIES = ("BFloat16TypeKHR", "BFloat16CooperativeMatrixKHR")
-_BFLOAT16_EXTENSION = "SPV_KHR_bfloat16"
+_FLOAT16, _INT8 = 9, 39
+_REPLACED = {
+    dtypes.BFLOAT16: (_FLOAT16, ("BFloat16TypeKHR", "BFloat16CooperativeMatrixKHR"), "SPV_KHR_bfloat16"),
+    **dict.fromkeys(dtypes.FLOAT8, (_INT8, ("Float8EXT", "Float8CooperativeMatrixEXT"), "SPV_EXT_float8")),
+}
+"""By encoding: the capability of the type that stands for it, its capabilities, and its extension."""
 
 
-def with_bfloat16(module: Module) -> Module:
-    """Return a module with float16 replaced by bfloat16 (SPV_KHR_bfloat16), which glslang lacks."""
+def with_encoding(module: Module, encoding: str) -> Module:
+    """Return a module with an encoding that glslang lacks: bfloat16 for float16, float8 for uint8."""
+    replaced, capabilities, extension = _REPLACED[encoding]
+    bits = 16 if replaced == _FLOAT16 else 8
+    number = grammar().number("FPEncoding", encoding)
+
+    def capability(editor: Editor, words: Words) -> Iterable[Words]:
+        if words[1] != replaced:
+            return [words]
+        numbers = [grammar().number("Capability", name) for name in capabilities]
+        return [editor.instruction("OpCapability", each) for each in numbers]
+
+    def first_import(editor: Editor, words: Words) -> Iterable[Words]:
+        raw = extension.encode() + b"\0" * (4 - len(extension) % 4)
+        text = [int.from_bytes(raw[at : at + 4], "little") for at in range(0, len(raw), 4)]
+        return [editor.instruction("OpExtension", *text), words]
+
+    def kind(editor: Editor, words: Words) -> Iterable[Words]:
+        is_replaced = words[2] == bits and (bits == 16 or words[3] == 0)
+        return [editor.instruction("OpTypeFloat", words[1], bits, number) if is_replaced else words]
+
     return Editor(module).rewrite(
-        {"OpCapability": _capability, "OpExtInstImport": _extension, "OpTypeFloat": _type}
+        {
+            "OpCapability": capability,
+            "OpExtInstImport": first_import,
+            "OpTypeFloat" if bits == 16 else "OpTypeInt": kind,
+        }
     )
-
-
-def _capability(editor: Editor, words: Words) -> Iterable[Words]:
-    if words[1] != _FLOAT16:
-        return [words]
-    numbers = [grammar().number("Capability", name) for name in _BFLOAT16_CAPABILITIES]
-    return [editor.instruction("OpCapability", number) for number in numbers]
-
-
-def _extension(editor: Editor, words: Words) -> Iterable[Words]:
-    raw = _BFLOAT16_EXTENSION.encode() + b"\0" * (4 - len(_BFLOAT16_EXTENSION) % 4)
-    text = [int.from_bytes(raw[at : at + 4], "little") for at in range(0, len(raw), 4)]
-    return [editor.instruction("OpExtension", *text), words]
-
-
-def _type(editor: Editor, words: Words) -> Iterable[Words]:
-    if words[2] != _HALF:
-        return [words]
-    return [editor.instruction("OpTypeFloat", words[1], _HALF, 0)]
 
 
 COOPERATIVE_MATRIX = Family(

@@ -348,7 +348,8 @@ def any_bits(random: np.random.Generator, component: Component, *shape: int) -> 
     if not component.is_float:
         limits = np.iinfo(component.dtype)
         return random.integers(limits.min, limits.max, whole, component.dtype, endpoint=True)
-    exponents = (-12, 12) if component.size == 2 and not component.is_bfloat16 else (-60, 60)
+    narrow = {"f16": (-12, 12), "e4m3": (-6, 8), "e5m2": (-14, 15)}  # without the highest exponent
+    exponents = narrow.get(component.name, (-60, 60))
     numbers = np.ldexp(random.uniform(1, 2, whole), random.integers(*exponents, whole))
     numbers *= random.choice([-1.0, 1.0], whole)
     return component.rounded(numbers.astype(np.float64))

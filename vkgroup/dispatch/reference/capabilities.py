@@ -99,6 +99,8 @@ _MATRICES = tuple(
         (16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT16", "FLOAT16", False),
         (16, 16, 16, "BFLOAT16", "BFLOAT16", "FLOAT32", "FLOAT32", False),
         (16, 16, 16, "BFLOAT16", "BFLOAT16", "BFLOAT16", "BFLOAT16", False),
+        (16, 16, 32, "FLOAT8_E4M3", "FLOAT8_E4M3", "FLOAT32", "FLOAT32", False),
+        (16, 16, 32, "FLOAT8_E5M2", "FLOAT8_E5M2", "FLOAT32", "FLOAT32", False),
         (16, 8, 16, "FLOAT32", "FLOAT32", "FLOAT32", "FLOAT32", False),
         (16, 16, 32, "UINT8", "UINT8", "UINT32", "UINT32", False),
         (16, 16, 32, "SINT8", "SINT8", "SINT32", "SINT32", False),
