@@ -8,6 +8,7 @@ import numpy as np
 
 from vkgroup.compiler import TargetEnvironment
 from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.cooperative_matrix.calls import CALL_TOPICS, with_calls
 from vkgroup.conformance.cooperative_matrix.case import (
     COMBINATIONS,
     COMPONENTS,
@@ -44,6 +45,7 @@ TOPICS: dict[str, Topic] = {
         FILL_TOPIC,
         CONVERSION_TOPIC,
         VARIABLE_TOPIC,
+        *CALL_TOPICS,
     )
 }
 """All topics with a shader, by name; `_LIST` needs no shader."""
@@ -75,6 +77,13 @@ def _missing(case: MatrixCase, capabilities: Capabilities) -> list[str]:
     topic = TOPICS[case.axes.topic]
     features = {feature for name in topic.components(case) for feature in COMPONENTS[name].features}
     needs += sorted((features | {"vulkanMemoryModel"}) - capabilities.features)
+    if topic.feature:
+        if not capabilities.features & {topic.feature, f"{topic.feature}EXT"}:
+            needs.append(
+                f"{topic.feature} (VK_EXT_cooperative_matrix_maintenance1, VK_NV_cooperative_matrix2)"
+            )
+        if capabilities.api_version < (1, 3):
+            needs.append("Vulkan 1.3, for SPIR-V 1.6")
     if not topic.shapes(case, capabilities):
         needs.append(topic.needs(case))
     invocations = SUBGROUPS * capabilities.subgroup.size
@@ -142,8 +151,12 @@ def _run(executor: Executor, builder: Builder, cases: list[MatrixCase]) -> Outpu
     """Run a program; return the bytes that it wrote, by view."""
     components = {name for case in cases for name in TOPICS[case.axes.topic].components(case)}
     title = f"{len(cases)} cases of cooperative matrices, the first {cases[0].name}."
-    # The extension needs SPIR-V 1.3 and the memory model of Vulkan 1.2.
-    module = executor.compile(builder.source(title), stage="compute", target=TargetEnvironment.VULKAN_1_2)
+    # The extension needs SPIR-V 1.3 and the memory model of Vulkan 1.2, its successors SPIR-V 1.6.
+    target = TargetEnvironment.VULKAN_1_3 if builder.calls else TargetEnvironment.VULKAN_1_2
+    module = executor.compile(builder.source(title), stage="compute", target=target)
+    # SPIRV-Tools knows the instructions of NV, so they are preferred where a device has both.
+    is_ext = TOPICS[cases[0].axes.topic].feature not in executor.capabilities.features
+    module = with_calls(module, builder.calls, is_ext=is_ext)
     for encoding in {COMPONENTS[name].encoding for name in components} - {""}:
         module = with_encoding(module, encoding)
     contents, outputs = builder.bindings()

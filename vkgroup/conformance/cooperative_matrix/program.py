@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -172,6 +173,7 @@ class Builder:
         self.tiles: dict[str, int] = {}
         self.code: list[str] = []
         self.declarations: list[str] = []
+        self.calls: dict[str, Any] = {}  # `ReplacedCall` by the name of a function
         self.specialization: dict[int | str, int] = {}
 
     def random(self, key: str) -> np.random.Generator:
@@ -381,3 +383,4 @@ class Topic:
     #: Function that returns the shapes that a device lists for the case, without duplicates.
     shapes: Callable[[MatrixCase, Capabilities], tuple[MatrixShape, ...]] = matrices_of
     needs: Callable[[MatrixCase], str] = need_of_matrix  # returns a phrase for the missing entry
+    feature: str = ""  # of VK_NV_cooperative_matrix2 that it needs, or the same of EXT
