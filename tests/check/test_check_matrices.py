@@ -76,6 +76,15 @@ def test_wrong_shaders_are_found(body: str, kind: str, written: Written) -> None
     assert kind in {finding.kind for finding in findings}
 
 
+def test_sizes_with_more_lanes_than_elements_are_not_covered(written: Written) -> None:
+    text = (_START % "r = m + m;").replace("16, 16, gl_MatrixUseAcc", "8, 8, gl_MatrixUseAcc")
+    report = check(written(text.replace("base, 16u", "base, 8u")), target="vulkan1.3")
+    assert report.findings == ()
+    ((where, reason),) = report.covered.not_covered
+    assert where == "size 128"
+    assert "every lane holds the same number of elements" in reason
+
+
 def test_a_tangled_instruction_in_a_called_function_is_refused(written: Written) -> None:
     text = (_START % "coopMatPerElementNV(r, m, lane);").replace(
         "float(gl_Sub", "float(subgroupElect() ? 1u : gl_Sub"

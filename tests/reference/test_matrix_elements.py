@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from vkgroup.base.errors import InvalidModule, NotValidated
+from vkgroup.base.errors import InvalidModule, NotValidated, Unsupported
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.reference.interpreter import ExecutableShader, Memory, execute
 from vkgroup.spirv import Module, grammar
@@ -282,3 +282,15 @@ def test_a_reduction_needs_a_function_of_two_elements() -> None:
     combining = next(entry for entry in module.instructions if entry.name.endswith("ReduceEXT")).operands[2]
     with pytest.raises(InvalidModule, match="must begin with two 32-bit integers"):
         run(replaced(module, "OpCooperativeMatrixPerElementOpEXT", 4, combining), 32)
+
+
+def test_tensor_addressing_is_refused_by_name() -> None:
+    body = """void main() {
+        MATRIX(16, 16, Accumulator) m;
+        tensorLayoutNV<2> t = createTensorLayoutNV(2);
+        t = setTensorLayoutDimensionNV(t, 16, 16);
+        coopMatLoadTensorNV(m, data, 0, t);
+        coopMatStoreTensorNV(m, data, 256, t);
+    }"""
+    with pytest.raises(Unsupported, match="TensorLayoutNV"):
+        run(compiled(body), 32)
