@@ -24,8 +24,8 @@ class Component:
 
     name: str  # in case names
     vulkan: str  # name of the VkComponentTypeKHR, without prefix
-    #: Name in GLSL. glslang 13 has no bfloat16 and no floats of 8 bits: shaders use float16_t and uint8_t,
-    #: which the module then replaces.
+    #: Name in GLSL. glslang 13 has no bfloat16 and no floats of 8 bits: shaders use float16_t, uint8_t and
+    #: int8_t, which the module then replaces.
     glsl: str
     dtype: np.dtype[Any]  # of the numbers; float32 for an encoding that NumPy lacks
     digits: int  # bits of the significand; 0 for integers
@@ -98,7 +98,7 @@ _COMPONENTS = (
         encoding=dtypes.BFLOAT16,
     ),
     _component("e4m3", "FLOAT8_E4M3", "uint8_t", "f4", 4, *_FLOAT8, encoding=dtypes.E4M3),
-    _component("e5m2", "FLOAT8_E5M2", "uint8_t", "f4", 3, *_FLOAT8, encoding=dtypes.E5M2),
+    _component("e5m2", "FLOAT8_E5M2", "int8_t", "f4", 3, *_FLOAT8, encoding=dtypes.E5M2),
     _component("f32", "FLOAT32", "float", "f4", 24),
     _component("s8", "SINT8", "int8_t", "i1", 0, "shaderInt8"),
     _component("u8", "UINT8", "uint8_t", "u1", 0, "shaderInt8"),
@@ -150,6 +150,7 @@ COMBINATIONS: dict[str, Combination] = {
     combination.name: combination
     for combination in (
         *(Combination(factor, factor, c, result) for factor, c, result in _FLOATS),
+        *(Combination(a, b, "f32", "f32") for a, b in (("e4m3", "e5m2"), ("e5m2", "e4m3"))),
         *(Combination(a, b, c, c, saturating) for a, b, c in _INTEGERS for saturating in (False, True)),
     )
 }

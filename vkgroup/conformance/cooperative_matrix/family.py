@@ -197,9 +197,12 @@ _REPLACED = {
 }
 """By encoding: the capability of the type that stands for it, its capabilities, and its extension."""
 
+_SIGNED = {dtypes.E4M3: 0, dtypes.E5M2: 1}
+"""The signedness of the integer that stands for a float of 8 bits."""
+
 
 def with_encoding(module: Module, encoding: str) -> Module:
-    """Return a module with an encoding that glslang lacks: bfloat16 for float16, float8 for uint8."""
+    """Return a module with an encoding that glslang lacks, in place of the type that stands for it."""
     replaced, capabilities, extension = _REPLACED[encoding]
     bits = 16 if replaced == _FLOAT16 else 8
     number = grammar().number("FPEncoding", encoding)
@@ -216,14 +219,19 @@ def with_encoding(module: Module, encoding: str) -> Module:
         return [editor.instruction("OpExtension", *text), words]
 
     def kind(editor: Editor, words: Words) -> Iterable[Words]:
-        is_replaced = words[2] == bits and (bits == 16 or words[3] == 0)
+        is_replaced = words[2] == bits and (bits == 16 or words[3] == _SIGNED[encoding])
         return [editor.instruction("OpTypeFloat", words[1], bits, number) if is_replaced else words]
+
+    def product(editor: Editor, words: Words) -> Iterable[Words]:
+        # Floats have no flags of signed components.
+        return [editor.instruction("OpCooperativeMatrixMulAddKHR", *words[1:6])]
 
     return Editor(module).rewrite(
         {
             "OpCapability": capability,
             "OpExtInstImport": first_import,
             "OpTypeFloat" if bits == 16 else "OpTypeInt": kind,
+            **({} if bits == 16 else {"OpCooperativeMatrixMulAddKHR": product}),
         }
     )
 

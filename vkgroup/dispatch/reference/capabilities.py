@@ -100,6 +100,7 @@ _MATRICES = tuple(
         (16, 16, 16, "BFLOAT16", "BFLOAT16", "FLOAT32", "FLOAT32", False),
         (16, 16, 16, "BFLOAT16", "BFLOAT16", "BFLOAT16", "BFLOAT16", False),
         (16, 16, 32, "FLOAT8_E4M3", "FLOAT8_E4M3", "FLOAT32", "FLOAT32", False),
+        (16, 16, 32, "FLOAT8_E4M3", "FLOAT8_E5M2", "FLOAT32", "FLOAT32", False),
         (16, 16, 32, "FLOAT8_E5M2", "FLOAT8_E5M2", "FLOAT32", "FLOAT32", False),
         (16, 8, 16, "FLOAT32", "FLOAT32", "FLOAT32", "FLOAT32", False),
         (16, 16, 32, "UINT8", "UINT8", "UINT32", "UINT32", False),
