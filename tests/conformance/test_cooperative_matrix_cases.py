@@ -15,18 +15,21 @@ from suite_runs import results_of, results_with_error
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.compiler.tools import validate
 from vkgroup.conformance import Status, select
+from vkgroup.conformance.cooperative_matrix import calls
+from vkgroup.conformance.cooperative_matrix import family as matrix_family
 from vkgroup.conformance.cooperative_matrix.case import COMBINATIONS, COMPONENTS, MatrixShape, matrices
 from vkgroup.conformance.cooperative_matrix.family import (
     COOPERATIVE_MATRIX,
     TOPICS,
     judge_list,
     unjudged,
-    with_bfloat16,
+    with_encoding,
 )
 from vkgroup.conformance.cooperative_matrix.products import exact_product
 from vkgroup.conformance.cooperative_matrix.program import Builder, placed
 from vkgroup.device import Capabilities, CooperativeMatrix
 from vkgroup.dispatch.reference.capabilities import capabilities_of
+from vkgroup.reference import dtypes
 
 FAMILY = COOPERATIVE_MATRIX
 CASES = tuple(FAMILY.cases())
@@ -125,7 +128,7 @@ def test_modules_of_bfloat16_are_valid() -> None:
     builder = Builder(32, 0)
     TOPICS["convert"].add(builder, case, MatrixShape(16, 16))
     module = compile_source(builder.source("test"), stage="compute", target=TargetEnvironment.VULKAN_1_2)
-    changed = with_bfloat16(module)
+    changed = with_encoding(module, dtypes.BFLOAT16)
     validate(changed, TargetEnvironment.VULKAN_1_2)
     assert "Float16" not in changed.reflection.capabilities
     assert {"BFloat16TypeKHR", "BFloat16CooperativeMatrixKHR"} <= changed.reflection.capabilities
@@ -276,6 +279,11 @@ MUTATIONS = {
     "products that are C": ("*.multiply_add.f16_f16_f32_f32.exact.*", partial(_copied, MULTIPLY, 5)),
     "products without C": ("*.multiply_add.u8_u8_u32_u32.exact.*", _without_c),
     "products of bfloat16 without C": ("*.multiply_add.bf16_bf16_f32_f32.exact.*", _without_c),
+    "products of floats of 8 bits without C": ("*.multiply_add.e?m?_e?m?_f32_f32.exact.*", _without_c),
+    "a store of floats of 8 bits left out": ("*.load.e5m2.*", _dropped_store),
+    "reductions by another function": ("*.reduce.f*.add", partial(_other, FADD, FSUB)),
+    "reductions of integers by another function": ("*.reduce.[su]32.*.add", partial(_other, IADD, ISUB)),
+    "another function of elements": ("*.per_element.f*.coordinates", partial(_other, FADD, FSUB)),
     "A and B unsigned": ("*.multiply_add.s8_s8_s32_s32.exact.*", partial(_flags, ~3)),
     "A signed as B": ("*.multiply_add.u8_s8_s32_s32.exact.*", partial(_flags, ~2)),
     "no saturation": ("*.multiply_add.s8_s8_s32_s32_saturating.exact.*", partial(_flags, ~16)),
@@ -303,3 +311,77 @@ def test_a_planted_error_is_caught(name) -> None:
     cases = chosen[:: max(1, len(chosen) // 8)]
     assert {result.status for result in run(cases)} <= {Status.PASS, Status.UNDEFINED}
     results_with_error(partial(run, cases), mutate)
+
+
+# --- instructions that replace calls ------------------------------------------------------------------
+
+
+def _called(topic):
+    return [case for case in HERE if case.axes.topic == topic]
+
+
+def _with_calls(monkeypatch, change, **fixed):
+    """Let programs have other instructions."""
+    honest = calls.with_calls
+
+    def wrong(module, made, *, is_ext):
+        return honest(
+            module, {name: change(call) for name, call in made.items()}, **({"is_ext": is_ext} | fixed)
+        )
+
+    monkeypatch.setattr(matrix_family, "with_calls", wrong)
+
+
+@pytest.mark.parametrize(
+    ("topic", "modes", "change"),
+    [
+        ("reduce", ("row", "column"), lambda call: replace(call, mode=3 - call.mode)),
+        ("reduce", ("row", "column"), lambda call: replace(call, mode=3)),
+        ("reduce", ("all",), lambda call: replace(call, mode=1)),
+        (
+            "convert_use",
+            ("b_transposed",),
+            lambda call: replace(call, instruction="OpCooperativeMatrixConvertUseEXT"),
+        ),
+        (
+            "convert_use",
+            ("b",),
+            lambda call: replace(call, instruction="OpCooperativeMatrixTransposeNV"),
+        ),
+    ],
+)
+def test_another_mode_or_conversion_is_caught(topic, modes, change, monkeypatch) -> None:
+    cases = [case for case in _called(topic) if case.axes.variant[1] in modes and case.axes.types == ("f16",)]
+    assert {result.status for result in run(cases)} == {Status.PASS}
+    _with_calls(monkeypatch, change)
+    assert {result.status for result in run(cases, lambda data: data)} == {Status.FAIL}
+
+
+@pytest.mark.parametrize("size", [4, 32, 64])
+@pytest.mark.filterwarnings("ignore::vkgroup.base.errors.NotValidated")
+def test_the_instructions_of_ext_give_the_same(size, monkeypatch) -> None:
+    _with_calls(monkeypatch, lambda call: call, is_ext=True)
+    cases = [case for topic in ("reduce", "per_element", "convert_use") for case in _called(topic)]
+    results = results_of(f"reference:{size}", cases, transform=lambda data: data)
+    assert {result.status for result in results} == {Status.PASS}
+
+
+def test_a_device_may_have_the_features_of_either_extension() -> None:
+    case = _called("reduce")[0]
+    neither = {"cooperativeMatrixReductions", "cooperativeMatrixReductionsEXT"}
+    (need,) = FAMILY.missing(case, replace(REFERENCE, features=REFERENCE.features - neither))
+    assert need.startswith("cooperativeMatrixReductions (VK_EXT_cooperative_matrix_maintenance1,")
+    for feature in neither:
+        assert FAMILY.missing(case, replace(REFERENCE, features=REFERENCE.features - {feature})) == []
+    old = replace(REFERENCE, api_version=(1, 2, 0))
+    assert FAMILY.missing(case, old) == ["Vulkan 1.3, for SPIR-V 1.6"]
+
+
+def test_the_other_encoding_of_floats_of_8_bits_is_caught(monkeypatch) -> None:
+    honest, other = matrix_family.with_encoding, {dtypes.E4M3: dtypes.E5M2, dtypes.E5M2: dtypes.E4M3}
+    monkeypatch.setattr(matrix_family, "with_encoding", lambda module, kind: honest(module, other[kind]))
+    monkeypatch.setattr(matrix_family, "_SIGNED", {dtypes.E4M3: 1, dtypes.E5M2: 0})
+    cases = select(
+        tuple(f"cooperative_matrix.multiply_add.{kind}_{kind}_f32_f32.exact.*" for kind in ("e4m3", "e5m2"))
+    )
+    assert {result.status for result in run(cases, lambda data: data)} == {Status.FAIL}

@@ -10,8 +10,9 @@ from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import Capabilities, Subgroup, limits, query, vk
 from vkgroup.device.requirements import missing
 from vkgroup.spec.categories import OPERATION_BITS
-from vkgroup.spec.features import CAPABILITIES, SPIRV_EXTENSIONS, STRUCTS
+from vkgroup.spec.features import STRUCTS
 from vkgroup.spec.limits import DESCRIPTOR_LIMITS
+from vkgroup.spec.needs import CAPABILITIES, SPIRV_EXTENSIONS
 from vkgroup.spec.stages import STAGE_BITS
 from vkgroup.spirv import Module, grammar
 

@@ -11,7 +11,7 @@ import pytest
 import vkgroup
 from vkgroup.device import requirements
 from vkgroup.dispatch import Device
-from vkgroup.spec.features import CAPABILITIES, SPIRV_EXTENSIONS
+from vkgroup.spec.needs import CAPABILITIES, SPIRV_EXTENSIONS
 from vkgroup.spirv import Module
 
 LANES = 32
@@ -357,6 +357,10 @@ def test_every_declared_feature_that_a_module_may_need_is_tried(reference: Devic
     elsewhere |= {"shaderDrawParameters", "shaderDemoteToHelperInvocation", "sampleRateShading"}
     # Here in test_cooperative_matrices.py, and in the cases of the suite that are tested with planted errors.
     elsewhere |= {"cooperativeMatrix", "shaderBFloat16Type", "shaderBFloat16CooperativeMatrix", "longVector"}
+    # Here in test_matrix_elements.py, with the features of VK_EXT_cooperative_matrix_maintenance1.
+    kinds = ("Reductions", "Conversions", "PerElementOperations", "GetCoordinate")
+    elsewhere |= {f"cooperativeMatrix{kind}{vendor}" for kind in kinds for vendor in ("", "EXT")}
+    elsewhere |= {"shaderFloat8", "shaderFloat8CooperativeMatrix"}  # here in test_float8.py
     elsewhere |= {"shaderClipDistance", "shaderCullDistance", "geometryShader", "shaderQuadControl"}
     elsewhere |= {"computeDerivativeGroupQuads", "computeDerivativeGroupLinear"}
     elsewhere |= {"shaderMixedFloatDotProductBFloat16Acc"}  # in test_lanewise_mixed_dots.py

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import vkgroup.spec
 from vkgroup.spec.categories import OPERATION_BITS, Category
-from vkgroup.spec.features import CAPABILITIES
+from vkgroup.spec.needs import CAPABILITIES
 
 MODULES = sorted(
     path.stem for path in Path(vkgroup.spec.__file__).parent.glob("*.py") if path.stem != "__init__"

@@ -13,7 +13,7 @@ from vkgroup.reference.interpreter.program.flow import (
     selector_words,
     successors,
 )
-from vkgroup.spirv import Instruction, Module
+from vkgroup.spirv import Instruction, Module, call_of
 
 
 class ControlFlow:
@@ -61,8 +61,8 @@ class ControlFlow:
         calls: dict[int, list[int]] = {function: [] for function in self.functions}
         for block in self.blocks.values():
             for entry in block.body:
-                if entry.name == "OpFunctionCall":
-                    calls[entry.operands[0]].append(entry.position)
+                if call := call_of(entry):
+                    calls[call.function].append(entry.position)
         return {block.label: calls[each.id] for each in self.functions.values() for block in each.blocks}
 
     def with_calls(self, position: int) -> list[int]:

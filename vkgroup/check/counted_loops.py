@@ -9,14 +9,14 @@ from typing import NamedTuple
 from vkgroup.check.control_flow import ControlFlow
 from vkgroup.check.influence import influence_of
 from vkgroup.reference.interpreter.program.site import sort_operands
-from vkgroup.spirv import Instruction, Module, grammar
+from vkgroup.spirv import Instruction, Module, call_of, grammar
 from vkgroup.spirv.chains import CHAINS
 from vkgroup.spirv.declarations import Declarations
 
 _UP = {"Less": 1, "Greater": -1}
 _TURNED = {"Less": "Greater", "Greater": "Less"}
 _STEPS = {"OpIAdd": 1, "OpISub": -1}
-_VARYING = ("OpPhi", "OpFunctionCall", "OpAtomic", "OpGroup", "OpImage")
+_VARYING = ("OpPhi", "OpFunctionCall", "OpAtomic", "OpGroup", "OpImage", "OpCooperativeMatrix")
 
 
 class _Loop(NamedTuple):
@@ -205,9 +205,10 @@ class CountedLoops:
         """Return the instructions of a loop and of all functions that it calls."""
         executed, called = list(loop.inside), set[int]()
         for entry in executed:
-            if entry.name == "OpFunctionCall" and entry.operands[0] not in called:
-                called.add(entry.operands[0])
-                blocks = self._flow.functions[entry.operands[0]].blocks
+            call = call_of(entry)
+            if call is not None and call.function not in called:
+                called.add(call.function)
+                blocks = self._flow.functions[call.function].blocks
                 executed += [inside for block in blocks for inside in block.instructions]
         return executed
 

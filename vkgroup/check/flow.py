@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from vkgroup.check.control_flow import ControlFlow
 from vkgroup.reference.interpreter.program.site import sort_operands
-from vkgroup.spirv import Instruction, Module, ScalarType, grammar
+from vkgroup.spirv import Instruction, Module, ScalarType, call_of, grammar
 from vkgroup.spirv.chains import CHAINS, typed
 from vkgroup.spirv.declarations import Declarations
 
@@ -256,8 +256,8 @@ class DataFlow(ModuleCode):
                 edges += [(operand, entry.result_id) for operand in (words[:2] if has_two else words[:1])]
             elif entry.name == "OpStore":
                 edges.append((words[1], words[0]))
-            elif entry.name == "OpFunctionCall":
-                edges += zip(words[1:], self.parameters.get(words[0], ()), strict=False)
+            elif call := call_of(entry):
+                edges += zip(call.arguments, self.parameters.get(call.function, ()), strict=False)
         size = -1
         while len(origins) != size:
             size = len(origins)
@@ -358,8 +358,8 @@ def used_axes(module: Module) -> tuple[bool, bool, bool]:
                 axes.add(words[1])
             elif entry.name == "OpVectorShuffle" and loads & set(words[:2]):
                 axes |= set(words[2:])
-            elif entry.name == "OpFunctionCall":
-                given = zip(parameters.get(words[0], ()), words[1:], strict=False)
+            elif call := call_of(entry):
+                given = zip(parameters.get(call.function, ()), call.arguments, strict=False)
                 loads |= {parameter for parameter, argument in given if argument in loads}
             elif loads and loads & set(sort_operands(entry).values):
                 if entry.name in _BY_COMPONENT:

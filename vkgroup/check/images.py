@@ -19,7 +19,7 @@ from vkgroup.check.flow import ModuleCode
 from vkgroup.check.inputs import Extent, Input, image_of, image_type
 from vkgroup.reference.interpreter.operations.images.memory import AXES
 from vkgroup.reference.interpreter.program.site import sort_operands
-from vkgroup.spirv import Binding, ImageType, Instruction, Module
+from vkgroup.spirv import Binding, ImageType, Instruction, Module, call_of
 from vkgroup.spirv.declarations import Declarations
 
 Extents = Mapping[tuple[str, bool], Extent]
@@ -280,10 +280,11 @@ class _Flow(ModuleCode):
                     self._add(values, entry.result_id, self.of(values, used) - without)
             elif entry.name == "OpStore":
                 self._add(values, self._bases.get(words[0], words[0]), values.get(words[1], set()))
-            elif entry.name == "OpFunctionCall":
-                for parameter, argument in zip(self.parameters.get(words[0], ()), words[1:], strict=False):
+            elif call := call_of(entry):
+                parameters = self.parameters.get(call.function, ())
+                for parameter, argument in zip(parameters, call.arguments, strict=False):
                     self._add(values, parameter, values.get(argument, set()))
-                self._add(values, entry.result_id, values.get(words[0], set()))
+                self._add(values, entry.result_id, values.get(call.function, set()))
             elif entry.name == "OpReturnValue":
                 self._add(values, self._function, values.get(words[0], set()))
 

@@ -15,7 +15,7 @@ from vkgroup.check.flow import WHOLE, ModuleCode
 from vkgroup.check.inputs import DispatchInputs, Input
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.program.site import extended_name, sort_operands
-from vkgroup.spirv import ImageType, Instruction, Module, PointerType, SampledImageType
+from vkgroup.spirv import Call, ImageType, Instruction, Module, PointerType, SampledImageType, call_of
 from vkgroup.spirv.chains import CHAINS
 
 Source = tuple[int, int]
@@ -130,8 +130,8 @@ class Influence(ModuleCode):
             for root, _ in self.roots_of(words[0]) or {(words[0], WHOLE)}:
                 self._values[root] |= source | self._indices[words[0]] | self._control(entry)
                 self._others[-root] |= self.roots_of(words[1])
-        elif name == "OpFunctionCall":
-            self._follow_call(entry)
+        elif call := call_of(entry):
+            self._follow_call(entry, call)
         elif name == "OpReturnValue":
             self._values[self._function] |= self._values[words[0]] | self._control(entry)
             self._others[-self._function] |= self.roots_of(words[0])
@@ -185,8 +185,7 @@ class Influence(ModuleCode):
         base, *indices = entry.operands
         self._indices[entry.result_id] |= self._indices[base] | self._any(indices)
         roots = self.roots_of(base)
-        if entry.name.endswith("sAccessChain") and indices:
-            # An element is no member.
+        if entry.name in ("OpAccessChain", "OpInBoundsAccessChain") and indices:
             member = self.constant(indices[0], WHOLE)
             roots = {
                 (root, member if known == WHOLE and root in self.inputs else known) for root, known in roots
@@ -195,13 +194,12 @@ class Influence(ModuleCode):
         if not roots:
             self._values[entry.result_id] |= self._values[base]
 
-    def _follow_call(self, entry: Instruction) -> None:
-        function, *arguments = entry.operands
-        for parameter, argument in zip(self.parameters.get(function, ()), arguments, strict=False):
+    def _follow_call(self, entry: Instruction, call: Call) -> None:
+        for parameter, argument in zip(self.parameters.get(call.function, ()), call.arguments, strict=False):
             self._values[parameter] |= self._contents(argument)
             self._indices[parameter] |= self._indices[argument]
             self._point(parameter, self.roots_of(argument))
-        self._values[entry.result_id] |= self._values[function]
+        self._values[entry.result_id] |= self._values[call.function]
 
     # --- uses of resources ----------------------------------------------------------------------------
 

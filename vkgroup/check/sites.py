@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 
 from vkgroup.check.influence import Influence, Source
-from vkgroup.spirv import EntryPoint, Instruction, Module
+from vkgroup.spirv import EntryPoint, Instruction, Module, call_of
 from vkgroup.spirv.chains import CHAINS
 
 Fixed = Callable[[Source], bool]
@@ -72,7 +72,7 @@ class Sites:
             seen.add(label)
             block = self._flow.blocks[label]
             missing |= self._sites[label] - executed.keys()
-            calls = (entry.operands[0] for entry in block.body if entry.name == "OpFunctionCall")
+            calls = (call.function for entry in block.body if (call := call_of(entry)))
             todo += [first.label for call in calls for first in self._flow.functions[call].blocks[:1]]
             following = self._flow.successors(block)
             end = block.terminator.position

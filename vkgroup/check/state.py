@@ -102,8 +102,9 @@ class CheckState:
         order = sorted(sizes, key=lambda size: (size != 32, size != min(sizes), size))
         hanging = 0
         local_size = self.dispatch.program.local_size
+        limit = f"no end within {self.dispatch.timeout:g} s on the reference device"
         for size in order:
-            if size < QUAD_SIZE and self._uses_quads:
+            if size < QUAD_SIZE and self.dispatch.program.needs_quads:
                 self.not_covered.append((f"size {size}", "quads need subgroups of at least 4 invocations"))
                 continue
             if not self.host.allows(size, local_size):
@@ -121,25 +122,27 @@ class CheckState:
                 try:
                     with phase(f"executing on the reference device at {configuration}"):
                         run = self.dispatch.run(configuration)
+                except Unsupported as error:  # a matrix has fewer elements than such a subgroup has lanes
+                    if size == order[-1] and not self.runs:
+                        raise
+                    self.not_covered.append((f"size {size}", str(error)))
+                    break
                 except DispatchTimeout:
-                    reason = f"no end within {self.dispatch.timeout:g} s on the reference device"
-                    self.not_covered.append((str(configuration), reason))
+                    self.not_covered.append((str(configuration), limit))
                     self.unfinished.append(configuration)
                     continue
                 hangs = [event.position for event in run.events if event.kind == "hang"]
                 if hangs and all(map(self.counted.ends, hangs)):
                     self._leave_out(configuration)
-                    self.truncated.append(
-                        replace(run, events=tuple(e for e in run.events if e.kind in _OF_ACCESSES))
-                    )
+                    events = tuple(event for event in run.events if event.kind in _OF_ACCESSES)
+                    self.truncated.append(replace(run, events=events))
                     continue
                 self.runs.append(run)
                 hanging += bool(hangs)
         if self.truncated and not self.runs:
             self.no_verdict.append(self._more_rounds)
         elif self.unfinished and not self.runs:
-            limit = f"no end within {self.dispatch.timeout:g} s"
-            self.no_verdict.append(f"{limit} on the reference device at any size")
+            self.no_verdict.append(f"{limit} at any size")
 
     @property
     def _more_rounds(self) -> str:
@@ -149,10 +152,6 @@ class CheckState:
         """Note that a run did not reach the end of a loop."""
         self.not_covered.append((str(configuration), self._more_rounds))
         self.unfinished.append(configuration)
-
-    @property
-    def _uses_quads(self) -> bool:
-        return "GroupNonUniformQuad" in self.dispatch.program.module.reflection.capabilities
 
     @property
     def comparable(self) -> list[CheckedRun]:
@@ -270,7 +269,7 @@ class CheckState:
         for run in [*self.runs, *self.further]:
             if run.configuration == where:
                 return None if run.disturbed else run
-        if where in self.unfinished or (size < QUAD_SIZE and self._uses_quads):
+        if where in self.unfinished or (size < QUAD_SIZE and self.dispatch.program.needs_quads):
             return None
         try:
             self.further.append(self.dispatch.run(where))

@@ -37,6 +37,10 @@ _NEWER = re.compile(
 It knows split barriers of OpenCL before those of Vulkan, which have the same numbers.
 """
 
+_MATRICES = re.compile(r"Capability CooperativeMatrix(Reductions|PerElementOperations)NV is not allowed")
+_MATRIX_EXTENSION = "SPV_EXT_cooperative_matrix_maintenance1"
+"""Message for capabilities that an EXT extension shares with one of NV, which SPIRV-Tools knows first."""
+
 _VALID = "valid"
 
 _VERSION = re.compile(r"(?:\s*;[^\n]*\n)*?\s*;[ \t]*Version:[ \t]*(\d+)\.(\d+)")
@@ -111,9 +115,9 @@ def validate_for(module: Module, environment: str) -> None:
     """
     tools = _tools()
     reason = tools.problem(environment, tools.words(module)) if validates() else ""
-    if _NEWER.search(reason) and reason != _LONG_VECTORS:
+    if _newer(reason, module) and reason != _LONG_VECTORS:
         reason = _of_newer_tools(module, environment) or reason
-        if newer := _NEWER.search(reason):
+        if newer := _newer(reason, module):
             warnings.warn(
                 f"The module is not validated, because SPIRV-Tools does not know it ({newer[0]}).",
                 NotValidated,
@@ -123,6 +127,14 @@ def validate_for(module: Module, environment: str) -> None:
     if reason and reason not in (_LONG_VECTORS, _VALID):
         raise InvalidModule(f"not valid for {environment}: {reason}")
     check_legacy(module)
+
+
+def _newer(reason: str, module: Module) -> re.Match[str] | None:
+    """Return the part of a message that names what SPIRV-Tools does not know; None if it knows all."""
+    newer = _NEWER.search(reason)
+    if newer is None and _MATRIX_EXTENSION in module.reflection.extensions:
+        newer = _MATRICES.search(reason)
+    return newer
 
 
 def _of_newer_tools(module: Module, environment: str) -> str:

@@ -67,6 +67,7 @@ _ENTRIES = (
     _entry("reported", "reported:REPORTED"),
     _entry("split_barrier", "split_barriers:SPLIT_BARRIERS"),
     _entry("memory_access", "memory_access:MEMORY_ACCESS"),
+    _entry("reported_matrices", "reported_matrices:REPORTED_MATRICES", "reported.matrix_operations"),
     _entry("size_control.properties", "size_control.family:SIZE_PROPERTIES"),
     _entry("size_control", "size_control.family:SIZE_CONTROL", "size_control", "multiple_dispatches"),
     _entry("descriptor_indexing", "descriptor_indexing.family:DESCRIPTOR_INDEXING"),

@@ -113,6 +113,8 @@ class Capabilities:
     sm_builtins : None without ``VK_NV_shader_sm_builtins``.
     cooperative_matrices : the supported shapes and types.
     cooperative_matrix_stages : stages with cooperative matrices.
+    cooperative_matrices_by_size : of VK_EXT_cooperative_matrix_maintenance1: the shapes and types by subgroup
+        size; ``"0"`` is a varying size. Empty without the extension.
     memory_heaps : bytes of each heap with its flags' names.
     profiles : what the device lacks of each roadmap profile, such as ``"Roadmap 2024"``; empty if unknown.
     """
@@ -137,6 +139,7 @@ class Capabilities:
     sm_builtins: SmBuiltins | None = None
     cooperative_matrices: tuple[CooperativeMatrix, ...] = ()
     cooperative_matrix_stages: tuple[str, ...] = ()
+    cooperative_matrices_by_size: Mapping[str, tuple[CooperativeMatrix, ...]] = field(default_factory=dict)
     memory_heaps: tuple[tuple[int, tuple[str, ...]], ...] = ()
     profiles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

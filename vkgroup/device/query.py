@@ -8,12 +8,12 @@ from typing import Any
 from vkgroup.device import vk
 from vkgroup.device.capabilities import (
     Capabilities,
-    CooperativeMatrix,
     SizeControl,
     SmBuiltins,
     Subgroup,
     Timestamps,
 )
+from vkgroup.device.matrices import cooperative_matrices, cooperative_matrices_by_size
 from vkgroup.device.profiles import lacking
 from vkgroup.spec.categories import OPERATION_BITS
 from vkgroup.spec.features import EXTENSIONS, STRUCTS, FeatureStruct, Version
@@ -81,6 +81,8 @@ def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, 
     matrices = properties.get("VkPhysicalDeviceCooperativeMatrixPropertiesKHR")
     memory = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
     functions.vkGetPhysicalDeviceMemoryProperties(physical, memory)
+    subgroup = _subgroup(properties.get("VkPhysicalDeviceSubgroupProperties"))
+    control = _size_control(properties.get("VkPhysicalDeviceSubgroupSizeControlProperties"), flags)
     return Capabilities(
         name=vk.string(core.deviceName),
         type=_TYPES.get(core.deviceType, "other"),
@@ -92,8 +94,8 @@ def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, 
         device_id=int(core.deviceID),
         uuid=bytes(identity.deviceUUID).hex() if identity else bytes(core.pipelineCacheUUID).hex(),
         conformance_version=".".join(map(str, conformance)) if any(conformance) else "",
-        subgroup=_subgroup(properties.get("VkPhysicalDeviceSubgroupProperties")),
-        size_control=_size_control(properties.get("VkPhysicalDeviceSubgroupSizeControlProperties"), flags),
+        subgroup=subgroup,
+        size_control=control,
         timestamps=Timestamps(family[1] if family else 0, float(core.limits.timestampPeriod)),
         features=flags,
         extensions=extensions,
@@ -101,9 +103,14 @@ def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, 
         profiles=lacking(functions, physical, declared, limit, extensions) if version >= (1, 1) else {},
         float_controls=_float_controls(properties.get("VkPhysicalDeviceFloatControlsProperties")),
         sm_builtins=SmBuiltins(builtins.shaderSMCount, builtins.shaderWarpsPerSM) if builtins else None,
-        cooperative_matrices=_cooperative_matrices(functions, physical) if matrices else (),
+        cooperative_matrices=cooperative_matrices(functions, physical) if matrices else (),
         cooperative_matrix_stages=(
             names_of(matrices.cooperativeMatrixSupportedStages, STAGE_BITS) if matrices else ()
+        ),
+        cooperative_matrices_by_size=(
+            cooperative_matrices_by_size(functions, physical, subgroup, control)
+            if "cooperativeMatrixProperties2EXT" in flags
+            else {}
         ),
         memory_heaps=tuple(
             (int(heap.size), names_of(heap.flags, _HEAP_FLAGS))
@@ -195,51 +202,6 @@ def _float_controls(properties: Any) -> dict[str, int | bool]:
         name: int(value) if name.endswith("Independence") else bool(value)
         for name, value in _members(properties).items()
     }
-
-
-def _cooperative_matrices(functions: vk.Functions, physical: Any) -> tuple[CooperativeMatrix, ...]:
-    rows = vk.enumerate_all(
-        "VkCooperativeMatrixPropertiesKHR",
-        lambda count, items: functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(
-            physical, count, items
-        ),
-        "listing cooperative matrices",
-    )
-    return tuple(
-        CooperativeMatrix(
-            m=int(row.MSize),
-            n=int(row.NSize),
-            k=int(row.KSize),
-            a_type=_enumerant("VkComponentTypeKHR", row.AType),
-            b_type=_enumerant("VkComponentTypeKHR", row.BType),
-            c_type=_enumerant("VkComponentTypeKHR", row.CType),
-            result_type=_enumerant("VkComponentTypeKHR", row.ResultType),
-            saturating=bool(row.saturatingAccumulation),
-            scope=_enumerant("VkScopeKHR", row.scope),
-        )
-        for row in rows
-    )
-
-
-#: VkComponentTypeKHR of extensions newer than the package's headers (vk.xml: VK_KHR_shader_bfloat16,
-#: VK_NV_cooperative_vector).
-_NEWER_COMPONENT_TYPES = {
-    1000141000: "BFLOAT16",
-    1000491000: "SINT8_PACKED",
-    1000491001: "UINT8_PACKED",
-    1000491002: "FLOAT_E4M3",
-    1000491003: "FLOAT_E5M2",
-}
-
-
-def _enumerant(enumeration: str, value: int) -> str:
-    """Return the name of a value in the headers, without prefix and suffix; its number if it is unknown."""
-    names = {number: name for name, number in vk.ffi.typeof(enumeration).relements.items()}
-    names |= _NEWER_COMPONENT_TYPES
-    name = str(names.get(value, value))
-    for prefix in ("VK_COMPONENT_TYPE_", "VK_SCOPE_"):
-        name = name.removeprefix(prefix)
-    return name.removesuffix("_KHR").removesuffix("_NV")
 
 
 def feature_struct(struct: FeatureStruct) -> vk.BoolStruct:

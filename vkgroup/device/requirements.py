@@ -10,8 +10,8 @@ import numpy as np
 from vkgroup.base.errors import Unsupported
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.spec.categories import OPERATION_BITS, Category
-from vkgroup.spec.features import CAPABILITIES, FLOAT_MODES, MODES, SPIRV_EXTENSIONS, SPIRV_VERSIONS
 from vkgroup.spec.limits import LARGEST_WARP
+from vkgroup.spec.needs import CAPABILITIES, FLOAT_MODES, MODES, SPIRV_EXTENSIONS, SPIRV_VERSIONS
 from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES
 from vkgroup.spirv import EntryPoint, Module, Reflection, SubgroupUse
 from vkgroup.spirv.binary import Instruction

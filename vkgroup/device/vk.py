@@ -96,6 +96,10 @@ class Functions:
         setattr(self, name, function)
         return function
 
+    def cast(self, name: str, signature: str) -> Any:
+        """Return a function that the headers do not declare, with a signature in C."""
+        return ffi.cast(signature, self._lookup(name.encode()))
+
     def has(self, name: str) -> bool:
         """Whether the driver offers this function."""
         return bool(self._lookup(name.encode()) != NULL)

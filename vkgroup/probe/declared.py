@@ -188,6 +188,19 @@ def _matrices(capabilities: Capabilities) -> str:
     return f"{len(matrices)} shapes in {_words(capabilities.cooperative_matrix_stages)}: {', '.join(types)}"
 
 
+def _matrices_by_size(capabilities: Capabilities) -> str:
+    """Return the numbers of shapes by subgroup size, and what is listed for some sizes only."""
+    lists = {size: frozenset(rows) for size, rows in capabilities.cooperative_matrices_by_size.items()}
+    if not lists:
+        return ""
+    sizes: dict[frozenset[Any], list[str]] = {}
+    for size, rows in lists.items():
+        sizes.setdefault(rows, []).append("varying size" if size == "0" else size)
+    return "; ".join(
+        f"{len(rows)} shape{'s' * (len(rows) != 1)} at {', '.join(names)}" for rows, names in sizes.items()
+    )
+
+
 _SECTIONS: dict[str, dict[str, Callable[[Capabilities], str]]] = {
     "Device": {
         "name": lambda capabilities: capabilities.name,
@@ -256,8 +269,23 @@ _SECTIONS: dict[str, dict[str, Callable[[Capabilities], str]]] = {
         "64-bit indexing": _feature("shader64BitIndexing"),
         "long vectors": _feature("longVector"),
         "float8": _of(yes="shaderFloat8", cooperative_matrices="shaderFloat8CooperativeMatrix"),
-        "matrix maintenance (EXT)": _extension("VK_EXT_cooperative_matrix_maintenance1"),
-        "cooperative matrix2 (NV)": _extension("VK_NV_cooperative_matrix2"),
+        "matrix maintenance (EXT)": _of(
+            reductions="cooperativeMatrixReductionsEXT",
+            conversions="cooperativeMatrixConversionsEXT",
+            elements="cooperativeMatrixPerElementOperationsEXT",
+            coordinates="cooperativeMatrixGetCoordinateEXT",
+            lists_by_size="cooperativeMatrixProperties2EXT",
+        ),
+        "matrices by size": _matrices_by_size,
+        "cooperative matrix2 (NV)": _of(
+            workgroup_scope="cooperativeMatrixWorkgroupScope",
+            flexible_dimensions="cooperativeMatrixFlexibleDimensions",
+            reductions="cooperativeMatrixReductions",
+            conversions="cooperativeMatrixConversions",
+            elements="cooperativeMatrixPerElementOperations",
+            tensor_addressing="cooperativeMatrixTensorAddressing",
+            block_loads="cooperativeMatrixBlockLoads",
+        ),
         "descriptor heap": _extension("VK_EXT_descriptor_heap"),
     },
     "Compute": {

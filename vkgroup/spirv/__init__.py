@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vkgroup.spirv.binary import Instruction
+from vkgroup.spirv.calls import Call, call_of
 from vkgroup.spirv.constants import Value
 from vkgroup.spirv.editor import rename_entry_point
 from vkgroup.spirv.grammar import grammar
@@ -29,6 +30,7 @@ from vkgroup.spirv.types import (
 __all__ = [
     "ArrayType",
     "Binding",
+    "Call",
     "CooperativeMatrixType",
     "EntryPoint",
     "ImageType",
@@ -48,6 +50,7 @@ __all__ = [
     "Type",
     "Value",
     "VectorType",
+    "call_of",
     "grammar",
     "lower_legacy",
     "rename_entry_point",

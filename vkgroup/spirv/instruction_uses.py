@@ -381,12 +381,17 @@ def _roots(body: _Body, roles: _Roles, handles: npt.NDArray[np.bool_]) -> npt.ND
     return root
 
 
+_PER_ELEMENT = "OpCooperativeMatrixPerElementOpEXT"
+"""It calls a function; its further operands may be pointers."""
+
+
 def _unfollowed(body: _Body, root: npt.NDArray[np.int64]) -> frozenset[int]:
     """Return the roots of pointers in calls, selections, phis and stores, so that any access is possible."""
     names = grammar().opcodes
     stores = body.opcodes == names["OpStore"]
     roots = set(root[body.operand(np.full(len(body.starts), 2), stores)].tolist())
-    indirect = [names[name] for name in ("OpFunctionCall", "OpSelect", "OpPhi", "OpReturnValue")]
+    pointers = ("OpFunctionCall", _PER_ELEMENT, "OpSelect", "OpPhi", "OpReturnValue")
+    indirect = [names[name] for name in pointers]
     for position in np.flatnonzero(np.isin(body.opcodes, indirect)).tolist():
         start = int(body.starts[position])
         operands = body.words[start + 1 : start + int(body.lengths[position])].astype(np.int64)

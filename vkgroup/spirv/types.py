@@ -15,6 +15,13 @@ import numpy as np
 
 from vkgroup.spec.types import SCALARS
 
+_ENCODINGS = {
+    "BFloat16KHR": "bfloat16_t",
+    "Float8E4M3EXT": "floate4m3_t",
+    "Float8E5M2EXT": "floate5m2_t",
+}
+"""GLSL's names of float encodings."""
+
 _SCALARS = {(scalar.kind, scalar.bits): scalar for scalar in SCALARS.values()}
 
 
@@ -36,7 +43,7 @@ class ScalarType:
         if self.kind == "bool":
             return "bool"
         known = _SCALARS.get((self.kind, self.bits))
-        return known.name if known else f"{self.kind}{self.bits}_t"
+        return known.name if known else _ENCODINGS.get(self.kind, f"{self.kind}{self.bits}_t")
 
     @property
     def dtype(self) -> np.dtype[np.generic]:

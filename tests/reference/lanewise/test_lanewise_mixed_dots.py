@@ -11,10 +11,10 @@ from by_hand import F16, F32, F64, call, undefined, value, vector
 import vkgroup
 from vkgroup.base.errors import Unsupported
 from vkgroup.reference import dtypes
-from vkgroup.reference.interpreter.values.value import BFLOAT16, single
+from vkgroup.reference.interpreter.values.value import single
 from vkgroup.spirv import ScalarType
 
-BF16 = ScalarType(BFLOAT16, 16)
+BF16 = ScalarType(dtypes.BFLOAT16, 16)
 N = 300
 
 _SHADER = """#version 450

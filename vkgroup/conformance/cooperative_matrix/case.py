@@ -24,10 +24,13 @@ class Component:
 
     name: str  # in case names
     vulkan: str  # name of the VkComponentTypeKHR, without prefix
-    glsl: str  # name in GLSL. glslang has no bfloat16: shaders use float16_t, which the module then replaces.
-    dtype: np.dtype[Any]  # of the numbers; float32 for bfloat16
+    #: Name in GLSL. glslang 13 has no bfloat16 and no floats of 8 bits: shaders use float16_t, uint8_t and
+    #: int8_t, which the module then replaces.
+    glsl: str
+    dtype: np.dtype[Any]  # of the numbers; float32 for an encoding that NumPy lacks
     digits: int  # bits of the significand; 0 for integers
     features: tuple[str, ...]  # needed to compute with the type and to have it in storage buffers
+    encoding: str = ""  # SPIR-V's name of an encoding that NumPy lacks
 
     @property
     def is_float(self) -> bool:
@@ -37,21 +40,26 @@ class Component:
     @property
     def is_bfloat16(self) -> bool:
         """Whether it is bfloat16, which allows only products and conversions."""
-        return self.name == "bf16"
+        return self.encoding == dtypes.BFLOAT16
+
+    @property
+    def is_float8(self) -> bool:
+        """Whether it is a float of 8 bits, which allows only products and conversions."""
+        return self.encoding in dtypes.FLOAT8
 
     @property
     def size(self) -> int:
         """Bytes of an element."""
-        return 2 if self.is_bfloat16 else self.dtype.itemsize
+        return _size(self.encoding, self.dtype)
 
     def stored(self, numbers: Array) -> Array:
         """Return the numbers encoded as in memory, in a dtype of `size` bytes."""
-        return dtypes.rounded(numbers) if self.is_bfloat16 else numbers.astype(self.dtype)
+        return dtypes.encoded(self.encoding, numbers) if self.encoding else numbers.astype(self.dtype)
 
     def read(self, memory: Array) -> Array:
         """Return the numbers decoded from memory, (…, bytes) uint8."""
-        if self.is_bfloat16:
-            return dtypes.widened(memory.view(np.uint16))
+        if self.encoding:
+            return dtypes.decoded(self.encoding, memory.view(f"u{self.size}"))
         return memory.view(self.dtype)
 
     def rounded(self, numbers: Array) -> Array:
@@ -62,19 +70,35 @@ class Component:
 _STORAGE_FEATURES = {1: ("storageBuffer8BitAccess",), 2: ("storageBuffer16BitAccess",)}
 
 
-def _component(name: str, vulkan: str, glsl: str, code: str, digits: int, *features: str) -> Component:
-    size = 2 if name == "bf16" else np.dtype(code).itemsize
-    return Component(
-        name, vulkan, glsl, np.dtype(code), digits, (*features, *_STORAGE_FEATURES.get(size, ()))
-    )
+def _size(encoding: str, dtype: np.dtype[Any]) -> int:
+    return 1 if encoding in dtypes.FLOAT8 else 2 if encoding else dtype.itemsize
 
 
-# glslang 13.1.1 rejects matrices of double and of 64-bit integers, and has no 8-bit floats.
+def _component(
+    name: str, vulkan: str, glsl: str, code: str, digits: int, *features: str, encoding: str = ""
+) -> Component:
+    dtype = np.dtype(code)
+    storage = _STORAGE_FEATURES.get(_size(encoding, dtype), ())
+    return Component(name, vulkan, glsl, dtype, digits, (*features, *storage), encoding)
+
+
+_FLOAT8 = "shaderFloat8", "shaderFloat8CooperativeMatrix"
+
+# glslang 13.1.1 rejects matrices of double and of 64-bit integers.
 _COMPONENTS = (
     _component("f16", "FLOAT16", "float16_t", "f2", 11, "shaderFloat16"),
     _component(
-        "bf16", "BFLOAT16", "float16_t", "f4", 8, "shaderBFloat16Type", "shaderBFloat16CooperativeMatrix"
+        "bf16",
+        "BFLOAT16",
+        "float16_t",
+        "f4",
+        8,
+        "shaderBFloat16Type",
+        "shaderBFloat16CooperativeMatrix",
+        encoding=dtypes.BFLOAT16,
     ),
+    _component("e4m3", "FLOAT8_E4M3", "uint8_t", "f4", 4, *_FLOAT8, encoding=dtypes.E4M3),
+    _component("e5m2", "FLOAT8_E5M2", "int8_t", "f4", 3, *_FLOAT8, encoding=dtypes.E5M2),
     _component("f32", "FLOAT32", "float", "f4", 24),
     _component("s8", "SINT8", "int8_t", "i1", 0, "shaderInt8"),
     _component("u8", "UINT8", "uint8_t", "u1", 0, "shaderInt8"),
@@ -114,6 +138,7 @@ class Combination:
 _FLOATS = (
     ("f16", "f16", "f16"), ("f16", "f32", "f32"), ("f16", "f16", "f32"), ("f16", "f32", "f16"),
     ("bf16", "bf16", "bf16"), ("bf16", "f32", "f32"), ("f32", "f32", "f32"),
+    ("e4m3", "f32", "f32"), ("e5m2", "f32", "f32"), ("e4m3", "f16", "f16"), ("e5m2", "f16", "f16"),
 )  # fmt: skip
 
 _INTEGERS = (
@@ -125,6 +150,7 @@ COMBINATIONS: dict[str, Combination] = {
     combination.name: combination
     for combination in (
         *(Combination(factor, factor, c, result) for factor, c, result in _FLOATS),
+        *(Combination(a, b, "f32", "f32") for a, b in (("e4m3", "e5m2"), ("e5m2", "e4m3"))),
         *(Combination(a, b, c, c, saturating) for a, b, c in _INTEGERS for saturating in (False, True)),
     )
 }

@@ -8,6 +8,7 @@ import numpy as np
 
 from vkgroup.compiler import TargetEnvironment
 from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.cooperative_matrix.calls import CALL_TOPICS, with_calls
 from vkgroup.conformance.cooperative_matrix.case import (
     COMBINATIONS,
     COMPONENTS,
@@ -29,6 +30,7 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family
 from vkgroup.device import Capabilities, CooperativeMatrix
 from vkgroup.record.record import Status
+from vkgroup.reference import dtypes
 from vkgroup.spirv import Module, grammar
 from vkgroup.spirv.editor import Editor, Words
 
@@ -43,6 +45,7 @@ TOPICS: dict[str, Topic] = {
         FILL_TOPIC,
         CONVERSION_TOPIC,
         VARIABLE_TOPIC,
+        *CALL_TOPICS,
     )
 }
 """All topics with a shader, by name; `_LIST` needs no shader."""
@@ -74,6 +77,13 @@ def _missing(case: MatrixCase, capabilities: Capabilities) -> list[str]:
     topic = TOPICS[case.axes.topic]
     features = {feature for name in topic.components(case) for feature in COMPONENTS[name].features}
     needs += sorted((features | {"vulkanMemoryModel"}) - capabilities.features)
+    if topic.feature:
+        if not capabilities.features & {topic.feature, f"{topic.feature}EXT"}:
+            needs.append(
+                f"{topic.feature} (VK_EXT_cooperative_matrix_maintenance1, VK_NV_cooperative_matrix2)"
+            )
+        if capabilities.api_version < (1, 3):
+            needs.append("Vulkan 1.3, for SPIR-V 1.6")
     if not topic.shapes(case, capabilities):
         needs.append(topic.needs(case))
     invocations = SUBGROUPS * capabilities.subgroup.size
@@ -141,10 +151,14 @@ def _run(executor: Executor, builder: Builder, cases: list[MatrixCase]) -> Outpu
     """Run a program; return the bytes that it wrote, by view."""
     components = {name for case in cases for name in TOPICS[case.axes.topic].components(case)}
     title = f"{len(cases)} cases of cooperative matrices, the first {cases[0].name}."
-    # The extension needs SPIR-V 1.3 and the memory model of Vulkan 1.2.
-    module = executor.compile(builder.source(title), stage="compute", target=TargetEnvironment.VULKAN_1_2)
-    if "bf16" in components:
-        module = with_bfloat16(module)
+    # The extension needs SPIR-V 1.3 and the memory model of Vulkan 1.2, its successors SPIR-V 1.6.
+    target = TargetEnvironment.VULKAN_1_3 if builder.calls else TargetEnvironment.VULKAN_1_2
+    module = executor.compile(builder.source(title), stage="compute", target=target)
+    # SPIRV-Tools knows the instructions of NV, so they are preferred where a device has both.
+    is_ext = TOPICS[cases[0].axes.topic].feature not in executor.capabilities.features
+    module = with_calls(module, builder.calls, is_ext=is_ext)
+    for encoding in {COMPONENTS[name].encoding for name in components} - {""}:
+        module = with_encoding(module, encoding)
     contents, outputs = builder.bindings()
     bindings = {}
     for binding, data in contents.items():
@@ -174,37 +188,52 @@ def _together(verdicts: list[tuple[str, Verdict]], code: str) -> Verdict:
     return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined, notes)
 
 
-# --- bfloat16 -------------------------------------------------------------------------------------------
+# --- encodings ------------------------------------------------------------------------------------------
 
-_FLOAT16, _HALF = 9, 16
-_BFLOAT16_CAPABILITIES = ("BFloat16TypeKHR", "BFloat16CooperativeMatrixKHR")
-_BFLOAT16_EXTENSION = "SPV_KHR_bfloat16"
+_FLOAT16, _INT8 = 9, 39
+_REPLACED = {
+    dtypes.BFLOAT16: (_FLOAT16, ("BFloat16TypeKHR", "BFloat16CooperativeMatrixKHR"), "SPV_KHR_bfloat16"),
+    **dict.fromkeys(dtypes.FLOAT8, (_INT8, ("Float8EXT", "Float8CooperativeMatrixEXT"), "SPV_EXT_float8")),
+}
+"""By encoding: the capability of the type that stands for it, its capabilities, and its extension."""
+
+_SIGNED = {dtypes.E4M3: 0, dtypes.E5M2: 1}
+"""The signedness of the integer that stands for a float of 8 bits."""
 
 
-def with_bfloat16(module: Module) -> Module:
-    """Return a module with float16 replaced by bfloat16 (SPV_KHR_bfloat16), which glslang lacks."""
+def with_encoding(module: Module, encoding: str) -> Module:
+    """Return a module with an encoding that glslang lacks, in place of the type that stands for it."""
+    replaced, capabilities, extension = _REPLACED[encoding]
+    bits = 16 if replaced == _FLOAT16 else 8
+    number = grammar().number("FPEncoding", encoding)
+
+    def capability(editor: Editor, words: Words) -> Iterable[Words]:
+        if words[1] != replaced:
+            return [words]
+        numbers = [grammar().number("Capability", name) for name in capabilities]
+        return [editor.instruction("OpCapability", each) for each in numbers]
+
+    def first_import(editor: Editor, words: Words) -> Iterable[Words]:
+        raw = extension.encode() + b"\0" * (4 - len(extension) % 4)
+        text = [int.from_bytes(raw[at : at + 4], "little") for at in range(0, len(raw), 4)]
+        return [editor.instruction("OpExtension", *text), words]
+
+    def kind(editor: Editor, words: Words) -> Iterable[Words]:
+        is_replaced = words[2] == bits and (bits == 16 or words[3] == _SIGNED[encoding])
+        return [editor.instruction("OpTypeFloat", words[1], bits, number) if is_replaced else words]
+
+    def product(editor: Editor, words: Words) -> Iterable[Words]:
+        # Floats have no flags of signed components.
+        return [editor.instruction("OpCooperativeMatrixMulAddKHR", *words[1:6])]
+
     return Editor(module).rewrite(
-        {"OpCapability": _capability, "OpExtInstImport": _extension, "OpTypeFloat": _type}
+        {
+            "OpCapability": capability,
+            "OpExtInstImport": first_import,
+            "OpTypeFloat" if bits == 16 else "OpTypeInt": kind,
+            **({} if bits == 16 else {"OpCooperativeMatrixMulAddKHR": product}),
+        }
     )
-
-
-def _capability(editor: Editor, words: Words) -> Iterable[Words]:
-    if words[1] != _FLOAT16:
-        return [words]
-    numbers = [grammar().number("Capability", name) for name in _BFLOAT16_CAPABILITIES]
-    return [editor.instruction("OpCapability", number) for number in numbers]
-
-
-def _extension(editor: Editor, words: Words) -> Iterable[Words]:
-    raw = _BFLOAT16_EXTENSION.encode() + b"\0" * (4 - len(_BFLOAT16_EXTENSION) % 4)
-    text = [int.from_bytes(raw[at : at + 4], "little") for at in range(0, len(raw), 4)]
-    return [editor.instruction("OpExtension", *text), words]
-
-
-def _type(editor: Editor, words: Words) -> Iterable[Words]:
-    if words[2] != _HALF:
-        return [words]
-    return [editor.instruction("OpTypeFloat", words[1], _HALF, 0)]
 
 
 COOPERATIVE_MATRIX = Family(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -172,6 +173,7 @@ class Builder:
         self.tiles: dict[str, int] = {}
         self.code: list[str] = []
         self.declarations: list[str] = []
+        self.calls: dict[str, Any] = {}  # `ReplacedCall` by the name of a function
         self.specialization: dict[int | str, int] = {}
 
     def random(self, key: str) -> np.random.Generator:
@@ -348,7 +350,8 @@ def any_bits(random: np.random.Generator, component: Component, *shape: int) -> 
     if not component.is_float:
         limits = np.iinfo(component.dtype)
         return random.integers(limits.min, limits.max, whole, component.dtype, endpoint=True)
-    exponents = (-12, 12) if component.size == 2 and not component.is_bfloat16 else (-60, 60)
+    narrow = {"f16": (-12, 12), "e4m3": (-6, 8), "e5m2": (-14, 15)}  # without the highest exponent
+    exponents = narrow.get(component.name, (-60, 60))
     numbers = np.ldexp(random.uniform(1, 2, whole), random.integers(*exponents, whole))
     numbers *= random.choice([-1.0, 1.0], whole)
     return component.rounded(numbers.astype(np.float64))
@@ -380,3 +383,4 @@ class Topic:
     #: Function that returns the shapes that a device lists for the case, without duplicates.
     shapes: Callable[[MatrixCase, Capabilities], tuple[MatrixShape, ...]] = matrices_of
     needs: Callable[[MatrixCase], str] = need_of_matrix  # returns a phrase for the missing entry
+    feature: str = ""  # of VK_NV_cooperative_matrix2 that it needs, or the same of EXT

@@ -10,8 +10,8 @@ from typing import Any
 from vkgroup.base.errors import Unsupported
 from vkgroup.device.capabilities import Capabilities, CooperativeMatrix, DeviceInfo, SizeControl, Subgroup
 from vkgroup.spec.categories import OPERATION_BITS
-from vkgroup.spec.features import FLOAT_MODES
 from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
+from vkgroup.spec.needs import FLOAT_MODES
 
 DRIVER_NAME = "vkgroup"
 """`Capabilities.driver_name` of the reference device, and of no other."""
@@ -64,6 +64,10 @@ _FEATURES = """
     computeDerivativeGroupQuads computeDerivativeGroupLinear
     shaderClipDistance shaderCullDistance largePoints geometryShader
     cooperativeMatrix shaderBFloat16Type shaderBFloat16CooperativeMatrix longVector
+    cooperativeMatrixReductions cooperativeMatrixConversions cooperativeMatrixPerElementOperations
+    cooperativeMatrixReductionsEXT cooperativeMatrixConversionsEXT cooperativeMatrixPerElementOperationsEXT
+    cooperativeMatrixGetCoordinateEXT cooperativeMatrixProperties2EXT
+    shaderFloat8 shaderFloat8CooperativeMatrix
     shaderMixedFloatDotProductFloat16AccFloat32 shaderMixedFloatDotProductFloat16AccFloat16
     shaderMixedFloatDotProductBFloat16Acc
     workgroupMemoryExplicitLayout workgroupMemoryExplicitLayoutScalarBlockLayout
@@ -83,7 +87,8 @@ _EXTENSIONS = """
     VK_NV_shader_subgroup_partitioned VK_VALVE_shader_mixed_float_dot_product
     VK_KHR_workgroup_memory_explicit_layout VK_EXT_shader_split_barrier VK_KHR_shader_abort
     VK_KHR_shader_constant_data VK_EXT_shader_replicated_composites VK_KHR_shader_fma
-    VK_KHR_shader_relaxed_extended_instruction VK_KHR_shader_untyped_pointers
+    VK_KHR_shader_relaxed_extended_instruction VK_EXT_cooperative_matrix_maintenance1
+    VK_NV_cooperative_matrix2 VK_EXT_shader_float8 VK_KHR_shader_untyped_pointers
     VK_EXT_shader_64bit_indexing
 """
 
@@ -96,6 +101,9 @@ _MATRICES = tuple(
         (16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT16", "FLOAT16", False),
         (16, 16, 16, "BFLOAT16", "BFLOAT16", "FLOAT32", "FLOAT32", False),
         (16, 16, 16, "BFLOAT16", "BFLOAT16", "BFLOAT16", "BFLOAT16", False),
+        (16, 16, 32, "FLOAT8_E4M3", "FLOAT8_E4M3", "FLOAT32", "FLOAT32", False),
+        (16, 16, 32, "FLOAT8_E4M3", "FLOAT8_E5M2", "FLOAT32", "FLOAT32", False),
+        (16, 16, 32, "FLOAT8_E5M2", "FLOAT8_E5M2", "FLOAT32", "FLOAT32", False),
         (16, 8, 16, "FLOAT32", "FLOAT32", "FLOAT32", "FLOAT32", False),
         (16, 16, 32, "UINT8", "UINT8", "UINT32", "UINT32", False),
         (16, 16, 32, "SINT8", "SINT8", "SINT32", "SINT32", False),
@@ -201,6 +209,7 @@ def capabilities_of(subgroup_size: int = DEFAULT_SIZE) -> Capabilities:
         limits=_LIMITS,
         float_controls=_FLOAT_CONTROLS,
         cooperative_matrices=_MATRICES,
+        cooperative_matrices_by_size={str(each): _MATRICES for each in (0, *SIZES)},
         cooperative_matrix_stages=("compute",),
         memory_heaps=_memory(),
     )

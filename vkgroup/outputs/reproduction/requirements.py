@@ -14,7 +14,8 @@ from vkgroup.device import Capabilities, vk
 from vkgroup.device.query import feature_struct, usable_structs
 from vkgroup.device.requirements import features_of_atomics
 from vkgroup.spec.categories import OPERATION_BITS
-from vkgroup.spec.features import CAPABILITIES, MODES, SPIRV_EXTENSIONS, STRUCTS, FeatureStruct, Version
+from vkgroup.spec.features import STRUCTS, FeatureStruct, Version
+from vkgroup.spec.needs import CAPABILITIES, MODES, SPIRV_EXTENSIONS
 from vkgroup.spec.stages import STAGE_NAMES
 from vkgroup.spirv import Module
 
@@ -54,7 +55,7 @@ def requirements_of(modules: Sequence[Module], capabilities: Capabilities, size:
 
 
 def _needs(modules: Sequence[Module], size: int | None) -> Iterator[str]:
-    """Yield the requirements in the notation of `vkgroup.spec.features`."""
+    """Yield the requirements in the notation of `vkgroup.spec.needs`."""
     if size is not None:
         yield "subgroupSizeControl"
     for module in modules:

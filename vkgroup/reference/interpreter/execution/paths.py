@@ -153,7 +153,7 @@ class Paths:
                 if edge.target.number <= number:
                     self._replace(lanes, partial(self._round, base=None, number=edge.target.number, more=0))
         ends, inverse, complete = self._arrived(number, lanes)
-        together = complete & (ends[inverse] >= 0)
+        together = (complete | self.segments[number].rejoins) & (ends[inverse] >= 0)
         if self.apart == "return":
             calls = np.array([end >= 0 and self._is_call(int(end)) for end in ends])
             together |= calls[inverse]

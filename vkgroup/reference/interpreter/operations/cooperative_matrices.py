@@ -24,7 +24,6 @@ from vkgroup.reference.interpreter.program.layout import end_of
 from vkgroup.reference.interpreter.program.segments import Op
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import (
-    BFLOAT16,
     Causes,
     Data,
     Value,
@@ -49,13 +48,15 @@ _SATURATING = 0x10
 
 def length(program: ProgramForm, op: Op, site: Site) -> Function:
     """Return the function of OpCooperativeMatrixLengthKHR, whose operand is a type."""
-    kind = _matrix(program.declared.type(op.instruction.operands[0]))
-    return lambda frame: single(np.array([_length(kind, frame.machine.arrangement.subgroup_size)], np.uint32))
+    kind = matrix_type(program.declared.type(op.instruction.operands[0]))
+    return lambda frame: single(
+        np.array([length_of(kind, frame.machine.arrangement.subgroup_size)], np.uint32)
+    )
 
 
 def load(program: ProgramForm, op: Op, site: Site) -> Function:
     """Return the function of OpCooperativeMatrixLoadKHR."""
-    kind = _matrix(site.type)
+    kind = matrix_type(site.type)
     (leaf,) = leaves_of(kind)
     access = _Access(program, op, site, kind, first=1)
 
@@ -75,7 +76,7 @@ def load(program: ProgramForm, op: Op, site: Site) -> Function:
 
 def store(program: ProgramForm, op: Op, site: Site) -> Function:
     """Return the function of OpCooperativeMatrixStoreKHR."""
-    access = _Access(program, op, site, _matrix(site.operand_types[1]), first=2)
+    access = _Access(program, op, site, matrix_type(site.operand_types[1]), first=2)
 
     def run(frame: Frame, value: Value, layout: Value, stride: Value) -> None:
         memory, offset, undefined = access.elements(frame, stride)
@@ -89,30 +90,31 @@ def store(program: ProgramForm, op: Op, site: Site) -> Function:
 
 def multiply(program: ProgramForm, op: Op, site: Site) -> Function:
     """Return the function of OpCooperativeMatrixMulAddKHR."""
-    kinds = [_matrix(kind) for kind in (*site.operand_types[:3], site.type)]
+    kinds = [matrix_type(kind) for kind in (*site.operand_types[:3], site.type)]
     flags = site.literals[0] if site.literals else 0
     operands = [_operand_dtype(kind, flags, name) for kind, name in zip(kinds, _SIGNED, strict=True)]
     detail = "A · B leaves the result's type, which saturating accumulation leaves undefined"
     number = site.cause("cooperative_matrix", detail)
     saturating = bool(flags & _SATURATING)
-    # A bfloat16 result is rounded once, from float64.
-    narrow = kinds[3].component.kind == BFLOAT16
+    # A result in an encoding that NumPy lacks is rounded once, from float64.
+    encoding = kinds[3].component.kind
+    narrow = encoding in dtypes.ENCODINGS
     wanted = np.dtype(np.float64) if narrow else operands[3]
 
     def run(frame: Frame, *values: Value) -> Value:
         subgroups = frame.subgroups
         a, b, c = (
-            _numbers(_gathered(subgroups, value.data, kind), kind, dtype)
+            _numbers(gathered(subgroups, value.data, kind), kind, dtype)
             for value, kind, dtype in zip(values, kinds[:3], operands[:3], strict=True)
         )
         product = multiply_add(a, b, c, wanted, saturating=saturating)
-        numbers = dtypes.rounded(product.value) if narrow else product.value
-        data = _scattered(subgroups, numbers.view(held(kinds[3].component).dtype), kinds[3])
+        numbers = dtypes.encoded(encoding, product.value) if narrow else product.value
+        data = scattered(subgroups, numbers.view(held(kinds[3].component).dtype), kinds[3])
         cause = None
         if not product.defined.all():
-            cause = marked(~_scattered(subgroups, product.defined, kinds[3]), number)
+            cause = marked(~scattered(subgroups, product.defined, kinds[3]), number)
         carried = [_of_subgroup(frame, overall_cause(value)) for value in values]
-        return single(data, combine(cause, *carried, _incomplete(frame, site)))
+        return single(data, combine(cause, *carried, incomplete(frame, site)))
 
     return run
 
@@ -120,7 +122,8 @@ def multiply(program: ProgramForm, op: Op, site: Site) -> Function:
 # --- elements and invocations -------------------------------------------------------------------------
 
 
-def _matrix(kind: Type | None) -> CooperativeMatrixType:
+def matrix_type(kind: Type | None) -> CooperativeMatrixType:
+    """Return the type of a matrix; raises Unsupported for another scope than the subgroup."""
     assert isinstance(kind, CooperativeMatrixType)
     if kind.scope != _SUBGROUP:
         raise Unsupported(
@@ -130,7 +133,7 @@ def _matrix(kind: Type | None) -> CooperativeMatrixType:
     return kind
 
 
-def _length(kind: CooperativeMatrixType, size: int) -> int:
+def length_of(kind: CooperativeMatrixType, size: int) -> int:
     """Return the number of components of an invocation; every lane must hold the same number."""
     elements = kind.rows * kind.columns
     if elements % size:
@@ -146,13 +149,13 @@ def _first(data: Data, count: int) -> Data:
     return data if data.ndim < 2 else data[:count]
 
 
-def _gathered(subgroups: Subgroups, data: Data, kind: CooperativeMatrixType) -> Data:
+def gathered(subgroups: Subgroups, data: Data, kind: CooperativeMatrixType) -> Data:
     """Return matrices (subgroups, rows, columns) from the components of lanes, (elements, n or 1)."""
     components = subgroups.spread(data)[:, :, : kind.rows * kind.columns // subgroups.size]
     return components.transpose(0, 2, 1).reshape(subgroups.rows, kind.rows, kind.columns)
 
 
-def _scattered(subgroups: Subgroups, matrices: Data, kind: CooperativeMatrixType) -> Data:
+def scattered(subgroups: Subgroups, matrices: Data, kind: CooperativeMatrixType) -> Data:
     """Return the components of lanes, (elements, n), of matrices (subgroups, rows, columns)."""
     count = kind.rows * kind.columns
     spread = np.zeros((subgroups.rows, subgroups.size, count), matrices.dtype)
@@ -193,13 +196,13 @@ class _Access:
         if others:
             raise Unsupported(f"{self._site.name} from several buffers at once.", ["a uniform pointer"])
         size = frame.machine.arrangement.subgroup_size
-        count = _length(self._kind, size)
+        count = length_of(self._kind, size)
         element = np.arange(count)[:, None] * size + frame.machine.lane[frame.lanes.indices]
         row, column = np.divmod(element, self._kind.columns)
         major, minor = (column, row) if self._by_columns else (row, column)
         steps = stride.data.astype(np.int64) * self._unit
         offset = reference.offset + major * steps + minor * self._component
-        cause = combine(reference.cause, stride.cause, _incomplete(frame, self._site))
+        cause = combine(reference.cause, stride.cause, incomplete(frame, self._site))
         cause = combine(cause, self._varying(frame, reference.offset, steps))
         if self._copy:
             start = frame.machine.workgroup[frame.lanes.indices] * self._copy
@@ -230,7 +233,7 @@ def _by_row(subgroups: Subgroups, rows: npt.NDArray[np.bool_], cause: int) -> Ca
     return subgroups.collect(np.broadcast_to(causes, (*subgroups.active.shape, 1)).copy(), ())
 
 
-def _incomplete(frame: Frame, site: Site) -> Causes | None:
+def incomplete(frame: Frame, site: Site) -> Causes | None:
     """Return the causes where a subgroup is partly active; all of its lanes must be active, or none."""
     subgroups = frame.subgroups
     whole = np.asarray(subgroups.active.all(axis=1))
@@ -256,7 +259,7 @@ def _of_subgroup(frame: Frame, cause: Causes | None) -> Causes | None:
 def _operand_dtype(kind: CooperativeMatrixType, flags: int, name: str) -> np.dtype[Any]:
     """Return the number type of a matrix in a product; flags of the product mark signed integers."""
     scalar = kind.component
-    if scalar.kind == BFLOAT16:
+    if scalar.kind in dtypes.ENCODINGS:
         return np.dtype(np.float32)
     if scalar.kind in ("int", "uint"):
         return np.dtype(f"{'i' if flags & _SIGNED[name] else 'u'}{scalar.bits // 8}")
@@ -264,8 +267,8 @@ def _operand_dtype(kind: CooperativeMatrixType, flags: int, name: str) -> np.dty
 
 
 def _numbers(bits: Data, kind: CooperativeMatrixType, dtype: np.dtype[Any]) -> Data:
-    if kind.component.kind == BFLOAT16:
-        return dtypes.widened(bits)
+    if kind.component.kind in dtypes.ENCODINGS:
+        return dtypes.decoded(kind.component.kind, bits)
     return np.ascontiguousarray(bits).view(dtype)
 
 

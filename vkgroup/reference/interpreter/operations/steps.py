@@ -10,7 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from vkgroup.base.errors import Unsupported
+from vkgroup.base.errors import InvalidModule, Unsupported
+from vkgroup.reference import dtypes
 from vkgroup.reference.interpreter.operations.atomics import ATOMICS, atomic
 from vkgroup.reference.interpreter.operations.cooperative_matrices import COOPERATIVE_MATRICES
 from vkgroup.reference.interpreter.operations.core import CORE
@@ -18,12 +19,15 @@ from vkgroup.reference.interpreter.operations.derivatives import DERIVATIVES
 from vkgroup.reference.interpreter.operations.groups import GROUPS
 from vkgroup.reference.interpreter.operations.images import IMAGES
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
+from vkgroup.reference.interpreter.operations.matrix_elements import MATRIX_ELEMENTS, PARTS
 from vkgroup.reference.interpreter.operations.pointers import POINTERS, pointer_value
 from vkgroup.reference.interpreter.operations.state import Frame, Step
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.segments import Op
 from vkgroup.reference.interpreter.program.site import Site, extended_name, memory_operands, sort_operands
 from vkgroup.reference.interpreter.values.value import Value, tainted
+from vkgroup.spirv import CooperativeMatrixType
+from vkgroup.spirv.types import component_of
 
 Instrument = Callable[[Site, Callable[..., Any]], Callable[..., Any]]
 """Wraps the function of a lane-wise or group instruction."""
@@ -32,6 +36,7 @@ OF_POINTERS: dict[str, Callable[[ProgramForm, Op, Site], Callable[..., Value | N
     **CORE,
     **POINTERS,
     **COOPERATIVE_MATRICES,
+    **MATRIX_ELEMENTS,
     **dict.fromkeys(sorted(ATOMICS), atomic),
 }
 """By name: the factory of a function, for instructions whose functions need more than their operands."""
@@ -49,6 +54,8 @@ class StepMaker:
 
     def step(self, op: Op) -> Step:
         """Return the step of an instruction; inlined copies of an instruction share one function."""
+        if op.part:
+            return _with_frame(PARTS[op.part](self._program, op, site_of(self._program, op)), op)
         key = op.instruction.position, op.instruction.opcode
         if key not in self._functions:
             site = site_of(self._program, op)
@@ -67,6 +74,8 @@ class StepMaker:
         name, program = site.name, self._program
         if name in OF_POINTERS:
             return None
+        if not name.startswith(_OF_FLOAT8):
+            _refuse_float8(site)
         if name in LANEWISE:
             return self._instrument(site, LANEWISE[name](site))
         if name in GROUPS:
@@ -76,6 +85,24 @@ class StepMaker:
         if name in IMAGES:
             return IMAGES[name](site)
         raise Unsupported(f"The reference device does not support {name}.", [name])
+
+
+_OF_FLOAT8 = (
+    "OpConvert", "OpFConvert", "OpBitcast", "OpComposite", "OpVectorExtract", "OpVectorInsert",
+    "OpVectorShuffle", "OpCopy", "OpSelect", "OpFreeze", "OpFDot",
+)  # fmt: skip
+"""Beginnings of the names of instructions that floats of 8 bits may be used with (SPV_EXT_float8)."""
+
+
+def _refuse_float8(site: Site) -> None:
+    """Raise InvalidModule if an instruction has operands or a result in floats of 8 bits."""
+    for kind in (*site.operand_types, site.type):
+        component = kind.component if isinstance(kind, CooperativeMatrixType) else component_of(kind)
+        if component is not None and component.kind in dtypes.FLOAT8:
+            raise InvalidModule(
+                f"{site.name} of {component.glsl}: SPV_EXT_float8 allows conversions, copies, memory accesses"
+                " and OpCooperativeMatrixMulAddKHR only. Convert the operands to float first."
+            )
 
 
 def site_of(program: ProgramForm, op: Op) -> Site:
@@ -97,6 +124,7 @@ def site_of(program: ProgramForm, op: Op) -> Site:
         entry.position,
         program.causes,
         memory_operands(entry, partial(_scope, program)),
+        frozenset(program.declared.decorations.get(entry.result_id, ())),
     )
 
 

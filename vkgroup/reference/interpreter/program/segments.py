@@ -167,6 +167,8 @@ class Op:
     arguments: tuple[int | None, ...]  # slot of each value operand; None for an operand that is a pointer
     chains: tuple[PointerChain, ...] = ()  # pointer of each pointer operand, in order
     cell: int = -1  # number of the variable that an OpVariable makes; -1 for other instructions
+    #: Of an instruction that is executed in parts, as a loop that calls a function: the name of the part.
+    part: str = ""
 
     @property
     def makes_pointer(self) -> bool:
@@ -226,6 +228,8 @@ class Segment:
     #: a selection, or the segment after a call.
     merge: Label | None = None
     loop_merge: Label | None = None  # of the header of a loop: the merge block of the loop
+    #: Whether the invocations that are here were together before, since they execute one instruction.
+    rejoins: bool = False
 
     @property
     def is_loop(self) -> bool:

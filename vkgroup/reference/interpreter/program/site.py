@@ -40,6 +40,7 @@ class Site:
     position: int  # index of the instruction's first word in `Module.words`
     causes: CauseTable = field(repr=False, default_factory=CauseTable)  # the table of causes
     memory: MemoryOperands = field(default_factory=MemoryOperands)
+    decorations: frozenset[str] = frozenset()  # of the result, by SPIR-V's names
 
     def cause(self, kind: str, detail: str) -> int:
         """Return a number for values that this instruction leaves undefined; `kind` is as in `EventCause`."""

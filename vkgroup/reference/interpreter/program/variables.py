@@ -73,12 +73,14 @@ class ModuleFacts:
     `functions`: the functions by id.
     `types`: the type of every id that has one.
     `constants`: the value of every constant and global OpUndef by id; the last axis has length one.
+    `capabilities`: the names of the declared capabilities.
     `is_wgsl`: whether the module was made of WGSL, whose rules for accesses hold.
     `copies_bytes`: whether an instruction copies any number of bytes.
     """
 
     def __init__(self, module: Module, causes: CauseTable, lanewise: Lanewise) -> None:
         self.declared = Declarations(module)
+        self.capabilities = module.reflection.capabilities
         self.global_instructions, self.functions = read_functions(module)
         self._type_ids = {entry.result_id: entry.result_type for entry in module.instructions}
         self._pointee_ids = {

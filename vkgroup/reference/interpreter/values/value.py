@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.base.errors import Unsupported
+from vkgroup.reference.dtypes import ENCODINGS
 from vkgroup.reference.events import EventCause
 from vkgroup.spirv import (
     ArrayType,
@@ -44,13 +45,9 @@ RESOURCE = ScalarType("int", 32)
 """The type of the numbers that stand for images and samplers."""
 
 
-BFLOAT16 = "BFloat16KHR"
-"""Kind of the scalar type of SPV_KHR_bfloat16."""
-
-
 def held(kind: ScalarType) -> ScalarType:
-    """Return the NumPy type that holds a scalar; bfloat16, which NumPy lacks, is held as its bits."""
-    return ScalarType("uint", 16) if kind.kind == BFLOAT16 else kind
+    """Return the NumPy type that holds a scalar; an encoding that NumPy lacks is held as its bits."""
+    return ScalarType("uint", kind.bits) if kind.kind in ENCODINGS else kind
 
 
 class Leaf(NamedTuple):

@@ -32,7 +32,6 @@ from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
 )
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import (
-    BFLOAT16,
     Data,
     Value,
     combine,
@@ -110,7 +109,7 @@ def _repair(result: Data, indices: tuple[Data, ...], a: Data, b: Data, c: Data) 
     result[indices] = fixed
 
 
-_SUPPORTED = (ScalarType("float", 16), ScalarType("float", 32), ScalarType(BFLOAT16, 16))
+_SUPPORTED = (ScalarType("float", 16), ScalarType("float", 32), ScalarType(dtypes.BFLOAT16, 16))
 
 
 def _component(kind: Type | None, site: Site) -> ScalarType:
@@ -123,7 +122,7 @@ def _component(kind: Type | None, site: Site) -> ScalarType:
 
 def _numbers(data: Data, scalar: ScalarType) -> Data:
     """Return float64 of the held numbers."""
-    return (dtypes.widened(data) if scalar.kind == BFLOAT16 else data).astype(np.float64)
+    return (dtypes.widened(data) if scalar.kind == dtypes.BFLOAT16 else data).astype(np.float64)
 
 
 def _dot_and_add(site: Site) -> Function:
@@ -135,7 +134,7 @@ def _dot_and_add(site: Site) -> Function:
         products = _numbers(x.data, factors) * _numbers(y.data, factors)
         total = products.sum(axis=0) + _numbers(accumulator.data, sums)
         cause = combine(overall_cause(x), overall_cause(y), accumulator.cause)
-        if sums.kind == BFLOAT16:
+        if sums.kind == dtypes.BFLOAT16:
             return single(dtypes.rounded(total), cause)
         return single(total.astype(sums.dtype), cause)
 

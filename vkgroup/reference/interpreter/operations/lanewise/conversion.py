@@ -21,7 +21,7 @@ from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
     mark,
 )
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import BFLOAT16, Causes, Data, Value, single, spread
+from vkgroup.reference.interpreter.values.value import Causes, Data, Value, single, spread
 from vkgroup.spirv import CooperativeMatrixType, ScalarType, Type, VectorType
 
 
@@ -77,8 +77,12 @@ def _float_to_integer(see: str) -> Factory:
         detail = f"a float that is no {see} integer of {8 * integer.itemsize} bits is converted to one"
         number = site.cause("conversion", detail)
 
+        source = _encoding(site.operand_types[0])
+
         def run(value: Value) -> Value:
             data, cause = value.data, value.cause
+            if source:
+                data = dtypes.decoded(source, data)
             if data.dtype == np.float16:  # the ends of the range may be too large for it
                 data = data.astype(np.float32)
             legal = _in_range(data, limits)
@@ -109,6 +113,26 @@ def _convert(kernel: Callable[[Data, DType], Data], see: str, target: str | None
     return factory
 
 
+def _integer_to_float(see: str) -> Factory:
+    """Return OpConvertSToF or UToF: rounded to nearest even."""
+    plain = _convert(_to_float, see)
+
+    def factory(site: Site) -> Function:
+        target = _encoding(site.type)
+        if not target:
+            return plain(site)
+        views, saturated = casts(site, see), _SATURATED in site.decorations
+
+        def run(value: Value) -> Value:
+            # float64 holds all integers in the ranges of floats of 8 bits.
+            numbers = arrays((value,), views)[0].astype(np.float64)
+            return single(dtypes.encoded(target, numbers, saturated=saturated), value.cause)
+
+        return run
+
+    return factory
+
+
 def _to_float(data: Data, dtype: DType) -> Data:
     # NumPy would round to float32 first; float64 holds all integers in the range of float16.
     return (data.astype(np.float64) if dtype == np.float16 else data).astype(dtype)
@@ -126,21 +150,28 @@ def _saturated(data: Data, dtype: DType) -> Data:
     return np.clip(data, data.dtype.type(low), data.dtype.type(high)).astype(dtype)
 
 
-def _is_bfloat16(kind: Type | None) -> bool:
+_SATURATED = "SaturatedToLargestFloat8NormalConversionEXT"
+
+
+def _encoding(kind: Type | None) -> str:
+    """Return the encoding of a type's numbers if NumPy lacks it; else an empty string."""
     if isinstance(kind, VectorType | CooperativeMatrixType):
         kind = kind.component
-    return isinstance(kind, ScalarType) and kind.kind == BFLOAT16
+    return kind.kind if isinstance(kind, ScalarType) and kind.kind in dtypes.ENCODINGS else ""
 
 
 def _convert_float(site: Site) -> Function:
     """OpFConvert: rounded to nearest even."""
-    result = dtype_of(site.type)
-    source = site.operand_types[0]
-    if _is_bfloat16(source):
-        return lambda value: single(dtypes.widened(value.data).astype(result, copy=False), value.cause)
-    if _is_bfloat16(site.type):
-        return lambda value: single(dtypes.rounded(value.data), value.cause)
-    return lambda value: single(value.data.astype(result, copy=False), value.cause)
+    result, saturated = dtype_of(site.type), _SATURATED in site.decorations
+    source, target = _encoding(site.operand_types[0]), _encoding(site.type)
+
+    def run(value: Value) -> Value:
+        numbers = dtypes.decoded(source, value.data) if source else value.data
+        if target:
+            return single(dtypes.encoded(target, numbers, saturated=saturated), value.cause)
+        return single(numbers.astype(result, copy=False), value.cause)
+
+    return run
 
 
 def quantize(data: Data) -> Data:
@@ -156,8 +187,8 @@ def quantize(data: Data) -> Data:
 CONVERSIONS: dict[str, Factory] = {
     "OpConvertFToU": _float_to_integer("unsigned"),
     "OpConvertFToS": _float_to_integer("signed"),
-    "OpConvertSToF": _convert(_to_float, "signed"),
-    "OpConvertUToF": _convert(_to_float, "unsigned"),
+    "OpConvertSToF": _integer_to_float("signed"),
+    "OpConvertUToF": _integer_to_float("unsigned"),
     "OpUConvert": _convert(_resized, "unsigned"),
     "OpSConvert": _convert(_resized, "signed"),
     "OpFConvert": _convert_float,

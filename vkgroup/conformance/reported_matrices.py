@@ -1,0 +1,200 @@
+"""The family of products of cooperative matrices beside subgroup operations, in one shader.
+
+A report says that a driver crashes on modules with both (kvark/blade 333: CooperativeMatrixKHR and
+GroupNonUniformArithmetic). The cases of cooperative matrices use no subgroup operations, and no others use
+matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vkgroup.compiler import TargetEnvironment
+from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import Flags, Words, poisoned
+from vkgroup.conformance.comparison import Description, Verdict, verdict_of
+from vkgroup.conformance.cooperative_matrix.case import COMBINATIONS, COMPONENTS, listed
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import Family, TableCase, table
+from vkgroup.conformance.reported import GROUPS, LOCAL, TOTAL, ReportedRecord
+from vkgroup.conformance.support import lacking_operations
+from vkgroup.device import Capabilities, CooperativeMatrix
+
+_LARGEST = 3
+"""Largest number in A and B. All sums are then exact in every type."""
+
+
+class ReportedMatrixAxes(NamedTuple):
+    """Axes of a case."""
+
+    test: str
+    operation: str  # key of `OPERATIONS`
+    types: str  # of `COMBINATIONS`
+
+
+ReportedMatrixCase = TableCase[ReportedMatrixAxes]
+
+
+@dataclass(frozen=True)
+class MatrixNeighbour:
+    """A subgroup operation with the same result in all lanes of a subgroup."""
+
+    category: str
+    glsl: str  # of `x`
+    of_lanes: Callable[[Words, Words], Any]  # the same of the lanes and the inputs of a subgroup
+
+
+OPERATIONS = {
+    "arithmetic": MatrixNeighbour("arithmetic", "subgroupAdd(x)", lambda lanes, x: x.sum(dtype=np.uint32)),
+    "ballot": MatrixNeighbour(
+        "ballot",
+        "subgroupBallotBitCount(subgroupBallot((x & 1u) == 1u))",
+        lambda lanes, x: (x & 1).sum(dtype=np.uint32),
+    ),
+    "shuffle": MatrixNeighbour("shuffle", "subgroupShuffle(x, 0u)", lambda lanes, x: x[np.argmin(lanes)]),
+    "vote": MatrixNeighbour(
+        "vote", "uint(subgroupAny(x < 0x01000000u))", lambda lanes, x: (x < 1 << 24).any()
+    ),
+}
+_TYPES = ("f16_f16_f32_f32", "s8_s8_s32_s32")
+
+_CASES = table(
+    "reported",
+    ReportedMatrixAxes,
+    lambda axes: (
+        f"A product of cooperative matrices ({axes.types.replace('_', ', ')}) and {axes.operation} operations"
+        " in one shader are right, and each scales with the other's result."
+    ),
+    test=("matrix_operations",),
+    operation=OPERATIONS,
+    types=_TYPES,
+)
+
+
+def _row(case: ReportedMatrixCase, capabilities: Capabilities) -> CooperativeMatrix | None:
+    """Return the first entry of the device's list with the types of a case."""
+    wanted = COMBINATIONS[case.axes.types]
+    return next((row for types, row in listed(capabilities) if types == wanted), None)
+
+
+def _missing(case: ReportedMatrixCase, capabilities: Capabilities) -> list[str]:
+    if "cooperativeMatrix" not in capabilities.features:
+        return ["cooperativeMatrix"]
+    features = {
+        feature for name in COMBINATIONS[case.axes.types].types for feature in COMPONENTS[name].features
+    }
+    needs = sorted((features | {"vulkanMemoryModel"}) - capabilities.features)
+    needs += lacking_operations((OPERATIONS[case.axes.operation].category,), capabilities)
+    if "compute" not in capabilities.cooperative_matrix_stages:
+        needs.append("cooperativeMatrixSupportedStages with the compute stage")
+    if _row(case, capabilities) is None:
+        needs.append(f"a cooperative matrix product of the types {case.axes.types.replace('_', ', ')}")
+    return needs
+
+
+def source_of(case: ReportedMatrixCase) -> str:
+    """Return the GLSL of a case; the rows and columns are specialization constants."""
+    combination, operation = COMBINATIONS[case.axes.types], OPERATIONS[case.axes.operation]
+    factor, result = COMPONENTS[combination.a].glsl, COMPONENTS[combination.result].glsl
+    return f"""#version 460
+// {case.sentence}
+// binding 0: inputs; 1: outputs (lane, subgroup, result); 2, 3: A and B; 4: products of all subgroups.
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_{operation.category} : require
+#extension GL_EXT_shader_explicit_arithmetic_types : require
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_8bit_storage : require
+#pragma use_vulkan_memory_model
+layout(local_size_x = {LOCAL}) in;
+layout(constant_id = 0) const uint M = 1u;
+layout(constant_id = 1) const uint N = 1u;
+layout(constant_id = 2) const uint K = 1u;
+layout(std430, binding = 0) readonly buffer Inputs {{ uint inputs[]; }};
+layout(std430, binding = 1) writeonly buffer Outputs {{ uint outputs[]; }};
+layout(std430, binding = 2) readonly buffer A {{ {factor} as[]; }};
+layout(std430, binding = 3) readonly buffer B {{ {factor} bs[]; }};
+layout(std430, binding = 4) buffer C {{ {result} cs[]; }};
+#define MATRIX(T, ROWS, COLUMNS, USE) coopmat<T, gl_ScopeSubgroup, ROWS, COLUMNS, gl_MatrixUse##USE>
+void main() {{
+    uint index = gl_GlobalInvocationID.x, x = inputs[index];
+    MATRIX({factor}, M, K, A) a;
+    coopMatLoad(a, as, 0u, K, gl_CooperativeMatrixLayoutRowMajor);
+    MATRIX({factor}, K, N, B) b;
+    coopMatLoad(b, bs, 0u, N, gl_CooperativeMatrixLayoutRowMajor);
+    uint y = {operation.glsl};
+    MATRIX({result}, M, N, Accumulator) c = MATRIX({result}, M, N, Accumulator)({result}(1));
+    c = coopMatMulAdd(a, b, c);
+    c = c * {result}(y & 3u);
+    x ^= y;
+    y += {operation.glsl};
+    uint first = (gl_WorkGroupID.x * {LOCAL}u + gl_SubgroupID) * M * N;
+    coopMatStore(c, cs, first, N, gl_CooperativeMatrixLayoutRowMajor);
+    outputs[index] = gl_SubgroupInvocationID;
+    outputs[{TOTAL}u + index] = gl_SubgroupID;
+    outputs[{2 * TOTAL}u + index] = y;
+}}
+"""
+
+
+def _verdict(executor: Executor, case: ReportedMatrixCase) -> Verdict:
+    row = _row(case, executor.capabilities)
+    assert row is not None
+    components = [COMPONENTS[name] for name in COMBINATIONS[case.axes.types].types]
+    random = np.random.default_rng(executor.seed)
+    inputs = random.integers(0, 2**32, TOTAL, np.uint32)
+    a, b = (random.integers(-_LARGEST, _LARGEST + 1, size) for size in ((row.m, row.k), (row.k, row.n)))
+    bindings: dict[Any, Any] = {
+        "Inputs": inputs,
+        "Outputs": poisoned(3 * TOTAL),
+        "A": components[0].stored(a).ravel(),
+        "B": components[1].stored(b).ravel(),
+        "C": np.full(TOTAL * row.m * row.n, -1, components[3].dtype),
+    }
+    # The extension needs SPIR-V 1.3 and the memory model of Vulkan 1.2.
+    module = executor.compile(source_of(case), stage="compute", target=TargetEnvironment.VULKAN_1_2)
+    specialization: dict[int | str, int] = {0: row.m, 1: row.n, 2: row.k}
+    with (
+        executor.device.pipeline(module, specialization=specialization) as pipeline,
+        pipeline.bind(bindings) as bound,
+    ):
+        bound.dispatch(GROUPS, timeout=executor.timeout)
+        results = bound.results()
+        planes = results["Outputs"].reshape(3, GROUPS, LOCAL)
+        products = results["C"].reshape(GROUPS, LOCAL, row.m, row.n)
+    recorded = ReportedRecord(inputs.reshape(GROUPS, LOCAL), planes[0], planes[1])
+    of_lanes = OPERATIONS[case.axes.operation].of_lanes
+    first = recorded.reduced(of_lanes)
+    second = ReportedRecord(recorded.x ^ first, planes[0], planes[1]).reduced(of_lanes)
+    numbers = first + second
+    scaled = (a @ b + 1) * (first & 3)[..., None, None]
+    group, subgroup = np.arange(GROUPS)[:, None], np.minimum(planes[1], LOCAL - 1)
+    wrong_products = (products[group, subgroup] != scaled).any(axis=(2, 3))
+    wrong = (planes[2] != numbers) | wrong_products
+
+    def line(index: tuple[int, ...]) -> str:
+        where = "workgroup {} invocation {}".format(*index)
+        if not wrong_products[index]:
+            return f"{where}: expected {numbers[index]} got {planes[2][index]}"
+        got, wanted = products[group, subgroup][index], scaled[index]
+        at = tuple(int(number) for number in np.argwhere(got != wanted)[0])
+        return f"{where}: row {at[0]} column {at[1]} of the product: expected {wanted[at]} got {got[at]}"
+
+    def shown(wrong: Flags) -> dict[str, Any]:
+        values = {"expected": numbers, "got": planes[2], "product is wrong": wrong_products.astype(np.uint32)}
+        return evidence.of_values("the result", values, wrong, ("workgroup", "invocation"))
+
+    return verdict_of(wrong, Description("values", line, shown), defined=TOTAL, undefined=0)
+
+
+def _verdicts(executor: Executor, cases: list[ReportedMatrixCase]) -> list[Verdict]:
+    return [_verdict(executor, case) for case in cases]
+
+
+REPORTED_MATRICES = Family("reported_matrices", _CASES, _missing, _verdicts)
+"""Products of matrices beside subgroup operations."""
