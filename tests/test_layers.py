@@ -34,7 +34,7 @@ LAYERS = {
     "programs": 3_050,
     "conformance": 22_620,
     "check": 11_410,
-    "probe": 2_500,
+    "probe": 2_780,
     "cost": 740,
     "kernels": 6_830,
     "bench": 4_490,
@@ -42,7 +42,7 @@ LAYERS = {
     "outputs": 8_940,
     "__init__": 180,
     "testing": 510,
-    "cli": 8_490,
+    "cli": 8_500,
     "__main__": 30,
 }
 

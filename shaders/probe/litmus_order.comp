@@ -3,7 +3,6 @@
 //
 // BRANCH 1:   before the store the lanes take a branch that differs between them.
 // BETWEEN 1:  between store and load stands a shuffle; 2: a subgroup barrier, which orders memory.
-// STRIDE:     words between those of adjacent lanes.
 //
 // binding 0, key:    for each invocation, the number that selects its branch; read from memory.
 // binding 1, words:  zero; (rounds, invocations, STRIDE).
@@ -12,6 +11,7 @@
 //
 // Specialization constant 0: the number of invocations of the workgroup, which is one subgroup.
 #version 450
+#extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #if BETWEEN == 1
@@ -20,19 +20,25 @@
 
 layout(local_size_x_id = 0) in;
 
+#include "litmus_stress.glsl"
+
 layout(set = 0, binding = 0) readonly buffer Key { uint key[]; };
 layout(set = 0, binding = 1) buffer Words { uint words[]; };
 layout(set = 0, binding = 2) writeonly buffer Seen { uint seen[]; };
 layout(set = 0, binding = 3) writeonly buffer Work { uint work[]; };
 
 void main() {
-    uint index = gl_GlobalInvocationID.x;
-    uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x;
-    uint invocations = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
-    uint rounds = uint(words.length()) / (invocations * STRIDE);
+    uint group = number_of_workgroup();
+    if (group >= TESTING) {
+        return;
+    }
+    uint first = group * gl_WorkGroupSize.x;
+    uint index = first + gl_SubgroupInvocationID;
+    uint invocations = TESTING * gl_WorkGroupSize.x;
     uint own = key[index], count = 0u;
-    for (uint round = 0u; round < rounds; round++) {
-        uint partner = first + (gl_SubgroupInvocationID + 1u + round) % gl_WorkGroupSize.x;
+    for (uint round = 0u; round < ROUNDS; round++) {
+        begin(round);
+        uint partner = first + (gl_SubgroupInvocationID * FACTOR + 1u + round) % gl_WorkGroupSize.x;
         uint start = round * invocations;
         if (BRANCH == 1 && ((own >> (round % 8u)) & 1u) != 0u) {
             own = own * 1664525u + 1013904223u;

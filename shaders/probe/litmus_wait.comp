@@ -2,9 +2,8 @@
 // great. Where one side runs to its end before the other, only the later one sees all numbers: the earlier one gives up
 // and leaves its last number there. The number of loads is bounded, so the shader ends on every device.
 //
-// STEPS:  numbers that each side stores. One is not enough: a compiler may place the stores of both sides first.
-// STRIDE: words from one side's word to the other's.
-// TRIES:  loads in one step.
+// STEPS: numbers that each side stores. One is not enough: a compiler may place the stores of both sides first.
+// TRIES: loads in one step.
 //
 // binding 0, side:   for each invocation its side, 0 for the first in the source, or 1; read from memory.
 // binding 1, words:  zero; (rounds, subgroups, 2, STRIDE).
@@ -12,9 +11,12 @@
 //
 // Specialization constant 0: the number of invocations of the workgroup, which is one subgroup.
 #version 450
+#extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_memory_scope_semantics : require
 
 layout(local_size_x_id = 0) in;
+
+#include "litmus_stress.glsl"
 
 layout(set = 0, binding = 0) readonly buffer Side { uint side[]; };
 layout(set = 0, binding = 1) buffer Words { uint words[]; };
@@ -34,12 +36,15 @@ uint exchange(uint own, uint other) {
 }
 
 void main() {
-    uint index = gl_GlobalInvocationID.x;
-    uint subgroups = gl_NumWorkGroups.x;
-    uint rounds = uint(words.length()) / (2u * subgroups * STRIDE);
+    uint group = number_of_workgroup();
+    if (group >= TESTING) {
+        return;
+    }
+    uint index = group * gl_WorkGroupSize.x + gl_LocalInvocationIndex;
     bool is_first = side[index] == 0u;
-    for (uint round = 0u; round < rounds; round++) {
-        uint first = (round * subgroups + gl_WorkGroupID.x) * 2u * STRIDE;
+    for (uint round = 0u; round < ROUNDS; round++) {
+        begin(round);
+        uint first = (round * TESTING + group) * 2u * STRIDE;
         uint second = first + STRIDE;
         uint found;
         if (is_first) {
@@ -47,6 +52,6 @@ void main() {
         } else {
             found = exchange(second, first);
         }
-        seen[round * subgroups * gl_WorkGroupSize.x + index] = found;
+        seen[round * TESTING * gl_WorkGroupSize.x + index] = found;
     }
 }

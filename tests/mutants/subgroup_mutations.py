@@ -259,6 +259,11 @@ MUTATIONS = (
         _load_before_store,
     ),
     Mutation(
+        "a barrier's writes come late (buffer)",
+        "basic.compute.subgroupBarrier.uint.*.buffer",
+        _load_before_store,
+    ),
+    Mutation(
         "a barrier's writes come late (image)",
         "basic.compute.subgroupBarrier.uint.*.image",
         _load_before_store,

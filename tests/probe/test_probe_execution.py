@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -10,11 +11,13 @@ from test_probe_command import PlayedSession
 from test_probe_run import PLAYED
 
 from vkgroup.cli.main import main
+from vkgroup.device import Capabilities
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.reference.device import ReferenceDevice
 from vkgroup.probe import EXECUTION, Observed, execution, probe
 from vkgroup.probe.branches import CONSTRUCTS, undeclared
-from vkgroup.probe.execution import STRESS, LitmusResult, Stress
+from vkgroup.probe.litmus import LitmusResult, OutcomeCount
+from vkgroup.probe.stress import PATTERNS, STRESS, Stress, drawn
 from vkgroup.probe.subject import Subject
 from vkgroup.reference.interpreter.execution.models import ExecutionModel
 
@@ -100,4 +103,73 @@ def test_a_store_that_a_barrier_does_not_make_visible_is_a_failure(
     assert main(["probe"]) == 0
     capsys.readouterr()
     assert main(["probe", "--execution"]) == 1
-    assert "stores were not visible after it" in capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
+    assert "stores were not visible after it" in out
+    # The case of `conform` that fails on such a device: tests/mutants plants this error in it.
+    assert "basic.compute.subgroupBarrier.*" in out
+
+
+@pytest.mark.usefixtures("radv")
+@pytest.mark.parametrize("device", ["radv:navi31", "radv:navi2*", "RX 6800"])
+def test_devices_that_only_compile_are_refused(device: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["probe", "--execution", "--device", device]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert all(word in err for word in ("--execution", "radv", "compile-only", "vkgroup devices"))
+
+
+def test_runs_are_drawn_from_one_seed_and_reach_every_choice() -> None:
+    runs = [run for run in STRESS if run.seed or run.stress_iterations]
+    assert runs == list(drawn(len(runs)))
+    assert drawn(8, tries=5)[3] == dataclasses.replace(runs[3], tries=5)
+    for name, choices in {
+        "stress_pattern": set(PATTERNS),
+        "pre_stress_pattern": set(PATTERNS),
+        "chunked": {False, True},
+        "shuffled": {False, True},
+    }.items():
+        assert {getattr(run, name) for run in runs} == choices
+    for name in ("stressing_workgroups", "pre_stress_iterations", "barrier_spins"):
+        assert {bool(getattr(run, name)) for run in runs} == {False, True}
+
+
+@pytest.mark.parametrize("run", STRESS[::5], ids=str)
+def test_each_workgroup_has_one_number_and_a_word_of_the_scratch_memory(run: Stress) -> None:
+    bindings = run.bindings()
+    numbers, targets = bindings["Groups"].reshape(-1, 2).T
+    assert sorted(numbers) == list(range(run.all_workgroups))
+    assert run.shuffled == (numbers.tolist() != sorted(numbers))
+    assert 0 < targets.min() <= targets.max() < len(bindings["Scratch"])
+    assert len(np.unique(targets)) <= run.target_lines
+    for size in (2, 4, 32, 128):
+        partners = (np.arange(size) * run.partner_factor + 1) % size
+        assert sorted(partners) == list(range(size))
+        assert (partners != np.arange(size)).all()
+
+
+def test_the_run_in_which_a_rare_outcome_was_seen_is_told() -> None:
+    runs = (Stress(1, 1), Stress(64, 16, shuffled=True))
+    count = OutcomeCount.of("saw it", [(100, 100), (97, 100)])
+    assert (count.seen, count.tried) == (197, 200)
+    assert count.rare(runs) is None  # 3 of 200
+    count = OutcomeCount.of("saw it", [(500, 500), (497, 500)])
+    line = "3 of the 3 times not seen were in a run of 500: workgroups 64, stride 16, shuffled"
+    assert count.rare(runs) == line
+    seen = OutcomeCount.of("saw it", [(1, 500), (3, 500)])
+    assert seen.rare(runs) == line.replace("3 of the 3 times not", "3 of the 4 times")
+    result = LitmusResult("often", (count, OutcomeCount("no runs", 1, 1000)), runs=runs)
+    text = " ".join(" ".join(result.lines()).split())
+    assert line in text
+    assert text.endswith("1 of 1,000: no runs")
+
+
+def _without(name: str, capabilities: Capabilities) -> list[str]:
+    (experiment,) = (each for each in EXECUTION if each.name == name)
+    return list(experiment.missing(capabilities))
+
+
+def test_the_models_need_ballots() -> None:
+    lacking = dataclasses.replace(
+        PLAYED, subgroup=dataclasses.replace(PLAYED.subgroup, supported_operations=("basic",))
+    )
+    assert _without("simt_step", lacking) == ["VK_SUBGROUP_FEATURE_BALLOT_BIT"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.text import Text
 
 import vkgroup
-from vkgroup.base.errors import InternalError
+from vkgroup.base.errors import InternalError, InvalidInput
 from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import write_json
@@ -38,6 +38,11 @@ def execute(arguments: argparse.Namespace) -> int:
     """
     console = Console.for_people(arguments.json)
     compile_only = _compile_only(arguments.device)
+    if compile_only and arguments.execution:
+        raise InvalidInput(
+            f"--execution runs shaders, and {compile_only[0].choice} is compile-only: its GPU is absent."
+            " Leave out --execution, or choose a device that executes: `vkgroup devices` lists them."
+        )
     if compile_only:
         from vkgroup.cli import probe_gpus
 

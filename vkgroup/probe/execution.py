@@ -1,8 +1,8 @@
 """Execution model: litmus tests of what the lanes of a subgroup, and the workgroups, do on their own.
 
-Each test counts outcomes that Vulkan permits, in many runs with several parameters of stress: how many
-workgroups run at once, and how far apart in memory their words are. So an answer says what was seen, not what
-the device promises. One test has an outcome that Vulkan forbids: a store that is not visible after a barrier.
+Each test counts outcomes that Vulkan permits, in many runs with several parameters of `stress`. So an answer
+says what was seen, not what the device promises. One test has an outcome that Vulkan forbids: a store that is
+not visible after a barrier; it is also the case ``basic.compute.subgroupBarrier`` of ``conform``.
 
 The questions are those of Vulkan-Docs #2548 (does a shuffle order memory?) and of the HLSL proposal 0050 (are
 lanes in lockstep, do they reconverge, do they make progress on their own?).
@@ -11,89 +11,36 @@ lanes in lockstep, do they reconverge, do they make progress on their own?).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.probe.branches import CONSTRUCTS, keys, undeclared
-from vkgroup.probe.outcome import Observation
+from vkgroup.probe.litmus import LitmusResult, OutcomeCount, counted
+from vkgroup.probe.stress import WAITS, Stress
 from vkgroup.probe.subject import Subject
 
 Words = NDArray[np.uint32]
 
-
-@dataclass(frozen=True)
-class Stress:
-    """Parameters of one run."""
-
-    workgroups: int
-    stride: int  # words from the word of a lane, side or workgroup to the next
-    rounds: int = 64
-    tries: int = 0  # loads after which a wait is given up; 0 where nothing waits
-
-
-STRESS = tuple(Stress(workgroups, stride) for workgroups in (1, 64) for stride in (1, 16))
-"""Runs of stores and loads."""
-
-WAITS = (*(replace(run, tries=1_000) for run in STRESS), Stress(1, 1, rounds=4, tries=50_000))
-"""Runs of the sides of a branch; a device may change sides only after a while, so the last waits long."""
 
 _STEPS = 4
 _WORKGROUPS = tuple(Stress(256, stride, rounds=1, tries=20_000) for stride in (1, 16))
 _SETS_OF_KEYS = 32
 
 
-@dataclass(frozen=True)
-class OutcomeCount:
-    """How often one outcome was seen, under all parameters of stress together."""
-
-    name: str  # what was done, for people
-    seen: int  # times that the outcome was seen
-    tried: int  # times that it could be seen
-
-    @property
-    def always(self) -> bool:
-        """Whether it was seen each time."""
-        return self.seen == self.tried
-
-    def __str__(self) -> str:
-        return f"{self.seen:,} of {self.tried:,}: {self.name}"
-
-
-@dataclass(frozen=True)
-class LitmusResult(Observation):
-    """Answer to one question, and the counts that it rests on."""
-
-    answer: str  # for people
-    counts: tuple[OutcomeCount, ...]
-    forbidden: str | None = None  # the outcome that Vulkan forbids and that was seen; None if none was
-    runs: tuple[Stress, ...] = STRESS
-
-    def lines(self) -> list[str]:
-        """Return the answer and a line for each count."""
-        return [self.answer, *(f"  {count}" for count in self.counts)]
-
-
 def _visible_stores(subject: Subject, name: str, *, branch: bool, between: int) -> OutcomeCount:
     """Count the loads that see what another lane stored before."""
-    seen = tried = 0
-    for run in STRESS:
+    module = subject.module("litmus_order", BRANCH=int(branch), BETWEEN=between)
+
+    def blocks(run: Stress) -> dict[str, Words]:
         count = run.workgroups * subject.size
-        module = subject.module("litmus_order", BRANCH=int(branch), BETWEEN=between, STRIDE=run.stride)
-        result = subject.run_full_subgroups(
-            module,
-            run.workgroups,
-            {
-                "Key": _random(count),
-                "Words": np.zeros(run.rounds * count * run.stride, np.uint32),
-                "Seen": np.zeros(count, np.uint32),
-                "Work": np.zeros(count, np.uint32),
-            },
-        )["Seen"]
-        seen += int(result.astype(np.int64).sum())
-        tried += run.rounds * count
-    return OutcomeCount(name, seen, tried)
+        return {
+            "Key": _random(count),
+            "Words": np.zeros(run.rounds * count * run.stride, np.uint32),
+            "Work": np.zeros(count, np.uint32),
+        }
+
+    return counted(subject, name, module, blocks)
 
 
 def lockstep(subject: Subject) -> LitmusResult:
@@ -118,7 +65,9 @@ def barriers(subject: Subject) -> LitmusResult:
     """Check that stores before a subgroup barrier are visible after it (Vulkan 1.4, "Availability …")."""
     count = _visible_stores(subject, "saw the store before it", branch=False, between=2)
     forbidden = None if count.always else f"{count.tried - count.seen:,} stores were not visible after it"
-    answer = f"broken: {forbidden}" if forbidden else "order memory, as Vulkan requires"
+    answer = "order memory, as Vulkan requires"
+    if forbidden:
+        answer = f"broken: {forbidden}; to confirm: conform --filter basic.compute.subgroupBarrier.*"
     return LitmusResult(answer, (count,), forbidden)
 
 
@@ -128,27 +77,28 @@ def _seen_always(counts: Sequence[OutcomeCount], always: str, otherwise: str) ->
 
 def progress(subject: Subject) -> LitmusResult:
     """Answer whether two sides of a branch that wait for each other both advance."""
-    totals = np.zeros((2, 2), np.int64)  # by whether the first side saw the second, and the other way round
-    for run in WAITS:
+    module = subject.module("litmus_wait", STEPS=_STEPS)
+    # Exchanges of each run by whether the first side saw the second, and the other way round: (runs, 2, 2).
+    totals = np.zeros((len(WAITS), 2, 2), np.int64)
+    for number, run in enumerate(WAITS):
         side = np.arange(run.workgroups * subject.size, dtype=np.uint32) % 2
-        seen = subject.run_full_subgroups(
-            subject.module("litmus_wait", STEPS=_STEPS, STRIDE=run.stride, TRIES=run.tries),
-            run.workgroups,
-            {
-                "Side": side,
-                "Words": np.zeros(run.rounds * run.workgroups * 2 * run.stride, np.uint32),
-                "Seen": np.zeros((run.rounds, len(side)), np.uint32),
-            },
-        )["Seen"].astype(np.uint32, copy=False)
-        totals += exchanges(seen.reshape(run.rounds, run.workgroups, -1), side.reshape(run.workgroups, -1))
-    tried = int(totals.sum())
+        blocks = {
+            "Side": side,
+            "Words": np.zeros(run.rounds * run.workgroups * 2 * run.stride, np.uint32),
+            "Seen": np.zeros((run.rounds, len(side)), np.uint32),
+            **run.bindings(),
+        }
+        seen = subject.run_full_subgroups(module, run.all_workgroups, blocks)["Seen"]
+        shaped = seen.astype(np.uint32, copy=False).reshape(run.rounds, run.workgroups, -1)
+        totals[number] = exchanges(shaped, side.reshape(run.workgroups, -1))
+    tried = totals.sum(axis=(1, 2)).tolist()
     counts = tuple(
-        OutcomeCount(name, int(number), tried)
-        for name, number in (
-            ("each side saw the other", totals[1, 1]),
-            ("only the first in the source saw the other", totals[1, 0]),
-            ("only the second in the source saw the other", totals[0, 1]),
-            ("neither", totals[0, 0]),
+        OutcomeCount.of(name, list(zip(totals[:, first, second].tolist(), tried, strict=True)))
+        for name, first, second in (
+            ("each side saw the other", 1, 1),
+            ("only the first in the source saw the other", 1, 0),
+            ("only the second in the source saw the other", 0, 1),
+            ("neither", 0, 0),
         )
     )
     return LitmusResult(_progress_in_words(counts), counts, runs=WAITS)
@@ -230,7 +180,7 @@ def workgroups(subject: Subject) -> LitmusResult:
         "later": "saw a later one start while it waited",
         "earlier": "saw the earlier one end while it waited",
     }
-    found = {name: OutcomeCount(texts[name], *pair) for name, pair in counts.items()}
+    found = {name: OutcomeCount(texts[name], pair[0], pair[1]) for name, pair in counts.items()}
     answers = [
         "start in order" if found["order"].always else "start in any order",
         "those that started advance" if found["earlier"].always else "a started one may stay behind",

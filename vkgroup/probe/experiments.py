@@ -23,6 +23,7 @@ from vkgroup.probe.branches import (
 from vkgroup.probe.floats import FLOAT16, FLOAT32, FLOAT64, FloatType, SpecialValues, inputs, special_values
 from vkgroup.probe.layout import invocation_mapping
 from vkgroup.probe.outcome import Observation
+from vkgroup.probe.simt_step import simt_step
 from vkgroup.probe.size import SubgroupSize, full_subgroups, met_size
 from vkgroup.probe.subject import Subject
 from vkgroup.spec.categories import Category
@@ -159,6 +160,7 @@ EXECUTION = (
         execution.reconverging,
         needs_all=(Category.BALLOT,),
     ),
+    Experiment("simt_step", "Models of SIMT-Step", simt_step, needs_all=(Category.BALLOT,)),
     Experiment("workgroups", "Workgroups", execution.workgroups),
 )
 """Experiments on the execution model, which ``--execution`` adds."""

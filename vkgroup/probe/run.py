@@ -11,8 +11,8 @@ from vkgroup.base.errors import DeviceLost, DispatchTimeout, NoDevice, Unsupport
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
 from vkgroup.dispatch import Device
-from vkgroup.probe.execution import LitmusResult
 from vkgroup.probe.experiments import EXECUTION, EXPERIMENTS, Experiment
+from vkgroup.probe.litmus import LitmusResult
 from vkgroup.probe.outcome import (
     ExperimentOutcome,
     Failed,
