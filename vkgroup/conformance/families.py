@@ -65,6 +65,7 @@ _ENTRIES = (
     _entry("shader_clock", "shader_clock:SHADER_CLOCK"),
     _entry("extended_instruction", "extended_instructions.family:EXTENDED_INSTRUCTIONS"),
     _entry("reported", "reported:REPORTED"),
+    _entry("split_barrier", "split_barriers:SPLIT_BARRIERS"),
     _entry("size_control.properties", "size_control.family:SIZE_PROPERTIES"),
     _entry("size_control", "size_control.family:SIZE_CONTROL", "size_control", "multiple_dispatches"),
     _entry("descriptor_indexing", "descriptor_indexing.family:DESCRIPTOR_INDEXING"),

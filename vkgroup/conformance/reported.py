@@ -354,18 +354,21 @@ def _verdict(executor: Executor, case: ReportedCase) -> Verdict:
         bound.dispatch(GROUPS, timeout=executor.timeout)
         planes = bound.results()["Outputs"].reshape(3, GROUPS, LOCAL)
     recorded = ReportedRecord(inputs.reshape(GROUPS, LOCAL), planes[0], planes[1])
-    expected, defined = variant.expect(recorded)
-    wrong = defined & (planes[2] != expected)
+    return compared(recorded, planes[2], *variant.expect(recorded))
+
+
+def compared(recorded: ReportedRecord, got: Words, expected: Words, defined: Flags) -> Verdict:
+    """Return the verdict on the results of all invocations; all arrays are (GROUPS, LOCAL)."""
+    wrong = defined & (got != expected)
 
     def line(index: tuple[int, ...]) -> str:
         group, local = index
-        where = (
-            f"workgroup {group} invocation {local}, lane {planes[0][index]} of subgroup {planes[1][index]}"
-        )
-        return f"{where}: input {recorded.x[index]} expected {expected[index]} got {planes[2][index]}"
+        lane, subgroup = recorded.lane[index], recorded.subgroup[index]
+        where = f"workgroup {group} invocation {local}, lane {lane} of subgroup {subgroup}"
+        return f"{where}: input {recorded.x[index]} expected {expected[index]} got {got[index]}"
 
     def shown(wrong: Flags) -> dict[str, Any]:
-        values = {"expected": expected, "got": planes[2]}
+        values = {"expected": expected, "got": got}
         return evidence.of_values("the result", values, wrong, ("workgroup", "invocation"))
 
     count = int(defined.sum())

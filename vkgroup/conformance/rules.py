@@ -175,6 +175,7 @@ def _keys(operation: Operation, type_: str, data: str) -> Iterator[str]:
 
 
 _TABLE: tuple[tuple[str, str], ...] = (
+    ("split_barrier.*", "OpControlBarrierWaitEXT"),
     ("legacy_ballot.*.dynamic_instances.*", "tangle"),
     ("quad_control.*.subgroupQuadAll.*", "OpGroupNonUniformQuadAllKHR"),
     ("quad_control.*.subgroupQuadAny.*", "OpGroupNonUniformQuadAnyKHR"),

@@ -40,6 +40,7 @@ DOCUMENTS = {
     "SPV_KHR_quad_control": "SPV_KHR_quad_control, revision 1",
     "SPV_KHR_cooperative_matrix": "SPV_KHR_cooperative_matrix, revision 10",
     "SPV_KHR_shader_clock": "SPV_KHR_shader_clock",
+    "SPV_EXT_split_barrier": "SPV_EXT_split_barrier, revision 1",
     "SPV_KHR_terminate_invocation": "SPV_KHR_terminate_invocation",
     "SPV_NV_shader_subgroup_partitioned": "SPV_NV_shader_subgroup_partitioned",
     "SPV_NV_shader_sm_builtins": "SPV_NV_shader_sm_builtins",
@@ -166,6 +167,9 @@ cooperative_matrix: It can be used as a composite for all operations that act on
 # SPV_KHR_shader_clock, @
 OpReadClockKHR: The sampled value read by this instruction consists of the least significant bits of the
     idealized clock's tick count at the time the instruction was executed.
+# SPV_EXT_split_barrier, section 3.3.20, @
+OpControlBarrierWaitEXT: This ensures that memory accesses issued before arriving at the split barrier are
+    observed before memory accesses issued after this instruction.
 # GLSL.std.450, @
 Floor: Result is the value equal to the nearest whole number that is less than or equal to x.
 FMax: Result is y if x < y. otherwise x.
