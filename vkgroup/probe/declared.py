@@ -258,7 +258,7 @@ _SECTIONS: dict[str, dict[str, Callable[[Capabilities], str]]] = {
         "float8": _of(yes="shaderFloat8", cooperative_matrices="shaderFloat8CooperativeMatrix"),
         "matrix maintenance (EXT)": _extension("VK_EXT_cooperative_matrix_maintenance1"),
         "cooperative matrix2 (NV)": _extension("VK_NV_cooperative_matrix2"),
-        "descriptor heap": _extension("VK_EXT_descriptor_heap"),
+        "descriptor heap": _of(yes="descriptorHeap", capture_replay="descriptorHeapCaptureReplay"),
     },
     "Compute": {
         "workgroup, invocations": _limit("maxComputeWorkGroupInvocations"),

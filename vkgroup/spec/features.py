@@ -142,11 +142,9 @@ STRUCTS: tuple[FeatureStruct, ...] = (
         1000558000,
         "shaderRelaxedExtendedInstruction",
     ),
+    _newer("ShaderUntypedPointers", "VK_KHR_shader_untyped_pointers", 1000387000, "shaderUntypedPointers"),
     _newer(
-        "ShaderUntypedPointers",
-        "VK_KHR_shader_untyped_pointers",
-        1000387000,
-        "shaderUntypedPointers",
+        "DescriptorHeap", "VK_EXT_descriptor_heap", 1000135009, "descriptorHeap descriptorHeapCaptureReplay"
     ),
     _newer("Shader64BitIndexing", "VK_EXT_shader_64bit_indexing", 1000627000, "shader64BitIndexing"),
     _newer("ShaderFloat8", "VK_EXT_shader_float8", 1000567000, "shaderFloat8 shaderFloat8CooperativeMatrix"),
@@ -206,6 +204,7 @@ _ROBUSTNESS = """
 ROBUSTNESS = frozenset(_ROBUSTNESS.split())
 
 _NOT_ENABLED = """
+    descriptorHeap descriptorHeapCaptureReplay
     accelerationStructureCaptureReplay accelerationStructureHostCommands accelerationStructureIndirectBuild
     descriptorBindingAccelerationStructureUpdateAfterBind rayTracingPipelineShaderGroupHandleCaptureReplay
     rayTracingPipelineShaderGroupHandleCaptureReplayMixed rayTracingPipelineTraceRaysIndirect
@@ -240,7 +239,7 @@ _NAMED_AS_FEATURE = """
     ComputeDerivativeGroupQuadsKHR ComputeDerivativeGroupLinearKHR ShaderSMBuiltinsNV CooperativeMatrixKHR
     LongVectorEXT CooperativeMatrixReductionsNV CooperativeMatrixConversionsNV
     CooperativeMatrixPerElementOperationsNV CooperativeMatrixTensorAddressingNV
-    CooperativeMatrixBlockLoadsNV
+    CooperativeMatrixBlockLoadsNV DescriptorHeapEXT
 """
 
 #: Capabilities whose feature has "shader" before the name.
@@ -255,7 +254,7 @@ _NAMED_AS_SHADER_FEATURE = """
     StorageImageExtendedFormats StorageImageMultisample ImageGatherExtended ClipDistance CullDistance
     DemoteToHelperInvocation QuadControlKHR BFloat16TypeKHR BFloat16DotProductKHR
     BFloat16CooperativeMatrixKHR FloatControls2 ExpectAssumeKHR SplitBarrierEXT AbortKHR ConstantDataKHR
-    ReplicatedCompositesEXT
+    ReplicatedCompositesEXT UntypedPointersKHR
 """
 
 _FLOAT_MODES = """
@@ -356,6 +355,8 @@ SPIRV_EXTENSIONS: Mapping[str, str] = {
     "SPV_KHR_cooperative_matrix": "VK_KHR_cooperative_matrix",
     "SPV_EXT_long_vector": "VK_EXT_shader_long_vector",
     "SPV_EXT_split_barrier": "shaderSplitBarrier",
+    "SPV_EXT_descriptor_heap": "descriptorHeap",
+    "SPV_KHR_untyped_pointers": "shaderUntypedPointers",
     "SPV_EXT_replicated_composites": "shaderReplicatedComposites",
     "SPV_KHR_abort": "shaderAbort",
     "SPV_KHR_relaxed_extended_instruction": "shaderRelaxedExtendedInstruction",
