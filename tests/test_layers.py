@@ -34,7 +34,7 @@ LAYERS = {
     "programs": 3_050,
     "conformance": 22_850,
     "check": 11_410,
-    "probe": 2_780,
+    "probe": 2_790,
     "cost": 740,
     "kernels": 6_830,
     "bench": 4_490,
