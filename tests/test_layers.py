@@ -20,7 +20,7 @@ PACKAGE = Path(vkgroup.__file__).parent
 LAYERS = {
     "spec": 2_050,
     "base": 1_410,
-    "spirv": 4_170,
+    "spirv": 4_190,
     "reference": 16_720,
     "configuration": 870,
     "compiler": 7_640,
@@ -34,7 +34,7 @@ LAYERS = {
     "programs": 3_050,
     "conformance": 23_940,
     "check": 11_480,
-    "probe": 2_800,
+    "probe": 2_820,
     "cost": 740,
     "kernels": 6_830,
     "bench": 4_490,

@@ -118,6 +118,12 @@ def test_devices_that_only_compile_are_refused(device: str, capsys: pytest.Captu
     assert all(word in err for word in ("--execution", "radv", "compile-only", "vkgroup devices"))
 
 
+def test_the_reference_device_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["probe", "--execution", "--device", "reference:4"]) == 2
+    err = capsys.readouterr().err
+    assert all(word in err for word in ("--execution", "lavapipe or SwiftShader"))
+
+
 def test_runs_are_drawn_from_one_seed_and_reach_every_choice() -> None:
     runs = [run for run in STRESS if run.seed or run.stress_iterations]
     assert runs == list(drawn(len(runs)))

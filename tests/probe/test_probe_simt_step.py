@@ -173,6 +173,8 @@ def test_a_planted_outcome_is_counted_and_excludes() -> None:
     assert [(count.seen, count.tried) for count in result.counts] == [(6, 12)] * len(STEP_TESTS)
     assert result.consistent == ("Symb",)
     assert result.to_json()["models"] == MODELS
+    forbidden = result.to_json()["forbidden_by"]
+    assert forbidden == {test.outcome: list(test.forbidding) for test in STEP_TESTS}
     assert result.to_json()["counts"][0]["by_run"] == [[6, 12]]  # type: ignore[index]
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from vkgroup.base.errors import InvalidInput
+from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.cli import shaders
 from vkgroup.compiler import GlInterface, disassemble, interface_of
 from vkgroup.spirv import Module
@@ -49,6 +49,10 @@ def _bindings(interface: GlInterface) -> Iterator[str]:
 
 
 def _summary(module: Module) -> str:
-    points = ", ".join(f"{point.name} ({point.stage})" for point in module.reflection.entry_points)
     version = ".".join(map(str, module.version))
-    return f"SPIR-V {version}, {len(module.words)} words, valid; entry points: {points}"
+    start = f"SPIR-V {version}, {len(module.words)} words, valid"
+    try:
+        points = ", ".join(f"{point.name} ({point.stage})" for point in module.reflection.entry_points)
+    except Unsupported as error:
+        return f"{start}; other commands refuse it: {error}"
+    return f"{start}; entry points: {points}"

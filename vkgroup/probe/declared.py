@@ -286,7 +286,7 @@ _SECTIONS: dict[str, dict[str, Callable[[Capabilities], str]]] = {
             tensor_addressing="cooperativeMatrixTensorAddressing",
             block_loads="cooperativeMatrixBlockLoads",
         ),
-        "descriptor heap": _extension("VK_EXT_descriptor_heap"),
+        "descriptor heap": _of(yes="descriptorHeap", capture_replay="descriptorHeapCaptureReplay"),
     },
     "Compute": {
         "workgroup, invocations": _limit("maxComputeWorkGroupInvocations"),

@@ -7,10 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vkgroup.base.errors import DeviceLost, DispatchTimeout, NoDevice, Unsupported, describe, is_device_error
+from vkgroup.base.errors import (
+    DeviceLost,
+    DispatchTimeout,
+    InvalidInput,
+    NoDevice,
+    Unsupported,
+    describe,
+    is_device_error,
+)
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
 from vkgroup.dispatch import Device
+from vkgroup.dispatch.reference.capabilities import DRIVER_NAME
 from vkgroup.probe.experiments import EXECUTION, EXPERIMENTS, Experiment
 from vkgroup.probe.litmus import LitmusResult
 from vkgroup.probe.outcome import (
@@ -85,8 +94,15 @@ def probe(device: Device, *, execution: bool = False) -> Probe:
     ------
     NoDevice
         The device executes nothing.
+    InvalidInput
+        The litmus tests are asked of the reference device, which has no model of its own to find.
     """
     device.require_execution()
+    if execution and device.capabilities.driver_name == DRIVER_NAME:
+        raise InvalidInput(
+            "The litmus tests (--execution) find what a driver does. The reference device executes as its"
+            " options say, and too slowly for them. Choose a GPU, lavapipe or SwiftShader."
+        )
     subject = Subject(device)
     outcomes: dict[str, ExperimentOutcome] = {}
     lost = False

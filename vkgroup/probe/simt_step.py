@@ -76,8 +76,9 @@ class ModelsResult(LitmusResult):
     excluded: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
-        """Return the fields, and the meaning of each model."""
-        return {**super().to_json(), "models": dict(MODELS)}
+        """Return the fields, the meaning of each model, and the models that forbid each outcome."""
+        forbidden: dict[str, Json] = {test.outcome: list(test.forbidding) for test in STEP_TESTS}
+        return {**super().to_json(), "models": dict(MODELS), "forbidden_by": forbidden}
 
 
 def models_result(counts: tuple[OutcomeCount, ...], runs: tuple[Stress, ...] = STRESS) -> ModelsResult:

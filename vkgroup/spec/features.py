@@ -137,11 +137,9 @@ STRUCTS: tuple[FeatureStruct, ...] = (
         1000558000,
         "shaderRelaxedExtendedInstruction",
     ),
+    _newer("ShaderUntypedPointers", "VK_KHR_shader_untyped_pointers", 1000387000, "shaderUntypedPointers"),
     _newer(
-        "ShaderUntypedPointers",
-        "VK_KHR_shader_untyped_pointers",
-        1000387000,
-        "shaderUntypedPointers",
+        "DescriptorHeap", "VK_EXT_descriptor_heap", 1000135009, "descriptorHeap descriptorHeapCaptureReplay"
     ),
     _newer("Shader64BitIndexing", "VK_EXT_shader_64bit_indexing", 1000627000, "shader64BitIndexing"),
     _newer("ShaderFloat8", "VK_EXT_shader_float8", 1000567000, "shaderFloat8 shaderFloat8CooperativeMatrix"),
@@ -210,6 +208,7 @@ _ROBUSTNESS = """
 ROBUSTNESS = frozenset(_ROBUSTNESS.split())
 
 _NOT_ENABLED = """
+    descriptorHeap descriptorHeapCaptureReplay
     accelerationStructureCaptureReplay accelerationStructureHostCommands accelerationStructureIndirectBuild
     descriptorBindingAccelerationStructureUpdateAfterBind rayTracingPipelineShaderGroupHandleCaptureReplay
     rayTracingPipelineShaderGroupHandleCaptureReplayMixed rayTracingPipelineTraceRaysIndirect

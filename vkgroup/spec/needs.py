@@ -24,7 +24,7 @@ _NAMED_AS_FEATURE = """
     WorkgroupMemoryExplicitLayout16BitAccessKHR RuntimeDescriptorArray ImageCubeArray SampleRateShading
     ComputeDerivativeGroupQuadsKHR ComputeDerivativeGroupLinearKHR ShaderSMBuiltinsNV CooperativeMatrixKHR
     LongVectorEXT CooperativeMatrixConversionsNV CooperativeMatrixTensorAddressingNV
-    CooperativeMatrixBlockLoadsNV Shader64BitIndexingEXT
+    CooperativeMatrixBlockLoadsNV Shader64BitIndexingEXT DescriptorHeapEXT
 """
 
 #: Capabilities whose feature has "shader" before the name.
@@ -137,6 +137,7 @@ SPIRV_EXTENSIONS: Mapping[str, str] = {
     "SPV_KHR_multiview": "1.1|VK_KHR_multiview",
     "SPV_KHR_device_group": "1.1|VK_KHR_device_group",
     "SPV_KHR_workgroup_memory_explicit_layout": "VK_KHR_workgroup_memory_explicit_layout",
+    "SPV_EXT_descriptor_heap": "descriptorHeap",
     "SPV_KHR_untyped_pointers": "shaderUntypedPointers",
     "SPV_EXT_shader_64bit_indexing": "shader64BitIndexing",
     "SPV_KHR_shader_ballot": "VK_EXT_shader_subgroup_ballot",

@@ -18,9 +18,15 @@ _GRAMMAR = "include/spirv/unified1/spirv.core.grammar.json"
 
 #: Names that are newer than the wheel's file: of SPV_EXT_long_vector, SPV_VALVE_mixed_float_dot_product,
 #: SPV_KHR_abort, SPV_KHR_constant_data, SPV_KHR_poison_freeze, SPV_QCOM_subgroup_size and
-#: SPV_EXT_shader_64bit_indexing, SPV_EXT_cooperative_matrix_maintenance1.
+#: SPV_EXT_shader_64bit_indexing, SPV_EXT_cooperative_matrix_maintenance1, SPV_EXT_descriptor_heap.
 _NEWER = {
-    "Decoration": {5145: "UTFEncodedKHR", 5440: "CooperativeMatrixTransposeEXT"},
+    "BuiltIn": {5122: "SamplerHeapEXT", 5123: "ResourceHeapEXT"},
+    "Decoration": {
+        5124: "ArrayStrideIdEXT",
+        5125: "OffsetIdEXT",
+        5145: "UTFEncodedKHR",
+        5440: "CooperativeMatrixTransposeEXT",
+    },
     "ExecutionMode": {
         4507: "SubgroupSizeHalfQCOM",
         4508: "SubgroupSizeFullQCOM",
@@ -30,6 +36,7 @@ _NEWER = {
     "Capability": {
         4506: "SubgroupSizeQCOM",
         5120: "AbortKHR",
+        5128: "DescriptorHeapEXT",
         5146: "ConstantDataKHR",
         5156: "PoisonFreezeKHR",
         5425: "LongVectorEXT",

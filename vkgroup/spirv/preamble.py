@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from vkgroup.base.errors import InvalidModule
+from vkgroup.base.errors import InvalidModule, Unsupported
 from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.grammar import grammar
 
@@ -14,6 +14,13 @@ PREAMBLE = (
     *("OpDecorateId", "OpMemberDecorate", "OpGroupDecorate", "OpGroupMemberDecorate"),
 )
 """Instructions that `ModulePreamble` reads."""
+
+_HEAPS = (
+    "The module takes its descriptors from descriptor heaps (capability DescriptorHeapEXT of"
+    " SPV_EXT_descriptor_heap: ResourceHeapEXT, SamplerHeapEXT, OpBufferPointerEXT). vkgroup binds descriptor"
+    " sets. Compile the shader without heaps, with a set and a binding for each resource:"
+    " layout(set = 0, binding = 0)."
+)
 
 Decorations = dict[str, tuple[int, ...]]
 
@@ -78,6 +85,8 @@ class ModulePreamble:
                 self.member_decorations.setdefault((words[0], words[1]), {})[decoration] = tuple(words[3:])
             case "OpCapability":
                 self.capabilities.add(self._enumerant("Capability", words[0]))
+                if "DescriptorHeapEXT" in self.capabilities:
+                    raise Unsupported(_HEAPS, ["descriptorHeap"])
             case "OpExtension":
                 self.extensions.add(self._string(words)[0])
             case "OpExtInstImport":

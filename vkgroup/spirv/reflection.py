@@ -306,7 +306,10 @@ class Module(Binary):
     def reflection(self) -> Reflection:
         """The declarations: entry points, bindings, constants, capabilities.
 
-        Raises InvalidModule: the declarations refer to ids that do not exist, or have too few words.
+        Raises
+        ------
+        InvalidModule : the declarations refer to ids that do not exist, or have too few words.
+        Unsupported : the module uses descriptor heaps (VK_EXT_descriptor_heap).
         """
         declared = Declarations(self)
         return Reflection(
