@@ -32,7 +32,7 @@ LAYERS = {
     "record": 1_670,
     "workers": 3_150,
     "programs": 3_050,
-    "conformance": 23_940,
+    "conformance": 23_950,
     "check": 11_480,
     "probe": 2_820,
     "cost": 740,

@@ -39,6 +39,7 @@ DOCUMENTS = {
     "SPV_KHR_subgroup_uniform_control_flow": "SPV_KHR_subgroup_uniform_control_flow, revision 2",
     "SPV_KHR_quad_control": "SPV_KHR_quad_control, revision 1",
     "SPV_KHR_cooperative_matrix": "SPV_KHR_cooperative_matrix, revision 10",
+    "SPV_NV_cooperative_matrix2": "SPV_NV_cooperative_matrix2, revision 2",
     "SPV_KHR_shader_clock": "SPV_KHR_shader_clock",
     "SPV_EXT_split_barrier": "SPV_EXT_split_barrier, revision 1",
     "SPV_KHR_untyped_pointers": "SPV_KHR_untyped_pointers, revision 4",
@@ -169,6 +170,11 @@ OpCooperativeMatrixLengthKHR: Number of components of a cooperative matrix type 
     invocation when treated as a composite.
 # SPV_KHR_cooperative_matrix, section 2.2.2, Cooperative Matrix
 cooperative_matrix: It can be used as a composite for all operations that act on composite types.
+# SPV_NV_cooperative_matrix2, @
+OpCooperativeMatrixReduceNV: Computes a matrix where each element of the result matrix is computed from a
+    row, column, or neighborhood of the source matrix.
+OpCooperativeMatrixPerElementOpNV: Applies an operation to each element of a cooperative matrix.
+OpCooperativeMatrixConvertNV: Converts a cooperative matrix to another cooperative matrix with different Use.
 # SPV_KHR_shader_clock, @
 OpReadClockKHR: The sampled value read by this instruction consists of the least significant bits of the
     idealized clock's tick count at the time the instruction was executed.
