@@ -32,7 +32,7 @@ LAYERS = {
     "record": 1_670,
     "workers": 3_150,
     "programs": 3_050,
-    "conformance": 22_620,
+    "conformance": 23_870,
     "check": 11_410,
     "probe": 2_500,
     "cost": 740,
@@ -42,7 +42,7 @@ LAYERS = {
     "outputs": 8_940,
     "__init__": 180,
     "testing": 510,
-    "cli": 8_490,
+    "cli": 8_510,
     "__main__": 30,
 }
 
