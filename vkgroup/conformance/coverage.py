@@ -85,7 +85,7 @@ _HEAD = """# What is covered of Khronos' suite
 
 Made by `python -m vkgroup.conformance.coverage` from the lists of VK-GL-CTS (2026-07), by the rule that
 `vkgroup conform --caselist F` applies (`vkgroup/conformance/khronos.py`). Names that stay outside are counted
-[elsewhere](suite.md#names-of-khronos-suite). A name maps to the cases here that test the same operation,
+[elsewhere](suite.md#case-lists-of-khronos-suite). A name maps to the cases here that test the same operation,
 type, stage and required size. One of Khronos' names executes one shader in uniform control flow, or in one
 branch, on data of one kind; the column *ours add* says what its counterparts vary beside that. In every case
 lanes whose result the specification leaves open are counted as undefined and not compared, each module is
