@@ -295,7 +295,6 @@ def test_a_name_of_the_memory_model_maps_to_the_same_axes(name: str, cases: list
          ["convert.f16.f32.c"]),
         ("khr_r.subgroupscope.multicomponent.vec4.save.uint16_t.workgroup.rowmajor",
          ["store.u16.c.row.shared_vec4.*"]),
-        ("op_constant_null.null_c", ["multiply_add.*.zero"]),
     ],
 )  # fmt: skip
 def test_a_name_of_matrices_maps_to_the_same_operation(name: str, globs: list[str]) -> None:
@@ -364,6 +363,7 @@ def test_the_loads_of_helper_invocations_map_to_their_memory() -> None:
         ),
         (f"{MATRIX}nv.subgroupscope.add.float16_float16.buffer.rowmajor.linear", "VK_KHR_cooperative_matrix"),
         (f"{MATRIX}64b_indexing.coopmat_64b_rowmajor", "offsets of 64 bits"),
+        (f"{MATRIX}op_constant_null.null_c", "OpConstantNull"),
         ("dEQP-VK.compute.shader_object_spirv.cooperative_matrix.op_constant_null.null_a", "shader objects"),
         ("dEQP-VK.compute.pipeline.basic.empty_shader", "compute shaders without subgroups"),
         (f"{DERIVATIVES}mesh.verify_ndx.linear.128_1_1", "derivatives in mesh shaders"),

@@ -160,7 +160,7 @@ def test_the_reference_device_runs_every_case() -> None:
 def test_no_shader_waits_for_another_invocation() -> None:
     with open_device(device_of("reference:8")) as opened:
         for case in SAMPLE:
-            recorder = family._recorder(case.axes, opened.capabilities)
+            recorder = family.recorder_of(case.axes, opened.capabilities)
             text = family.source_of(case.axes, case.sentence, recorder, 1)
             assert not re.search(r"\b(for|while|do)\b", text.split("void main()")[1])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from vkgroup.conformance.memory_model.cases import CONTROL, SynchronisationAxes, cases
+from vkgroup.conformance.memory_model.cases import CONTROL, SCOPES, SynchronisationAxes, cases
 
 
 class Outside(Exception):
@@ -22,9 +22,7 @@ class Outside(Exception):
 _MODELS = {"core11": "glsl450", "ext": "vulkan"}
 _TYPES = {"u32": "uint", "u64": "uint64_t", "f32": "float", "f64": "double"}
 _WRITES = {"atomicwrite": "store", "atomicrmw": "exchange"}
-_SCOPES = {
-    "subgroup": "subgroup", "workgroup": "workgroup", "queuefamily": "queue_family", "device": "device",
-}  # fmt: skip
+_SCOPES = {scope.replace("_", ""): scope for scope in SCOPES}
 _MEMORIES = {"buffer": "buffer", "image": "image", "workgroup": "shared", "physbuffer": "address"}
 _STAGES = {"comp": "compute", "vert": "vertex", "frag": "fragment"}
 _ACQUIRED = {"nontransvis": "every", "transvis": "first"}
@@ -161,8 +159,7 @@ def matrix_globs(rest: str) -> tuple[str, ...]:
     if use == "64b_indexing":
         raise Outside("offsets of 64 bits (VK_EXT_shader_64bit_indexing)")
     if use == "op_constant_null":
-        null = parts[0].removeprefix("null_")
-        return ("cooperative_matrix.multiply_add.*.zero",) if null == "c" else _null(null)
+        raise Outside("null constants of matrices (OpConstantNull), which no front end writes")
     if use == "nv":
         raise Outside("VK_NV_cooperative_matrix, which VK_KHR_cooperative_matrix has replaced")
     scope, test, *parts = parts
@@ -171,10 +168,6 @@ def matrix_globs(rest: str) -> tuple[str, ...]:
     use = {"khr_a": "a", "khr_b": "b", "khr_c": "c", "khr_r": "c"}[use]
     globs = _of_test(use, test, parts)
     return tuple(f"cooperative_matrix.{glob}" for glob in globs)
-
-
-def _null(use: str) -> tuple[str, ...]:
-    return (f"cooperative_matrix.fill.*.{use.replace('r', 'c')}.constant",)
 
 
 def _of_test(use: str, test: str, parts: list[str]) -> list[str]:

@@ -83,7 +83,8 @@ def _features(axes: SynchronisationAxes) -> list[str]:
     return features
 
 
-def _recorder(axes: SynchronisationAxes, capabilities: Capabilities) -> Recorder:
+def recorder_of(axes: SynchronisationAxes, capabilities: Capabilities) -> Recorder:
+    """Return the planes of a case on a device: more workgroups on GPUs."""
     planes = len(PLANES)
     if axes.stage == "compute":
         groups = _GPU_GROUPS if capabilities.is_gpu else _GROUPS
@@ -99,12 +100,6 @@ def _contents(axes: SynchronisationAxes, invocations: int) -> tuple[Array, Array
     if axes.test == "write_after_read":
         payloads[::2] = np.arange(1, invocations + 1)
     return payloads, np.zeros(invocations, _DTYPES[axes.type])
-
-
-def _texels(values: Array) -> Array:
-    """Return words of an image's texels, (rows, `ROW`)."""
-    kind = np.float32 if values.dtype.kind == "f" else np.uint32
-    return values.astype(kind).reshape(-1, ROW)
 
 
 def _runs(axes: SynchronisationAxes) -> list[dict[str, bool]]:
@@ -128,7 +123,8 @@ def _bindings(
     )  # fmt: skip
     for name, binding, memory, values in parts:
         if memory == "image":
-            bindings[binding] = _texels(values)
+            texel = np.float32 if axes.type == "float" else np.uint32
+            bindings[binding] = values.astype(texel).reshape(-1, ROW)
         elif memory in ("buffer", "address"):
             host = hosts[name]
             buffer: Buffer = executor.buffer(
@@ -147,7 +143,7 @@ def _bindings(
 
 
 def _verdict(executor: Executor, case: SynchronisationCase) -> Verdict:
-    axes, recorder = case.axes, _recorder(case.axes, executor.capabilities)
+    axes, recorder = case.axes, recorder_of(case.axes, executor.capabilities)
     salt = marks.salt_of(case.name)
     source = source_of(axes, case.sentence, recorder, salt)
     module = executor.compile(source, stage=axes.stage)

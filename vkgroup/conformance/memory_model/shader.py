@@ -171,7 +171,12 @@ def _partner(axes: SynchronisationAxes, recorder: Recorder) -> list[str]:
             f"uint together = index / {LOCAL}u;",
             f"uint partner = together * {LOCAL}u + {LOCAL - 1}u - gl_LocalInvocationIndex;",
         ]
-    return ["uint together = 0u;", f"uint partner = {recorder.invocations - 1}u - index;"]
+    lines = ["uint together = 0u;", f"uint partner = {recorder.invocations - 1}u - index;"]
+    if axes.acquired:
+        lines.append(
+            f"uint first = gl_WorkGroupID.x * {LOCAL}u, other_first = partner / {LOCAL}u * {LOCAL}u;"
+        )
+    return lines
 
 
 def _fences(axes: SynchronisationAxes) -> tuple[str, str, str, str]:
@@ -236,10 +241,7 @@ def _main(axes: SynchronisationAxes, recorder: Recorder) -> list[str]:
         if memory == "address":
             qualifier = f"{_qualifier(axes)} " if name == "payload" else ""
             lines.append(f"{qualifier}{name.capitalize()}s {name}s = {name}_address;")
-    if axes.acquired:
-        lines += _partner_of_other_group(recorder)
-    else:
-        lines += _partner(axes, recorder)
+    lines += _partner(axes, recorder)
     within = {memory: f" % {LOCAL}u" if memory == "shared" else "" for memory in (axes.payload, axes.guard)}
     own, other = (
         f"2u * ({name}{cell})" if (cell := within[axes.payload]) else f"2u * {name}"
@@ -277,15 +279,6 @@ def _main(axes: SynchronisationAxes, recorder: Recorder) -> list[str]:
         "record(4u, words.x);",
         "record(5u, words.y);",
         *([WRITE_NOTHING[axes.stage]] if axes.stage == "fragment" else []),
-    ]
-
-
-def _partner_of_other_group(recorder: Recorder) -> list[str]:
-    return [
-        "uint together = 0u;",
-        f"uint partner = {recorder.invocations - 1}u - index;",
-        f"uint first = gl_WorkGroupID.x * {LOCAL}u;",
-        f"uint other_first = partner / {LOCAL}u * {LOCAL}u;",
     ]
 
 
