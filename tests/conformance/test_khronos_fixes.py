@@ -5,6 +5,8 @@ Each test names the fix, and shows that the suite judges what the test there did
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from simulated_device import SimulatedDevice
@@ -14,6 +16,9 @@ from vkgroup.conformance import Status, cases_by_name
 from vkgroup.conformance.quad_control import derivatives
 from vkgroup.conformance.reconvergence.termination import SELECTIONS, TESTS
 from vkgroup.conformance.subgroup.expectation import expected_of, verdict_on
+from vkgroup.device import barriers, vk
+from vkgroup.programs.nodes import Observe
+from vkgroup.programs.traversal import nodes_of
 from vkgroup.spec.operations import SUBGROUP_OPERATIONS
 
 EXCLUSIVE = [name for name, operation in SUBGROUP_OPERATIONS.items() if name.startswith("subgroupExclusive")]
@@ -80,3 +85,26 @@ def test_the_bound_of_rounding_grows_with_the_lanes() -> None:
         expected = expected_of(entry, instances, np.zeros((*instances.member.shape, 1), np.float32))
         widths.append(float((expected.high.astype(np.float64) - expected.low)[expected.defined].max()))
     assert 0 < widths[0] < widths[1] < widths[2]
+
+
+def test_a_random_program_observes_something_and_is_the_same_each_time() -> None:
+    """faf358f63: the shader and the expected result came from two programs, and some programs were empty."""
+    cases = matching("reconvergence.maximal.compute.nesting?.*")[::25]
+    assert len(cases) > 20
+    for case in cases:
+        program = case.program(seed=7)
+        assert any(isinstance(node, Observe) for node in nodes_of(program)), case.name
+        assert program == case.program(seed=7)
+
+
+def test_recorded_work_ends_with_a_barrier_for_the_host() -> None:
+    """978255ca3: nothing made the results of a dispatch visible to the host."""
+    calls: list[tuple[object, ...]] = []
+    functions = SimpleNamespace(vkCmdPipelineBarrier=lambda *arguments: calls.append(arguments))
+    barriers.barrier(functions, None)
+    ((_, source, target, _, count, memory, *_),) = calls
+    assert source == vk.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT
+    assert target & vk.VK_PIPELINE_STAGE_HOST_BIT
+    assert count == 1
+    assert memory.srcAccessMask & vk.VK_ACCESS_MEMORY_WRITE_BIT
+    assert memory.dstAccessMask & vk.VK_ACCESS_MEMORY_READ_BIT
