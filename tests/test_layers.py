@@ -32,7 +32,7 @@ LAYERS = {
     "record": 1_670,
     "workers": 3_150,
     "programs": 3_050,
-    "conformance": 23_950,
+    "conformance": 25_180,
     "check": 11_480,
     "probe": 2_820,
     "cost": 740,
@@ -42,7 +42,7 @@ LAYERS = {
     "outputs": 8_940,
     "__init__": 180,
     "testing": 510,
-    "cli": 8_500,
+    "cli": 8_520,
     "__main__": 30,
 }
 

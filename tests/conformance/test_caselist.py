@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 
 import pytest
 
@@ -12,6 +13,7 @@ from vkgroup.conformance import all_cases, caselist, cases_by_name, coverage
 from vkgroup.conformance.caselist import map_names, read_caselist
 from vkgroup.conformance.families import select_names
 from vkgroup.conformance.khronos import map_name
+from vkgroup.conformance.khronos_groups import memory_model_names
 from vkgroup.conformance.show import named
 
 KHRONOS = "dEQP-VK.subgroups."
@@ -194,7 +196,7 @@ def test_what_has_no_counterpart_says_so(name) -> None:
 def khronos() -> list[str]:
     """The names of Khronos' lists of VK-GL-CTS (2026-07)."""
     names = list(caselist.listed())
-    assert len(names) == 48_621 + 6_253
+    assert len(names) == 48_621 + 6_253 + 17_089 + 6
     return names
 
 
@@ -218,7 +220,192 @@ def test_the_page_on_coverage_counts_every_name_and_case(khronos) -> None:
 
 
 def test_another_group_of_khronos_suite_is_said_to_be_one() -> None:
-    assert "other than subgroups" in map_name("dEQP-VK.api.info.instance").reason
+    assert "without subgroups" in map_name("dEQP-VK.api.info.instance").reason
+
+
+# --- other groups -----------------------------------------------------------------------------------------
+
+MEMORY_MODEL = "dEQP-VK.memory_model."
+MATRIX = "dEQP-VK.compute.pipeline.cooperative_matrix."
+DIGEST = "c21cb5eb862b61fa3deb04e976ada5cfc6d8725549496d415852efea960f0fd6"
+DERIVATIVES = "dEQP-VK.spirv_assembly.instruction.compute.compute_shader_derivatives."
+
+
+def test_the_names_of_the_memory_model_are_those_of_khronos_list() -> None:
+    """The list of VK-GL-CTS c57d29f97 (2026-07-20), without `shared` and `padding`."""
+    names = sorted(f"{MEMORY_MODEL}{name}" for name in memory_model_names())
+    assert len(names) == len(set(names)) == 17_300 - 210 - 1
+    assert sha256("\n".join(names).encode()).hexdigest() == DIGEST
+
+
+def test_every_case_of_the_memory_model_has_a_name() -> None:
+    found = map_names([f"{MEMORY_MODEL}{name}" for name in memory_model_names()])
+    assert not found.unmapped
+    own = {case.name for case in found.cases if case.category == "memory_model"}
+    assert own == set(select_names(("memory_model.*",)))
+
+
+@pytest.mark.parametrize(
+    ("name", "cases"),
+    [
+        (
+            "message_passing.core11.u32.coherent.control_barrier.atomicwrite.subgroup.payload_local.image."
+            "guard_nonlocal.buffer.comp",
+            ["compute.message_passing.uint.glsl450.coherent.control_barrier.subgroup.image"],
+        ),
+        (
+            "write_after_read.ext.u64.noncoherent.atomic_atomic.atomicrmw.queuefamily.payload_nonlocal.physbuffer."
+            "guard_local.image.frag",
+            [
+                "fragment.write_after_read.uint64_t.vulkan.noncoherent.atomic_atomic.exchange.queue_family."
+                "address.image"
+            ],
+        ),
+        (
+            "transitive.coherent.fence_atomic.payload_local.image.guard_local.buffer.transvis",
+            ["compute.transitive.uint.vulkan.coherent.fence_atomic.device.image.buffer.first"],
+        ),
+        (
+            "message_passing.permuted_index.release_acquire",
+            [
+                f"compute.message_passing.uint.vulkan.coherent.atomic_atomic.{write}.device.buffer.buffer"
+                for write in ("store", "exchange")
+            ],
+        ),
+    ],
+)
+def test_a_name_of_the_memory_model_maps_to_the_same_axes(name: str, cases: list[str]) -> None:
+    found = map_names([MEMORY_MODEL + name])
+    assert [case.name for case in found.cases] == [f"memory_model.{case}" for case in cases]
+
+
+@pytest.mark.parametrize(
+    ("name", "globs"),
+    [
+        ("khr_r.subgroupscope.matrixmuladd.float16_float32.buffer.rowmajor.linear",
+         ["multiply_add.f16_f16_f32_f32.*.rrr"]),
+        ("khr_r.subgroupscope.matrixmuladd_saturated.uint8_sint32.workgroup.colmajor.linear",
+         ["multiply_add.u8_u8_s32_s32_saturating.*.ccc", "multiply_add.u8_u8_s32_s32.*.shared"]),
+        ("khr_c.subgroupscope.matrixmuladd_cross.sint8_sint32.buffer.rowmajor.linear",
+         ["multiply_add.[su]8_[su]8_[su]32_[su]32.*.rrr"]),
+        ("khr_b.subgroupscope.add.sint8_sint8.workgroup.rowmajor.linear",
+         ["arithmetic.s8.b.add.*", "load.s8.b.row.shared.tight", "store.s8.b.row.shared.tight"]),
+        ("khr_a.subgroupscope.length.float16_float16.buffer.rowmajor.linear", ["elements.f16.a.length"]),
+        ("khr_r.subgroupscope.convert.input_float16_t_output_float32_t.buffer.rowmajor",
+         ["convert.f16.f32.c"]),
+        ("khr_r.subgroupscope.multicomponent.vec4.save.uint16_t.workgroup.rowmajor",
+         ["store.u16.c.row.shared_vec4.*"]),
+    ],
+)  # fmt: skip
+def test_a_name_of_matrices_maps_to_the_same_operation(name: str, globs: list[str]) -> None:
+    found = map_names([MATRIX + name])
+    assert found.cases
+    assert list(found.mapped[0].globs) == [f"cooperative_matrix.{glob}" for glob in globs]
+
+
+@pytest.mark.parametrize(
+    ("name", "globs"),
+    [
+        ("derivative_value.fine.vec2_float32.quads.8_8_1",
+         [f"quads.{stem}Fine.vec2.*" for stem in ("dFdx", "dFdy", "fwidth")]),
+        ("derivative_value.normal.float32.quads.4_4_1_local_inv_index",
+         ["quads.dFdx.*", "quads.dFdy.*", "quads.fwidth.*"]),
+        ("verify_ndx.linear.128_1_1", ["linear.lane.*"]),
+        ("lod_op.query.quads.4_4_1.mip_1", ["quads.lod.query.*"]),
+    ],
+)  # fmt: skip
+def test_a_name_of_derivatives_in_compute_shaders_maps_to_derivative_groups(
+    name: str, globs: list[str]
+) -> None:
+    found = map_names([f"{DERIVATIVES}compute.{name}"])
+    assert found.cases
+    assert list(found.mapped[0].globs) == [f"quad_control.derivative_group.{glob}" for glob in globs]
+
+
+def test_a_quad_operation_maps_to_its_type_too() -> None:
+    found = map_names([f"{DERIVATIVES}compute.quad_op.swap.vec3_float32.linear.4_4_1.diagonal"])
+    assert {case.category for case in found.cases} == {"quad", "quad_control"}
+    assert {case.type for case in found.cases if case.category == "quad"} == {"vec3"}
+
+
+def test_the_loads_of_helper_invocations_map_to_their_memory() -> None:
+    found = map_names(["dEQP-VK.glsl.helper_invocations.load_from_ubo"])
+    assert {case.axes.memory for case in found.cases} == {"uniform"}
+    assert {case.axes.scene for case in found.cases} >= {"triangle", "dots"}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (f"{MEMORY_MODEL}shared.16bit.arrays.0", "the layout of variables in shared memory"),
+        (f"{MEMORY_MODEL}padding.test", "bytes between the members"),
+        (
+            f"{MEMORY_MODEL}message_passing.ext.u32.coherent.split_control_barrier.atomicwrite.workgroup."
+            "payload_local.buffer.guard_nonlocal.buffer.comp",
+            "split barriers",
+        ),
+        (
+            f"{MATRIX}khr_a.workgroupscope.add.float16_float16.buffer.rowmajor.linear",
+            "scope of the workgroup",
+        ),
+        (f"{MATRIX}khr_a.subgroupscope.add.float16_float16.buffer.rowmajor.tensorlayout", "tensor layouts"),
+        (
+            f"{MATRIX}khr_r.subgroupscope.reduce_sum_row.float16_float16.buffer.rowmajor.linear",
+            "operations of VK_NV",
+        ),
+        (
+            f"{MATRIX}khr_a.subgroupscope.mul.float16_float16.buffer_varptr.rowmajor.linear",
+            "variable pointers",
+        ),
+        (
+            f"{MATRIX}khr_a.subgroupscope.length.floate4m3_floate4m3.buffer.rowmajor.linear",
+            "floats of 8 bits",
+        ),
+        (f"{MATRIX}nv.subgroupscope.add.float16_float16.buffer.rowmajor.linear", "VK_KHR_cooperative_matrix"),
+        (f"{MATRIX}64b_indexing.coopmat_64b_rowmajor", "offsets of 64 bits"),
+        (f"{MATRIX}op_constant_null.null_c", "OpConstantNull"),
+        ("dEQP-VK.compute.shader_object_spirv.cooperative_matrix.op_constant_null.null_a", "shader objects"),
+        ("dEQP-VK.compute.pipeline.basic.empty_shader", "compute shaders without subgroups"),
+        (f"{DERIVATIVES}mesh.verify_ndx.linear.128_1_1", "derivatives in mesh shaders"),
+        ("dEQP-VK.glsl.discard.basic_always", "GLSL without subgroups"),
+        ("dEQP-VK.spirv_assembly.instruction.compute.opnop.all", "SPIR-V without subgroups"),
+        (f"{MATRIX}khr_a.subgroupscope.hope.float16_float16.buffer.rowmajor.linear", "follows no rule"),
+        (f"{MEMORY_MODEL}message_passing.ext.u33.coherent", "follows no rule"),
+        (f"{DERIVATIVES}compute.hope.linear.128_1_1", "follows no rule"),
+    ],
+)
+def test_what_stays_outside_says_why(name: str, reason: str) -> None:
+    (mapping,) = map_names([name]).unmapped
+    assert reason in mapping.reason
+
+
+def listed_by(capsys: pytest.CaptureFixture[str], *filters: str) -> list[str]:
+    arguments = [word for glob in filters for word in ("--filter", glob)]
+    assert main(["conform", "--list", *arguments]) == 0
+    return capsys.readouterr().out.split()
+
+
+def test_a_filter_may_be_a_name_of_khronos_or_a_glob_over_them(capsys) -> None:
+    name = f"{KHRONOS}vote.compute.subgroupany_uint"
+    (glob,) = map_name(name).globs
+    assert listed_by(capsys, name) == list(select_names((glob,)))
+    both = listed_by(capsys, "dEQP-VK.glsl.helper_invocations.load_from_ubo", "reported.*.quad_index")
+    assert {one.partition(".")[0] for one in both} == {"fragment", "reported"}
+    some = listed_by(capsys, f"{MEMORY_MODEL}transitive.*.transvis")
+    assert some
+    assert all(one.endswith(".first") for one in some)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (f"{MEMORY_MODEL}padding.test", "no case corresponds.*bytes between"),
+        ("dEQP-VK.api.*", "matches none of"),
+    ],
+)
+def test_a_filter_without_a_counterpart_is_refused_with_the_reason(name: str, message: str, capsys) -> None:
+    assert main(["conform", "--list", "--filter", name]) == 2
+    assert re.search(message, " ".join(capsys.readouterr().err.split()))
 
 
 def test_a_file_mixes_both_kinds(tmp_path) -> None:

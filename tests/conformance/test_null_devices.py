@@ -168,8 +168,9 @@ def replayed(every: int) -> list[list[Batch]]:
         (case for case in cases if not family_of(case).missing(case, capabilities)), capabilities
     ):
         families.setdefault(batch.family, []).append(batch)
-    # Programs of reconvergence are large, and all are of one kind.
-    families["reconvergence"] = families["reconvergence"][::8]
+    # Programs of reconvergence are large, and all are of one kind; so are shaders of the memory model.
+    for name in ("reconvergence", "memory_model"):
+        families[name] = families[name][::8]
     return [batches[:: min(every, len(batches) // 2) or 1] for batches in families.values()]
 
 

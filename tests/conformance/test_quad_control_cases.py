@@ -175,6 +175,8 @@ GROUP_ERRORS = (
     ("dFdx is dFdy", "quads.dFdx.*", partial(_another, DPDX, DPDY)),
     ("dFdy is dFdx", "linear.branch.dFdyFine.*", partial(_another, DPDY_FINE, DPDX_FINE)),
     ("fwidth is dFdx", "linear.fwidth.*", partial(_another, FWIDTH, DPDX)),
+    ("dFdx of a vector is dFdy", "quads.dFdx.vec3.*", partial(_another, DPDX, DPDY)),
+    ("four in a row (vector)", "quads.dFdyFine.vec4.8x8x1", _other_group),
     ("four in a row", "quads.dFdyFine.8x8x1", _other_group),
     ("four in a row (swap)", "quads.swapVertical.32x4x1", _other_group),
     ("four in a row (lane)", "quads.lane.4x6x5", _other_group),

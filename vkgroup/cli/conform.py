@@ -8,7 +8,7 @@ import shlex
 import sys
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.signals import keeping
 from vkgroup.compiler.front_ends import compiler_of_language
 from vkgroup.conformance import AnyCase, Run, select, select_names
-from vkgroup.conformance.families import CATEGORIES, nearest_filter, with_categories
+from vkgroup.conformance.families import CATEGORIES, KHRONOS, cases_named, nearest_filter, with_categories
 from vkgroup.conformance.languages import expressible
 from vkgroup.device import DeviceInfo
 from vkgroup.outputs.history import HistoryRecording
@@ -216,9 +216,26 @@ def _chooses_cases(arguments: argparse.Namespace) -> bool:
 
 def _list(filters: tuple[str, ...]) -> int:
     """Write the names that the filters select as they are found; no case is made for most of them."""
-    _check_filters(filters)
-    sys.stdout.writelines(f"{name}\n" for name in select_names(filters))
+    if any(word.startswith(KHRONOS) for word in filters):
+        names: Iterable[str] = (case.name for case in _filtered(filters))
+    else:
+        _check_filters(filters)
+        names = select_names(filters)
+    sys.stdout.writelines(f"{name}\n" for name in names)
     return 0
+
+
+def _filtered(filters: tuple[str, ...]) -> tuple[AnyCase, ...]:
+    """Return the cases that the filters select; some may be Khronos names, or globs over these."""
+    own = tuple(word for word in filters if not word.startswith(KHRONOS))
+    _check_filters(own)
+    if len(own) == len(filters):
+        return select(filters)
+    from vkgroup.conformance.caselist import names_for
+
+    names = {name for word in filters if word not in own for name in names_for(word)}
+    names.update(case.name for case in (select(own) if own else ()))
+    return tuple(cases_named(names).values())
 
 
 def _check_filters(filters: Sequence[str]) -> None:
@@ -260,8 +277,7 @@ def _selected(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase,
     selects = arguments.filter or arguments.caselist is None
     # The cases in WGSL are selected by name only; they are all that tint compiles.
     filters = with_categories(arguments.filter) or (("wgsl.*",) if arguments.compiler == "tint" else ())
-    _check_filters(filters)
-    cases = select(filters) if selects else ()
+    cases = _filtered(filters) if selects else ()
     if any(word not in filters for word in arguments.filter):
         counts = Counter(case.category for case in cases)
         console.write_line("Cases: " + ", ".join(f"{count:,} of {name}" for name, count in counts.items()))

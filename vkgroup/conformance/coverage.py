@@ -18,6 +18,9 @@ from vkgroup.conformance.subgroup.cases import Case
 
 _SHOWN_PATTERNS = 4
 
+_DEPTHS = {"memory_model": 2, "glsl": 2, "compute": 3, "spirv_assembly": 5}
+"""Parts of a group's name in suites whose names are long."""
+
 
 @dataclass
 class KhronosGroup:
@@ -33,6 +36,8 @@ class KhronosGroup:
 def group_of(name: str) -> str:
     """Return the group of a Khronos name: the name without its last part or its seeds."""
     parts = name.removeprefix(PREFIX).split(".")
+    if parts[0] in _DEPTHS:
+        return ".".join(parts[: _DEPTHS[parts[0]]])
     if parts[0] == "reconvergence" and len(parts) > 4:
         return ".".join(parts[:-2])
     return ".".join(parts[:-1])
@@ -79,12 +84,12 @@ def additions(cases: Sequence[AnyCase]) -> str:
 _HEAD = """# What is covered of Khronos' suite
 
 Made by `python -m vkgroup.conformance.coverage` from the lists of VK-GL-CTS (2026-07), by the rule that
-`vkgroup conform --caselist F` applies (`vkgroup/conformance/khronos.py`). A name maps to the cases here that
-test the same operation, type, stage and required size. One of Khronos' names executes one shader in uniform
-control flow, or in one branch, on data of one kind; the column *ours add* says what its counterparts vary
-beside that. In every case lanes whose result the specification leaves open are counted as undefined and not
-compared, each module is validated, and each wrong lane is shown with its inputs, the active mask and what
-was expected.
+`vkgroup conform --caselist F` applies (`vkgroup/conformance/khronos.py`). Names that stay outside are counted
+[elsewhere](suite.md#case-lists-of-khronos-suite). A name maps to the cases here that test the same operation,
+type, stage and required size. One of Khronos' names executes one shader in uniform control flow, or in one
+branch, on data of one kind; the column *ours add* says what its counterparts vary beside that. In every case
+lanes whose result the specification leaves open are counted as undefined and not compared, each module is
+validated, and each wrong lane is shown with its inputs, the active mask and what was expected.
 
 """
 

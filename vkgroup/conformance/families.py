@@ -41,6 +41,7 @@ _LEAVING = (
 _ENTRIES = (
     _entry("subgroup", "subgroup.family:SUBGROUP", *(category.value for category in Category)),
     _entry("fragment", "fragment.family:FRAGMENT"),
+    _entry("fragment.load", "fragment.loads:LOADS"),
     _entry("thread_group", "thread_group.family:THREAD_GROUP"),
     _entry("legacy_ballot", "spellings.legacy_ballot:LEGACY_BALLOT"),
     _entry("compute_model.builtins", "compute_model.builtins:BUILTINS_TOPIC"),
@@ -68,6 +69,7 @@ _ENTRIES = (
     _entry("split_barrier", "split_barriers:SPLIT_BARRIERS"),
     _entry("memory_access", "memory_access:MEMORY_ACCESS"),
     _entry("reported_matrices", "reported_matrices:REPORTED_MATRICES", "reported.matrix_operations"),
+    _entry("memory_model", "memory_model.family:MEMORY_MODEL"),
     _entry("size_control.properties", "size_control.family:SIZE_PROPERTIES"),
     _entry("size_control", "size_control.family:SIZE_CONTROL", "size_control", "multiple_dispatches"),
     _entry("descriptor_indexing", "descriptor_indexing.family:DESCRIPTOR_INDEXING"),
@@ -79,6 +81,9 @@ _ENTRIES = (
 
 ASKED = ("hlsl_later", "hlsl_fragment", "hlsl_reconvergence", "slang", "slang_reconvergence", "wgsl")
 """Families whose cases only filters that begin with their name select: they need what few machines have."""
+
+KHRONOS = "dEQP-VK."
+"""The beginning of the names of Khronos' suite; see `vkgroup.conformance.khronos`."""
 
 _LOCATIONS = {entry.name: entry.location for entry in _ENTRIES}
 

@@ -56,7 +56,11 @@ Values = Iterable[Any] | Callable[..., Iterable[Any]]
 
 
 def table(
-    category: str, axes: Callable[..., Axes], sentence: Callable[[Axes], str], **values: Values
+    category: str,
+    axes: Callable[..., Axes],
+    sentence: Callable[[Axes], str],
+    where: Callable[[Axes], bool] | None = None,
+    **values: Values,
 ) -> Callable[[], Iterator[TableCase[Axes]]]:
     """Return a function that yields a case for each combination of the axes' values, the last axis fastest.
 
@@ -65,6 +69,7 @@ def table(
     category : of all cases.
     axes : the NamedTuple of the axes, which gives their order in the name.
     sentence : axes → what the case tests.
+    where : axes → whether there is a case of this combination; None for all.
     values : of each axis by name, in the order of the combinations. A function of the values of the axes
         before returns those that are combined with these.
     """
@@ -81,7 +86,8 @@ def table(
     def cases() -> Iterator[TableCase[Axes]]:
         for row in rows({}):
             combined = axes(**row)
-            yield TableCase(category, combined, sentence(combined))
+            if where is None or where(combined):
+                yield TableCase(category, combined, sentence(combined))
 
     return cases
 

@@ -13,14 +13,16 @@ from functools import cache
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance.barriers import BARRIERS
+from vkgroup.conformance.families import KHRONOS
 from vkgroup.conformance.intrinsics import OLDER
+from vkgroup.conformance.khronos_groups import GROUPS, Outside
 from vkgroup.conformance.stages.pixels import FRAMEBUFFER
 from vkgroup.conformance.subgroup.operands import choices
 from vkgroup.spec.operations import BUILTIN_VARIABLES, SUBGROUP_OPERATIONS, OperandKind
 from vkgroup.spec.stages import PRIMITIVE_STAGES, RAY_STAGES, STAGES
 from vkgroup.spec.types import type_named
 
-PREFIX = "dEQP-VK."
+PREFIX = KHRONOS
 
 
 @dataclass(frozen=True)
@@ -244,9 +246,13 @@ def map_name(name: str) -> Mapping:
         if suite == "reconvergence":
             # The random program of the same name, or the draws of a fragment test.
             return Mapping(name, (f"reconvergence.{rest}{'' if '.compute.' in rest else '.*'}",))
-    except (KeyError, ValueError):
+        if suite in GROUPS:
+            return Mapping(name, GROUPS[suite](rest))
+    except Outside as outside:
+        return Mapping(name, reason=str(outside))
+    except (IndexError, KeyError, ValueError):
         return Mapping(name, reason="a name that follows no rule of the suite's")
-    return Mapping(name, reason="a group of Khronos' suite other than subgroups and reconvergence")
+    return Mapping(name, reason="a group of Khronos' suite without subgroups, quads, scopes or matrices")
 
 
 def _subgroup_globs(rest: str) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ layout(location = 0) flat in uint id;
 layout(location = 0) out float color;
 layout(std430, binding = 0) buffer Outputs {{ uint outputs[]; }};
 const uint GRID = {grid}u;
-const uint PIXELS = {pixels}u;
+const uint PIXELS = {pixels}u;{declarations}
 
 void main() {{
     uint x = uint(gl_FragCoord.x);
@@ -90,8 +90,13 @@ def _batch_key(case: FragmentCase) -> Hashable:
     return case.axes.scene, bool(PROBES[case.axes.probe].needs)
 
 
-def source_of(scene: TriangleScene, probes: Sequence[FragmentProbe]) -> str:
-    """Return the GLSL of a scene's probes."""
+def source_of(
+    scene: TriangleScene,
+    probes: Sequence[FragmentProbe],
+    declarations: str = "",
+    extensions: Sequence[str] = (),
+) -> str:
+    """Return the GLSL of a scene's probes, with further declarations and extensions."""
     used = {category for probe in probes for category in probe.needs}
     names = [Category(name).extension for name in sorted(used)]
     if used:
@@ -99,6 +104,7 @@ def source_of(scene: TriangleScene, probes: Sequence[FragmentProbe]) -> str:
     leave = LEAVES[scene.leaves]
     if leave.extension:
         names.append(leave.extension)
+    names += extensions
     mask = [f"outputs[index + {3 + word}u * PIXELS] = mask.{'xyzw'[word]};" for word in range(4)]
     results = []
     for number, probe in enumerate(probes):
@@ -111,6 +117,7 @@ def source_of(scene: TriangleScene, probes: Sequence[FragmentProbe]) -> str:
         layers=scene.layers,
         grid=GRID,
         pixels=scene.layers * GRID * GRID,
+        declarations=f"\n{declarations}" if declarations else "",
         extensions="\n".join(f"#extension {name} : require" for name in names),
         layer=scene.layer,
         self=SELF,

@@ -50,7 +50,8 @@ def helper_flag(flags: str, bits: int, drawn: PixelRecord) -> Legal:
     return ~drawn.at(getattr(drawn, flags), x, y)
 
 
-def _derivative(name: str, drawn: PixelRecord) -> Legal:
+def derivative(name: str, drawn: PixelRecord) -> Legal:
+    """Return the legal results of a derivative of `f`, from the pixels of the quad."""
     values = np.stack([f_of(*drawn.of_lane(np.full_like(drawn.lane, place))) for place in range(4)])
     return derivatives_of(name, values, drawn.lane & 3)
 
@@ -190,7 +191,7 @@ def _difference(name: str) -> FragmentProbe:
     if not name.endswith("Fine"):
         sentence = f"{name} is a difference of values in the quad, of either row or column: {_DERIVATIVES}"
     return FragmentProbe(
-        f"derivative.{name}.quad", sentence, (*_ALL, "demote"), partial(_derivative, name), f"{name}(f)",
+        f"derivative.{name}.quad", sentence, (*_ALL, "demote"), partial(derivative, name), f"{name}(f)",
         "float", needs=("quad",),
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
@@ -82,8 +83,12 @@ class DerivativeProbe:
     taken: bool = False  # whether it stands in a branch that every third quad takes; the others have 777
 
 
-def _derivative(name: str, layout: QuadLayout) -> tuple[NDArray[Any], ...]:
-    values = f_of(layout.x[layout.members], layout.y[layout.members])
+_VECTORS = (2, 3, 4)
+"""Components of the vectors that have derivatives, beside scalars."""
+
+
+def _derivative(name: str, layout: QuadLayout, *, factor: int = 1) -> tuple[NDArray[Any], ...]:
+    values = np.float32(factor) * f_of(layout.x[layout.members], layout.y[layout.members])
     return derivatives_of(name, values, layout.place)
 
 
@@ -100,6 +105,23 @@ def _differences(prefix: str, where: str, *, taken: bool) -> Iterator[Derivative
         code = f"{_STEMS[stem]}{name.removeprefix(stem)}({F})"
         sentence = f"{name}{where} is a difference of values in the quad: {_DERIVATIVE_RULES}"
         yield DerivativeProbe(f"{prefix}{name}", sentence, code, partial(_derivative, name), taken)
+
+
+def _of_vectors() -> Iterator[DerivativeProbe]:
+    """Yield a probe for each derivative of a vector, whose components have different slopes.
+
+    The components are combined into a whole number that a float represents exactly.
+    """
+    for name, count in product(DERIVATIVES, _VECTORS):
+        stem = next(stem for stem in _STEMS if name.startswith(stem))
+        slopes, weights = ([step**place for place in range(count)] for step in (2, 4))
+        vector, combined = (f"vec{count}({', '.join(f'{n}.0' for n in row)})" for row in (slopes, weights))
+        code = f"dot({_STEMS[stem]}{name.removeprefix(stem)}({F} * {vector}), {combined})"
+        sentence = (
+            f"{name} of a vec{count} is a difference of each component in the quad: {_DERIVATIVE_RULES}"
+        )
+        factor = sum(slope * weight for slope, weight in zip(slopes, weights, strict=True))
+        yield DerivativeProbe(f"{name}.vec{count}", sentence, code, partial(_derivative, name, factor=factor))
 
 
 def _level(layout: QuadLayout) -> tuple[NDArray[Any], ...]:
@@ -137,6 +159,7 @@ _PROBES = (
         "lane", f"the place in the derivative group is that of the lane among four: {_QUAD_RULES}",
         "float(lane % 4u)", lambda layout: (layout.place.astype(np.float32),),
     ),
+    *_of_vectors(),
 )  # fmt: skip
 
 PROBES: dict[str, DerivativeProbe] = {probe.name: probe for probe in _PROBES}

@@ -46,8 +46,9 @@ def quad_modes() -> str:
 def derivatives() -> str:
     """Return the declarations of derivatives and sampling, which GLSL only has in fragment shaders."""
     lines = [
-        f"{instruction(f'Op{stem}{how}', 'DerivativeControl' if how else '')} float {name}{how}(float value);"
+        f"{instruction(f'Op{stem}{how}', 'DerivativeControl' if how else '')} {kind} {name}{how}({kind} v);"
         for how in ("", "Fine", "Coarse")
+        for kind in ("float", "vec2", "vec3", "vec4")
         for stem, name in (("DPdx", "derivativeX"), ("DPdy", "derivativeY"), ("Fwidth", "derivativeWidth"))
     ]
     sampled = instruction("OpImageSampleImplicitLod")

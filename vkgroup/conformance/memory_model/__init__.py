@@ -1,0 +1,1 @@
+"""The memory model: synchronisation of two invocations at each scope."""
