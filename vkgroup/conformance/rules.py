@@ -181,7 +181,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
     ("memory_access.*.explicit_layout.*", "aliased"),
     ("memory_access.*.replicated_composites.*", "OpCompositeConstructReplicateEXT"),
     ("memory_access.*.fma.*", "OpFmaKHR"),
-    ("memory_access.*.indexing64.*", "long_length"),
+    ("memory_access.*.indexing64.*", "OpArrayLength"),
     ("legacy_ballot.*.dynamic_instances.*", "tangle"),
     ("quad_control.*.subgroupQuadAll.*", "OpGroupNonUniformQuadAllKHR"),
     ("quad_control.*.subgroupQuadAny.*", "OpGroupNonUniformQuadAnyKHR"),

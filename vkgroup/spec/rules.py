@@ -46,7 +46,6 @@ DOCUMENTS = {
     "SPV_KHR_workgroup_memory_explicit_layout": "SPV_KHR_workgroup_memory_explicit_layout, revision 1",
     "SPV_EXT_replicated_composites": "SPV_EXT_replicated_composites, revision 1",
     "SPV_KHR_fma": "SPV_KHR_fma, revision 2",
-    "SPV_EXT_shader_64bit_indexing": "SPV_EXT_shader_64bit_indexing, revision 1",
     "SPV_KHR_terminate_invocation": "SPV_KHR_terminate_invocation",
     "SPV_NV_shader_subgroup_partitioned": "SPV_NV_shader_subgroup_partitioned",
     "SPV_NV_shader_sm_builtins": "SPV_NV_shader_sm_builtins",
@@ -183,6 +182,7 @@ OpControlBarrierWaitEXT: This ensures that memory accesses issued before arrivin
     observed before memory accesses issued after this instruction.
 # SPIR-V, section 3.3.8, @
 OpLoad: Load through a pointer.
+OpArrayLength: Length of a run-time array.
 # SPV_KHR_untyped_pointers, "Untyped Pointers"
 untyped_access: That is, the instruction will access exactly the same memory locations and interpret the data
     there as if using the corresponding strongly typed pointer.
@@ -192,8 +192,6 @@ aliased: The Aliased decoration can be used to express that certain memory objec
 OpCompositeConstructReplicateEXT: Construct a new composite object whose constituents all have the same value.
 # SPV_KHR_fma, section 3.49.13, @
 OpFmaKHR: Floating-point fused multiply add, (Operand 1 * Operand 2) + Operand 3.
-# SPV_EXT_shader_64bit_indexing, OpArrayLength
-long_length: Result Type must be an OpTypeInt with 32- or 64-bit Width and 0 Signedness.
 # GLSL.std.450, @
 Floor: Result is the value equal to the nearest whole number that is less than or equal to x.
 FMax: Result is y if x < y. otherwise x.
