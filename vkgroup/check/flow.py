@@ -58,12 +58,14 @@ class ModuleCode:
 
     def __init__(self, module: Module) -> None:
         self.module, self.declared = module, Declarations(module)
-        types = {variable.id: variable.type for variable in self.declared.variables}
         #: Instructions on untyped pointers stand as those on typed ones.
-        self.instructions: tuple[Instruction, ...] = tuple(
-            typed(entry, lambda base, kind: types.get(base) == self.declared.types.get(kind))
-            for entry in module.instructions
-        )
+        self.instructions: tuple[Instruction, ...] = module.instructions
+        if "UntypedPointersKHR" in module.reflection.capabilities:
+            types = {variable.id: variable.type for variable in self.declared.variables}
+            self.instructions = tuple(
+                typed(entry, lambda base, kind: types.get(base) == self.declared.types.get(kind))
+                for entry in module.instructions
+            )
         first = next(
             (k for k, entry in enumerate(self.instructions) if entry.name == "OpFunction"),
             len(self.instructions),

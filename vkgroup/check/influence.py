@@ -32,6 +32,7 @@ _NO_READS = (
     *("OpImage", "OpImageTexelPointer", "OpImageQueryFormat", "OpImageQueryOrder", "OpImageQuerySizeLod"),
     *("OpImageQuerySize", "OpImageQueryLod", "OpImageQueryLevels", "OpImageQuerySamples"),
 )
+_SELECTING = ("VariablePointers", "VariablePointersStorageBuffer")
 _INPUTS = ("Input", "PushConstant", "Uniform", "StorageBuffer", "UniformConstant")
 _NO_VALUES = ("OpName", "OpMemberName", "OpDecorate", "OpMemberDecorate", "OpLine", "OpNoLine", "OpLabel")
 _SPECIALIZED = ("OpSpecConstant", "OpSpecConstantTrue", "OpSpecConstantFalse")
@@ -60,6 +61,7 @@ class Influence(ModuleCode):
         #: Where else a pointer may point; by the id of a variable or function, where the pointers that it
         #: holds or returns may point.
         self._others: defaultdict[int, set[Source]] = defaultdict(set)
+        self._selects_pointers = not module.reflection.capabilities.isdisjoint(_SELECTING)
         self._function = 0
         self._by_control = by_control
         self._specialize(module.instructions)
@@ -89,8 +91,9 @@ class Influence(ModuleCode):
 
     def roots_of(self, pointer: int) -> set[Source]:
         """Return all variables, and their members, into which a pointer may point."""
-        first = self.roots.get(pointer)
-        return self._others[pointer] | (set() if first is None else {first})
+        first, others = self.roots.get(pointer), self._others.get(pointer)
+        roots = set() if first is None else {first}
+        return roots | others if others else roots
 
     def pointers_to(self, variable: int) -> set[int]:
         """Return the pointers that may point into a variable."""
@@ -129,12 +132,14 @@ class Influence(ModuleCode):
             source = self._contents(words[1]) if name == "OpCopyMemory" else self._values[words[1]]
             for root, _ in self.roots_of(words[0]) or {(words[0], WHOLE)}:
                 self._values[root] |= source | self._indices[words[0]] | self._control(entry)
-                self._others[-root] |= self.roots_of(words[1])
+                if self._selects_pointers:
+                    self._others[-root] |= self.roots_of(words[1])
         elif call := call_of(entry):
             self._follow_call(entry, call)
         elif name == "OpReturnValue":
             self._values[self._function] |= self._values[words[0]] | self._control(entry)
-            self._others[-self._function] |= self.roots_of(words[0])
+            if self._selects_pointers:
+                self._others[-self._function] |= self.roots_of(words[0])
         elif name == "OpPhi":
             self._values[entry.result_id] |= self._any(words[::2]) | self._control(entry)
         elif name == "OpArrayLength":
@@ -146,7 +151,7 @@ class Influence(ModuleCode):
             if name.startswith("OpAtomic"):
                 bits |= self._contents(words[0]) | self._indices[words[0]]
             self._values[entry.result_id] |= bits
-        if self._is_pointer(entry):
+        if self._selects_pointers and self._is_pointer(entry):
             self._follow_pointer(entry)
         elif name in _HANDLES and words[0] in self.roots:
             self.roots.setdefault(entry.result_id, self.roots[words[0]])
