@@ -32,7 +32,7 @@ LAYERS = {
     "record": 1_670,
     "workers": 3_150,
     "programs": 3_050,
-    "conformance": 23_850,
+    "conformance": 23_820,
     "check": 11_410,
     "probe": 2_500,
     "cost": 740,
