@@ -11,7 +11,8 @@ from vkgroup.conformance.fragment import loads
 CASES = matching("fragment.load.*")
 
 
-@pytest.mark.parametrize("device", ["swiftshader", "reference:4", "reference:32", "reference:64"])
+@pytest.mark.mostly_slow(every=2)
+@pytest.mark.parametrize("device", ["swiftshader", "reference:4", "lavapipe", "reference:32", "reference:64"])
 def test_all_pass(device: str, request: pytest.FixtureRequest) -> None:
     if not device.startswith("reference"):
         request.getfixturevalue(device)

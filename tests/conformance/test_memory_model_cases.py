@@ -134,6 +134,7 @@ def _events(monkeypatch: pytest.MonkeyPatch, device: str, case: SynchronisationC
     return events
 
 
+@pytest.mark.mostly_slow(every=2)
 @pytest.mark.parametrize("device", ["swiftshader", "lavapipe", "reference:4", "reference:32", "reference:64"])
 def test_a_sample_passes(device: str, request: pytest.FixtureRequest) -> None:
     if not device.startswith("reference"):
@@ -165,11 +166,13 @@ def test_no_shader_waits_for_another_invocation() -> None:
             assert not re.search(r"\b(for|while|do)\b", text.split("void main()")[1])
 
 
+@pytest.mark.mostly_slow(every=2)
 @pytest.mark.parametrize("device", ["reference:4", "reference:32"])
 def test_no_case_has_a_race(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(case.name, event) for case in IN_COMPUTE for event in _events(monkeypatch, device, case)] == []
 
 
+@pytest.mark.mostly_slow(every=2)
 @pytest.mark.parametrize("error", MOVED)
 def test_moved_accesses_fail(error: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with _changed(monkeypatch, MOVED[error]):
@@ -177,6 +180,7 @@ def test_moved_accesses_fail(error: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert [result.case for result in results if result.status is not Status.FAIL] == []
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("error", RACES)
 def test_missing_synchronisation_is_a_race(error: str, monkeypatch: pytest.MonkeyPatch) -> None:
     change, concerned = RACES[error]

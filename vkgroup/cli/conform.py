@@ -292,7 +292,8 @@ def _selected(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase,
     mapped = f"{len(caselist.mapped)} of {total} {verb} to {number_of(caselist.cases)}"
     console.print(Text(f"{arguments.caselist}: {mapped}"))
     for reason, count in caselist.reasons().items():
-        console.print(Text(f"  {count} {'name' if count == 1 else 'names'} cannot be mapped yet: {reason}"))
+        without = "name has" if count == 1 else "names have"
+        console.print(Text(f"  {count} {without} no counterpart: {reason}"))
     chosen = set(caselist.cases)
     cases = tuple(case for case in cases if case in chosen) if selects else caselist.cases
     if not cases:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import product
 
-from vkgroup.conformance.memory_model.cases import CONTROL, SCOPES, SynchronisationAxes, cases
+from vkgroup.conformance.memory_model.cases import SCOPES, SynchronisationAxes, cases
 
 
 class Outside(Exception):
@@ -42,62 +44,26 @@ _WITHOUT_SUBGROUPS = {
 
 def memory_model_globs(rest: str) -> tuple[str, ...]:
     """Return the case of a name of ``memory_model``; a case runs with local and with other memory."""
-    test, *parts = rest.split(".")
-    if test in _WITHOUT_SUBGROUPS:
-        raise Outside(_WITHOUT_SUBGROUPS[test])
-    if any(part.startswith("split_") for part in parts):
+    if reason := _WITHOUT_SUBGROUPS.get(rest.partition(".")[0]):
+        raise Outside(reason)
+    if ".split_" in rest:
         raise Outside("split barriers, whose names Khronos withdrew in June 2026: glslang lacks them")
-    if parts[0] == "permuted_index":
-        return (_ORDERED[parts[1]],)
-    if test == "transitive":
-        coherence, sync, _, payload, _, guard, acquired = parts
-        axes = SynchronisationAxes(
-            stage="compute",
-            test=test,
-            type="uint",
-            model="vulkan",
-            coherence=coherence,
-            sync=sync,
-            write="",
-            scope="device",
-            payload=_MEMORIES[payload],
-            guard=_MEMORIES[guard],
-            acquired=_ACQUIRED[acquired],
-        )
-    else:
-        model, kind, coherence, sync, write, scope, _, payload, _, guard, stage = parts
-        waits = sync in CONTROL
-        axes = SynchronisationAxes(
-            stage=_STAGES[stage],
-            test=test,
-            type=_TYPES[kind],
-            model=_MODELS[model],
-            coherence=coherence,
-            sync=sync,
-            write="" if waits else _WRITES[write],
-            scope=_SCOPES[scope],
-            payload=_MEMORIES[payload],
-            guard="" if waits else _MEMORIES[guard],
-            acquired="",
-        )
-    return (".".join(filter(None, ("memory_model", *axes))),)
+    return (memory_model_names()[rest],)
 
 
-def memory_model_names() -> Iterator[str]:
-    """Yield the names of ``dEQP-VK.memory_model``, without it, that stand for cases of `memory_model`."""
-    back = {
-        own: khronos
-        for table in (_MODELS, _TYPES, _WRITES, _SCOPES, _STAGES, _ACQUIRED)
-        for khronos, own in table.items()
-    }
-    memories = {own: khronos for khronos, own in _MEMORIES.items()}
+@cache
+def memory_model_names() -> dict[str, str]:
+    """Return the case, or a glob, for each name of ``dEQP-VK.memory_model`` that has one, without that."""
+    tables = (_MODELS, _TYPES, _WRITES, _SCOPES, _STAGES, _ACQUIRED)
+    back = {own: khronos for table in tables for khronos, own in table.items()}
+    names = {f"message_passing.permuted_index.{name}": glob for name, glob in _ORDERED.items()}
     for case in cases():
         axes = case.axes
-        for payload in _placed("payload", axes.payload, memories):
-            # Without a guard, only one place is named for it.
-            for guard in _placed("guard", axes.guard, memories) if axes.guard else ("guard_nonlocal.buffer",):
-                yield ".".join(_khronos_parts(axes, payload, guard, back))
-    yield from (f"message_passing.permuted_index.{name}" for name in _ORDERED)
+        # Without a guard, only one place is named for it.
+        guards = _placed("guard", axes.guard) if axes.guard else ("guard_nonlocal.buffer",)
+        for payload, guard in product(_placed("payload", axes.payload), guards):
+            names[".".join(_khronos_parts(axes, payload, guard, back))] = case.name
+    return names
 
 
 def _khronos_parts(axes: SynchronisationAxes, payload: str, guard: str, back: dict[str, str]) -> list[str]:
@@ -107,9 +73,10 @@ def _khronos_parts(axes: SynchronisationAxes, payload: str, guard: str, back: di
     return [*first, back[axes.write or "store"], back[axes.scope], payload, guard, back[axes.stage]]
 
 
-def _placed(name: str, memory: str, memories: dict[str, str]) -> list[str]:
+def _placed(name: str, memory: str) -> tuple[str, ...]:
+    khronos = next(khronos for khronos, own in _MEMORIES.items() if own == memory)
     places = ("nonlocal",) if memory == "shared" else ("nonlocal", "local")
-    return [f"{name}_{place}.{memories[memory]}" for place in places]
+    return tuple(f"{name}_{place}.{khronos}" for place in places)
 
 
 # --- cooperative matrices ---------------------------------------------------------------------------------
@@ -200,13 +167,13 @@ def _of_test(use: str, test: str, parts: list[str]) -> list[str]:
         raise Outside("strides from push constants; those of vkgroup are constants of the shader")
     if test == "matrixmuladd_dequant":
         raise Outside(f"operations of {_NV}")
-    product = f"{source}_{source}_{target}_{target}"
-    fields = {"p": product, "t": source, "r": target, "l": side[0] * 3, "s": side}
+    types = f"{source}_{source}_{target}_{target}"
+    fields = {"p": types, "t": source, "r": target, "l": side[0] * 3, "s": side}
     if test == "matrixmuladd_cross" and (source[1:], target[1:]) != ("8", "32"):
         raise Outside("factors of both signs that are not of 8 bits")
-    globs = _PRODUCTS[test].format_map(fields).split()
+    globs = _PRODUCTS[test].format(**fields).split()
     if storage == "workgroup":
-        globs.append(f"multiply_add.{product}.*.shared")
+        globs.append(f"multiply_add.{types}.*.shared")
     return globs
 
 

@@ -7,6 +7,7 @@ effect. So a derivative or a quad swap of a loaded value must be that of the val
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -134,7 +135,8 @@ def declarations_of(memory: str) -> str:
 
 def _verdicts(executor: Executor, cases: list[LoadCase]) -> list[Verdict]:
     memory, scene = cases[0].axes.memory, SCENES[cases[0].axes.scene]
-    probes = [PROBES[case.axes.probe] for case in cases]
+    # Other names have other marks, so that the results of another memory are no right ones.
+    probes = [replace(PROBES[case.axes.probe], name=case.name) for case in cases]
     extensions = ("GL_EXT_buffer_reference",) if memory == "address" else ()
     source = family.source_of(scene, probes, declarations_of(memory), extensions)
     module = executor.compile(source, stage="fragment")
