@@ -32,7 +32,7 @@ LAYERS = {
     "record": 1_670,
     "workers": 3_150,
     "programs": 3_050,
-    "conformance": 25_150,
+    "conformance": 25_140,
     "check": 11_490,
     "probe": 2_820,
     "cost": 740,

@@ -6,17 +6,15 @@ composites and fused multiplication; lanes of one subgroup choose differently wh
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family, TableCase, table
+from vkgroup.conformance.lane_record import LOCAL, TOTAL, compared, random_inputs, run, shader
 from vkgroup.conformance.memory_modules import assembly
 from vkgroup.conformance.memory_tests import SUBJECTS
-from vkgroup.conformance.reported import GROUPS, LOCAL, TOTAL, ReportedRecord, compared
 from vkgroup.device import Capabilities
 
 
@@ -79,39 +77,16 @@ def source_of(case: MemoryAccessCase) -> str:
             declarations=test.declarations,
             decorations=test.decorations,
         )
-    extensions = "\n".join(f"#extension {name} : require" for name in subject.extensions)
-    return f"""#version 460
-// {case.sentence}
-// binding 0: inputs; binding 1: outputs (lane, subgroup, result).
-#extension GL_KHR_shader_subgroup_basic : require
-{extensions}
-layout(local_size_x = {LOCAL}) in;
-layout(std430, binding = 0) readonly buffer Inputs {{ uint inputs[]; }};
-layout(std430, binding = 1) writeonly buffer Outputs {{ uint outputs[]; }};
-{test.declarations}
-void main() {{
-    uint index = gl_GlobalInvocationID.x, local = gl_LocalInvocationIndex;
-    uint x = inputs[index], result = 0u;
-    {test.body}
-    outputs[index] = gl_SubgroupInvocationID;
-    outputs[{TOTAL}u + index] = gl_SubgroupID;
-    outputs[{2 * TOTAL}u + index] = result;
-}}
-"""
+    return shader(case.sentence, test.body, extensions=subject.extensions, declarations=test.declarations)
 
 
 def _verdict(executor: Executor, case: MemoryAccessCase) -> Verdict:
-    inputs = np.random.default_rng(executor.seed).integers(0, 2**32, TOTAL, np.uint32)
-    bindings: dict[str, Any] = {"Inputs": inputs, "Outputs": poisoned(3 * TOTAL)}
-    dialect = "vulkan"
-    if SUBJECTS[case.axes.subject].capabilities:
-        dialect, bindings["Cells"] = "spirv", poisoned(TOTAL)
+    subject = SUBJECTS[case.axes.subject]
+    is_assembly = bool(subject.capabilities)
+    dialect, bindings = ("spirv", {"Cells": poisoned(TOTAL)}) if is_assembly else ("vulkan", {})
     module = executor.compile(source_of(case), stage="compute", dialect=dialect)
-    with executor.device.pipeline(module) as pipeline, pipeline.bind(bindings) as bound:
-        bound.dispatch(GROUPS, timeout=executor.timeout)
-        planes = bound.results()["Outputs"].reshape(3, GROUPS, LOCAL)
-    recorded = ReportedRecord(inputs.reshape(GROUPS, LOCAL), planes[0], planes[1])
-    return compared(recorded, planes[2], *SUBJECTS[case.axes.subject].tests[case.axes.test].expect(recorded))
+    recorded, result, _ = run(executor, module, random_inputs(executor), bindings)
+    return compared(recorded, result, *subject.tests[case.axes.test].expect(recorded))
 
 
 def _verdicts(executor: Executor, cases: list[MemoryAccessCase]) -> list[Verdict]:

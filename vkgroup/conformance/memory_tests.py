@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vkgroup.conformance.arrays import Flags, Words
-from vkgroup.conformance.reported import GROUPS, LOCAL, TOTAL, Expect, ReportedRecord
+from vkgroup.conformance.lane_record import GROUPS, LOCAL, TOTAL, Expect, LaneRecord, every
 
 
 @dataclass(frozen=True)
@@ -34,29 +34,25 @@ class AccessSubject:
     extensions: tuple[str, ...] = ()  # of GLSL
 
 
-def _all(values: Words) -> tuple[Words, Flags]:
-    return values.astype(np.uint32), np.ones(values.shape, np.bool_)
-
-
-def _odd(recorded: ReportedRecord) -> Flags:
+def _odd(recorded: LaneRecord) -> Flags:
     return np.asarray(recorded.x & np.uint32(1) == 1)
 
 
-def _neighbour(recorded: ReportedRecord) -> Words:
+def _neighbour(recorded: LaneRecord) -> Words:
     return recorded.x[:, np.arange(LOCAL) ^ 1]
 
 
-def _chosen(recorded: ReportedRecord) -> tuple[Words, Flags]:
+def _chosen(recorded: LaneRecord) -> tuple[Words, Flags]:
     """Return the own input of an invocation whose input is odd, else that of its neighbour."""
-    return _all(np.where(_odd(recorded), recorded.x, _neighbour(recorded)))
+    return every(np.where(_odd(recorded), recorded.x, _neighbour(recorded)))
 
 
-def _inverted(recorded: ReportedRecord) -> tuple[Words, Flags]:
-    return _all(np.where(_odd(recorded), recorded.x, ~recorded.x))
+def _inverted(recorded: LaneRecord) -> tuple[Words, Flags]:
+    return every(np.where(_odd(recorded), recorded.x, ~recorded.x))
 
 
-def _mirrored(recorded: ReportedRecord) -> tuple[Words, Flags]:
-    return _all(recorded.x[:, ::-1])
+def _mirrored(recorded: LaneRecord) -> tuple[Words, Flags]:
+    return every(recorded.x[:, ::-1])
 
 
 _SIDES = """
@@ -144,7 +140,7 @@ _VIEWS = {
     %second = OpCompositeExtract %uint %both 1
     %result = OpSelect %uint %odd %first %second
 """,
-        lambda recorded: _all(
+        lambda recorded: every(
             np.where(
                 _odd(recorded),
                 recorded.x[:, np.arange(LOCAL) & ~1],
@@ -178,7 +174,7 @@ _VIEWS = {
     %before = OpAtomicIAdd %uint %cell %n1 %n0 %index
     %result = OpLoad %uint %cell
 """,
-        lambda recorded: _all(recorded.x + np.arange(TOTAL, dtype=np.uint32).reshape(GROUPS, LOCAL)),
+        lambda recorded: every(recorded.x + np.arange(TOTAL, dtype=np.uint32).reshape(GROUPS, LOCAL)),
     ),
 }
 
@@ -207,14 +203,14 @@ _LAYOUTS = {
 _REPLICATED = {
     "vector": AccessTest(
         "uvec4 v = replicate(x); result = v.x + 2u * v.y + 3u * v.z + 4u * v.w;",
-        lambda recorded: _all(recorded.x * np.uint32(10)),
+        lambda recorded: every(recorded.x * np.uint32(10)),
         'spirv_instruction(extensions = ["SPV_EXT_replicated_composites"], capabilities = [6024], id = 4463)'
         " uvec4 replicate(uint x);",
     )
 }
 
 
-def _fused(recorded: ReportedRecord) -> tuple[Words, Flags]:
+def _fused(recorded: LaneRecord) -> tuple[Words, Flags]:
     """Return a * b - 1 with one rounding, for numbers a and b of [1, 2) made of the bits of the inputs.
 
     The product of two numbers of 24 bits, and its difference to 1, are exact in a double.
@@ -223,7 +219,7 @@ def _fused(recorded: ReportedRecord) -> tuple[Words, Flags]:
         (part | np.uint32(0x3F800000)).view(np.float32).astype(np.float64)
         for part in (recorded.x & np.uint32(0x7FFFFF), recorded.x >> np.uint32(9))
     )
-    return _all((low * high - 1).astype(np.float32).view(np.uint32))
+    return every((low * high - 1).astype(np.float32).view(np.uint32))
 
 
 _FMA = {
@@ -244,7 +240,7 @@ _LENGTHS = {
     %short = OpUConvert %uint %length
     %result = OpIAdd %uint %short %x
 """,
-        lambda recorded: _all(recorded.x + np.uint32(TOTAL)),
+        lambda recorded: every(recorded.x + np.uint32(TOTAL)),
         declarations="%ulong = OpTypeInt 64 0",
         features=("shaderInt64",),
     )

@@ -10,22 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import Flags, Words, poisoned
-from vkgroup.conformance.comparison import Description, Verdict, verdict_of
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family, TableCase, table
+from vkgroup.conformance.lane_record import (
+    GROUPS,
+    LOCAL,
+    TOTAL,
+    Expect,
+    LaneRecord,
+    compared,
+    every,
+    random_inputs,
+    run,
+    shader,
+)
 from vkgroup.conformance.support import lacking_operations, lacking_size
 from vkgroup.device import Capabilities
-
-LOCAL, GROUPS = 128, 4
-TOTAL = LOCAL * GROUPS
-_LANES = 256
-"""More lanes than a subgroup has; what a wrong device records may be any number."""
 
 
 class ReportedAxes(NamedTuple):
@@ -43,40 +49,6 @@ class ReportedAxes(NamedTuple):
 
 
 ReportedCase = TableCase[ReportedAxes]
-
-
-@dataclass(frozen=True)
-class ReportedRecord:
-    """The inputs, and what the shader recorded, each (GROUPS, LOCAL)."""
-
-    x: Words
-    lane: Words
-    subgroup: Words
-
-    def of_lane(self, lane: Words) -> tuple[Words, Flags]:
-        """Return the inputs of other lanes of each invocation's subgroup, and whether they exist."""
-        group, number = np.arange(GROUPS)[:, None], np.minimum(self.subgroup, LOCAL - 1)
-        local = np.full((GROUPS, LOCAL, _LANES), -1)
-        local[group, number, np.minimum(self.lane, _LANES - 1)] = np.arange(LOCAL)
-        other = local[group, number, np.minimum(lane, _LANES - 1)]
-        return np.take_along_axis(self.x, np.maximum(other, 0), axis=1), other >= 0
-
-    def first(self) -> Words:
-        """Return the inputs of the first lane of each invocation's subgroup."""
-        return self.reduced(lambda lanes, x: x[np.argmin(lanes)])
-
-    def reduced(self, of: Callable[[Words, Words], Any]) -> Words:
-        """Return a function of lanes and inputs of each invocation's subgroup."""
-        result = np.zeros_like(self.x)
-        for group in range(GROUPS):
-            for number in np.unique(self.subgroup[group]):
-                members = self.subgroup[group] == number
-                result[group, members] = of(self.lane[group, members], self.x[group, members])
-        return result
-
-
-Expect = Callable[[ReportedRecord], tuple[Words, Flags]]
-"""Function that returns the expected results, and which of them are defined."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +72,10 @@ class ReportedTest:
     sizes: tuple[str, ...] = ("",)
 
 
-def _every(values: Words) -> tuple[Words, Flags]:
-    return values, np.ones(values.shape, np.bool_)
-
-
 def _in_branches(even: Expect, odd: Expect) -> Expect:
     """Return what workgroups with even and with odd numbers expect."""
 
-    def expect(recorded: ReportedRecord) -> tuple[Words, Flags]:
+    def expect(recorded: LaneRecord) -> tuple[Words, Flags]:
         is_even = (np.arange(GROUPS) % 2 == 0)[:, None]
         (first, known), (second, other) = even(recorded), odd(recorded)
         return np.where(is_even, first, second), np.where(is_even, known, other)
@@ -124,16 +92,16 @@ def _exchanged(mask: int) -> Expect:
     return lambda recorded: recorded.of_lane(recorded.lane ^ np.uint32(mask))
 
 
-def _sums(recorded: ReportedRecord) -> tuple[Words, Flags]:
-    return _every(recorded.reduced(lambda lanes, x: x.sum(dtype=np.uint32)))
+def _sums(recorded: LaneRecord) -> tuple[Words, Flags]:
+    return every(recorded.reduced(lambda lanes, x: x.sum(dtype=np.uint32)))
 
 
-def _largest(recorded: ReportedRecord) -> tuple[Words, Flags]:
-    return _every(recorded.reduced(lambda lanes, x: x.max()))
+def _largest(recorded: LaneRecord) -> tuple[Words, Flags]:
+    return every(recorded.reduced(lambda lanes, x: x.max()))
 
 
-def _reversed(recorded: ReportedRecord) -> tuple[Words, Flags]:
-    return _every(recorded.x[:, ::-1])
+def _reversed(recorded: LaneRecord) -> tuple[Words, Flags]:
+    return every(recorded.x[:, ::-1])
 
 
 def _components(kind: str, count: int, memory: str, *, constant: bool = False) -> Variant:
@@ -162,11 +130,11 @@ _OWN = (
 )
 
 
-def _sum_of_own(recorded: ReportedRecord) -> tuple[Words, Flags]:
-    return _every((recorded.x * np.uint32(LOCAL) + np.uint32(LOCAL * (LOCAL - 1) // 2)).astype(np.uint32))
+def _sum_of_own(recorded: LaneRecord) -> tuple[Words, Flags]:
+    return every((recorded.x * np.uint32(LOCAL) + np.uint32(LOCAL * (LOCAL - 1) // 2)).astype(np.uint32))
 
 
-def _quad_index(recorded: ReportedRecord) -> tuple[Words, Flags]:
+def _quad_index(recorded: LaneRecord) -> tuple[Words, Flags]:
     index = np.take_along_axis(recorded.x, np.arange(LOCAL)[None, :] ^ 1, axis=1) & np.uint32(3)
     return recorded.of_lane((recorded.lane & ~np.uint32(3)) | index)
 
@@ -180,11 +148,11 @@ _BINS = """uint first = subgroupBallotExclusiveBitCount(subgroupBallot(true));
     result = bins[4u * gl_SubgroupID + (x >> 2u & 3u)];"""
 
 
-def _bins(recorded: ReportedRecord) -> tuple[Words, Flags]:
+def _bins(recorded: LaneRecord) -> tuple[Words, Flags]:
     def counted(lanes: Words, x: Words) -> Words:
         return np.asarray(np.bincount(x & 3, minlength=4)[x >> 2 & 3], np.uint32)
 
-    return _every(recorded.reduced(counted))
+    return every(recorded.reduced(counted))
 
 
 _EXCHANGE = """if (subgroupElect()) s[gl_SubgroupID] = x;
@@ -194,7 +162,7 @@ _EXCHANGE = """if (subgroupElect()) s[gl_SubgroupID] = x;
 
 
 def _stored(other: Expect) -> Expect:
-    def expect(recorded: ReportedRecord) -> tuple[Words, Flags]:
+    def expect(recorded: LaneRecord) -> tuple[Words, Flags]:
         values, known = other(recorded)
         return recorded.first() ^ values, known
 
@@ -207,7 +175,7 @@ def _mask(name: str, is_in: Callable[[Words, Words], Flags]) -> Variant:
 
     count = " + ".join(f"bitCount(m.{word})" for word in "xyzw")
     body = f"uvec4 m = gl_Subgroup{name}Mask & subgroupBallot(true); result = uint({count});"
-    return Variant(body, lambda recorded: _every(recorded.reduced(counted)))
+    return Variant(body, lambda recorded: every(recorded.reduced(counted)))
 
 
 TESTS: dict[str, ReportedTest] = {
@@ -264,7 +232,7 @@ TESTS: dict[str, ReportedTest] = {
         {
             "broadcast_first": Variant(
                 _EXCHANGE.format(operation="subgroupBroadcastFirst"),
-                _stored(lambda recorded: _every(recorded.first())),
+                _stored(lambda recorded: every(recorded.first())),
                 f"shared uint s[{LOCAL}];",
             ),
             "reduction": Variant(
@@ -316,63 +284,17 @@ def source_of(case: ReportedCase) -> str:
     """Return the GLSL of a case."""
     test = TESTS[case.axes.test]
     variant = test.variants[case.axes.variant]
-    categories = ("basic", *test.operations)
-    extensions = "\n".join(f"#extension GL_KHR_shader_subgroup_{name} : require" for name in categories)
-    return f"""#version 460
-// {case.sentence}
-// binding 0: inputs; binding 1: outputs (lane, subgroup, result).
-{extensions}
-layout(local_size_x = {LOCAL}) in;
-layout(std430, binding = 0) readonly buffer Inputs {{ uint inputs[]; }};
-layout(std430, binding = 1) writeonly buffer Outputs {{ uint outputs[]; }};
-{variant.declarations}
-void main() {{
-    uint index = gl_GlobalInvocationID.x, local = gl_LocalInvocationIndex;
-    uint x = inputs[index], result = 0u;
-    {variant.body}
-    outputs[index] = gl_SubgroupInvocationID;
-    outputs[{TOTAL}u + index] = gl_SubgroupID;
-    outputs[{2 * TOTAL}u + index] = result;
-}}
-"""
+    extensions = (f"GL_KHR_shader_subgroup_{name}" for name in test.operations)
+    return shader(case.sentence, variant.body, extensions=extensions, declarations=variant.declarations)
 
 
 def _verdict(executor: Executor, case: ReportedCase) -> Verdict:
     variant = TESTS[case.axes.test].variants[case.axes.variant]
-    inputs = np.random.default_rng(executor.seed).integers(0, 2**32, TOTAL, np.uint32)
-    bindings: dict[Any, Any] = {"Inputs": inputs, "Outputs": poisoned(3 * TOTAL)}
-    if variant.cells:
-        bindings["Cells"] = poisoned(variant.cells)
+    bindings = {"Cells": poisoned(variant.cells)} if variant.cells else {}
     module = executor.compile(source_of(case), stage="compute")
-    size = case.axes.required_size
-    with (
-        executor.device.pipeline(
-            module, specialization=variant.specialization, subgroup_size=size
-        ) as pipeline,
-        pipeline.bind(bindings) as bound,
-    ):
-        bound.dispatch(GROUPS, timeout=executor.timeout)
-        planes = bound.results()["Outputs"].reshape(3, GROUPS, LOCAL)
-    recorded = ReportedRecord(inputs.reshape(GROUPS, LOCAL), planes[0], planes[1])
-    return compared(recorded, planes[2], *variant.expect(recorded))
-
-
-def compared(recorded: ReportedRecord, got: Words, expected: Words, defined: Flags) -> Verdict:
-    """Return the verdict on the results of all invocations; all arrays are (GROUPS, LOCAL)."""
-    wrong = defined & (got != expected)
-
-    def line(index: tuple[int, ...]) -> str:
-        group, local = index
-        lane, subgroup = recorded.lane[index], recorded.subgroup[index]
-        where = f"workgroup {group} invocation {local}, lane {lane} of subgroup {subgroup}"
-        return f"{where}: input {recorded.x[index]} expected {expected[index]} got {got[index]}"
-
-    def shown(wrong: Flags) -> dict[str, Any]:
-        values = {"expected": expected, "got": got}
-        return evidence.of_values("the result", values, wrong, ("workgroup", "invocation"))
-
-    count = int(defined.sum())
-    return verdict_of(wrong, Description("values", line, shown), defined=count, undefined=TOTAL - count)
+    options = {"specialization": variant.specialization, "subgroup_size": case.axes.required_size}
+    recorded, result, _ = run(executor, module, random_inputs(executor), bindings, **options)
+    return compared(recorded, result, *variant.expect(recorded))
 
 
 def _verdicts(executor: Executor, cases: list[ReportedCase]) -> list[Verdict]:

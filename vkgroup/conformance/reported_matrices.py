@@ -8,19 +8,19 @@ matrices.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from vkgroup.compiler import TargetEnvironment
 from vkgroup.conformance import evidence
-from vkgroup.conformance.arrays import Flags, Words, poisoned
+from vkgroup.conformance.arrays import Flags, Words
 from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.cooperative_matrix.case import COMBINATIONS, COMPONENTS, listed
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family, TableCase, table
-from vkgroup.conformance.reported import GROUPS, LOCAL, TOTAL, ReportedRecord
+from vkgroup.conformance.lane_record import GROUPS, LOCAL, TOTAL, random_inputs, run, shader
 from vkgroup.conformance.support import lacking_operations
 from vkgroup.device import Capabilities, CooperativeMatrix
 
@@ -100,46 +100,40 @@ def source_of(case: ReportedMatrixCase) -> str:
     """Return the GLSL of a case; the rows and columns are specialization constants."""
     combination, operation = COMBINATIONS[case.axes.types], OPERATIONS[case.axes.operation]
     factor, result = COMPONENTS[combination.a].glsl, COMPONENTS[combination.result].glsl
-    return f"""#version 460
-// {case.sentence}
-// binding 0: inputs; 1: outputs (lane, subgroup, result); 2, 3: A and B; 4: products of all subgroups.
-#extension GL_KHR_cooperative_matrix : require
-#extension GL_KHR_memory_scope_semantics : require
-#extension GL_KHR_shader_subgroup_basic : require
-#extension GL_KHR_shader_subgroup_{operation.category} : require
-#extension GL_EXT_shader_explicit_arithmetic_types : require
-#extension GL_EXT_shader_16bit_storage : require
-#extension GL_EXT_shader_8bit_storage : require
+    extensions = (*_EXTENSIONS, f"GL_KHR_shader_subgroup_{operation.category}")
+    body = _BODY.format(factor=factor, result=result, operation=operation.glsl)
+    declarations = _DECLARATIONS.format(factor=factor, result=result)
+    return shader(case.sentence, body, extensions=extensions, declarations=declarations)
+
+
+_EXTENSIONS = (
+    "GL_KHR_cooperative_matrix",
+    "GL_KHR_memory_scope_semantics",
+    "GL_EXT_shader_explicit_arithmetic_types",
+    "GL_EXT_shader_16bit_storage",
+    "GL_EXT_shader_8bit_storage",
+)
+_DECLARATIONS = """// bindings 2, 3: A and B; 4: products of all subgroups.
 #pragma use_vulkan_memory_model
-layout(local_size_x = {LOCAL}) in;
 layout(constant_id = 0) const uint M = 1u;
 layout(constant_id = 1) const uint N = 1u;
 layout(constant_id = 2) const uint K = 1u;
-layout(std430, binding = 0) readonly buffer Inputs {{ uint inputs[]; }};
-layout(std430, binding = 1) writeonly buffer Outputs {{ uint outputs[]; }};
 layout(std430, binding = 2) readonly buffer A {{ {factor} as[]; }};
 layout(std430, binding = 3) readonly buffer B {{ {factor} bs[]; }};
 layout(std430, binding = 4) buffer C {{ {result} cs[]; }};
-#define MATRIX(T, ROWS, COLUMNS, USE) coopmat<T, gl_ScopeSubgroup, ROWS, COLUMNS, gl_MatrixUse##USE>
-void main() {{
-    uint index = gl_GlobalInvocationID.x, x = inputs[index];
-    MATRIX({factor}, M, K, A) a;
+#define MATRIX(T, ROWS, COLUMNS, USE) coopmat<T, gl_ScopeSubgroup, ROWS, COLUMNS, gl_MatrixUse##USE>"""
+_BODY = """MATRIX({factor}, M, K, A) a;
     coopMatLoad(a, as, 0u, K, gl_CooperativeMatrixLayoutRowMajor);
     MATRIX({factor}, K, N, B) b;
     coopMatLoad(b, bs, 0u, N, gl_CooperativeMatrixLayoutRowMajor);
-    uint y = {operation.glsl};
+    result = {operation};
     MATRIX({result}, M, N, Accumulator) c = MATRIX({result}, M, N, Accumulator)({result}(1));
     c = coopMatMulAdd(a, b, c);
-    c = c * {result}(y & 3u);
-    x ^= y;
-    y += {operation.glsl};
-    uint first = (gl_WorkGroupID.x * {LOCAL}u + gl_SubgroupID) * M * N;
-    coopMatStore(c, cs, first, N, gl_CooperativeMatrixLayoutRowMajor);
-    outputs[index] = gl_SubgroupInvocationID;
-    outputs[{TOTAL}u + index] = gl_SubgroupID;
-    outputs[{2 * TOTAL}u + index] = y;
-}}
-"""
+    c = c * {result}(result & 3u);
+    x ^= result;
+    result += {operation};
+    uint first = (gl_WorkGroupID.x * LOCAL + gl_SubgroupID) * M * N;
+    coopMatStore(c, cs, first, N, gl_CooperativeMatrixLayoutRowMajor);"""
 
 
 def _verdict(executor: Executor, case: ReportedMatrixCase) -> Verdict:
@@ -147,11 +141,8 @@ def _verdict(executor: Executor, case: ReportedMatrixCase) -> Verdict:
     assert row is not None
     components = [COMPONENTS[name] for name in COMBINATIONS[case.axes.types].types]
     random = np.random.default_rng(executor.seed)
-    inputs = random.integers(0, 2**32, TOTAL, np.uint32)
     a, b = (random.integers(-_LARGEST, _LARGEST + 1, size) for size in ((row.m, row.k), (row.k, row.n)))
-    bindings: dict[Any, Any] = {
-        "Inputs": inputs,
-        "Outputs": poisoned(3 * TOTAL),
+    bindings = {
         "A": components[0].stored(a).ravel(),
         "B": components[1].stored(b).ravel(),
         "C": np.full(TOTAL * row.m * row.n, -1, components[3].dtype),
@@ -159,34 +150,29 @@ def _verdict(executor: Executor, case: ReportedMatrixCase) -> Verdict:
     # The extension needs SPIR-V 1.3 and the memory model of Vulkan 1.2.
     module = executor.compile(source_of(case), stage="compute", target=TargetEnvironment.VULKAN_1_2)
     specialization: dict[int | str, int] = {0: row.m, 1: row.n, 2: row.k}
-    with (
-        executor.device.pipeline(module, specialization=specialization) as pipeline,
-        pipeline.bind(bindings) as bound,
-    ):
-        bound.dispatch(GROUPS, timeout=executor.timeout)
-        results = bound.results()
-        planes = results["Outputs"].reshape(3, GROUPS, LOCAL)
-        products = results["C"].reshape(GROUPS, LOCAL, row.m, row.n)
-    recorded = ReportedRecord(inputs.reshape(GROUPS, LOCAL), planes[0], planes[1])
+    recorded, result, arrays = run(
+        executor, module, random_inputs(executor), bindings, specialization=specialization
+    )
+    products = arrays["C"].reshape(GROUPS, LOCAL, row.m, row.n)
     of_lanes = OPERATIONS[case.axes.operation].of_lanes
     first = recorded.reduced(of_lanes)
-    second = ReportedRecord(recorded.x ^ first, planes[0], planes[1]).reduced(of_lanes)
+    second = replace(recorded, x=recorded.x ^ first).reduced(of_lanes)
     numbers = first + second
     scaled = (a @ b + 1) * (first & 3)[..., None, None]
-    group, subgroup = np.arange(GROUPS)[:, None], np.minimum(planes[1], LOCAL - 1)
+    group, subgroup = np.arange(GROUPS)[:, None], np.minimum(recorded.subgroup, LOCAL - 1)
     wrong_products = (products[group, subgroup] != scaled).any(axis=(2, 3))
-    wrong = (planes[2] != numbers) | wrong_products
+    wrong = (result != numbers) | wrong_products
 
     def line(index: tuple[int, ...]) -> str:
         where = "workgroup {} invocation {}".format(*index)
         if not wrong_products[index]:
-            return f"{where}: expected {numbers[index]} got {planes[2][index]}"
+            return f"{where}: expected {numbers[index]} got {result[index]}"
         got, wanted = products[group, subgroup][index], scaled[index]
         at = tuple(int(number) for number in np.argwhere(got != wanted)[0])
         return f"{where}: row {at[0]} column {at[1]} of the product: expected {wanted[at]} got {got[at]}"
 
     def shown(wrong: Flags) -> dict[str, Any]:
-        values = {"expected": numbers, "got": planes[2], "product is wrong": wrong_products.astype(np.uint32)}
+        values = {"expected": numbers, "got": result, "product is wrong": wrong_products.astype(np.uint32)}
         return evidence.of_values("the result", values, wrong, ("workgroup", "invocation"))
 
     return verdict_of(wrong, Description("values", line, shown), defined=TOTAL, undefined=0)

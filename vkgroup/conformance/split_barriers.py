@@ -11,7 +11,7 @@ times: some arrive late, and some wait early.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from vkgroup.conformance.arrays import Words, poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family, TableCase, table
-from vkgroup.conformance.reported import GROUPS, LOCAL, TOTAL, ReportedRecord, compared
+from vkgroup.conformance.lane_record import LOCAL, TOTAL, LaneRecord, compared, every, run, shader
 from vkgroup.conformance.support import lacking_operations
 from vkgroup.device import Capabilities
 
@@ -136,36 +136,31 @@ def source_of(case: SplitCase) -> str:
         "LOAD": "result = result * 31u + cells[base + (k & 1u) * LOCAL + other];",
     }
     body = " ".join(statements.get(word, word) for word in test.body.split())
-    return f"""#version 460
-// {case.sentence}
-// binding 0: inputs, and the number of rounds; binding 1: outputs (lane, subgroup, result); binding 2: cells.
-#extension GL_EXT_spirv_intrinsics : require
-#extension GL_KHR_shader_subgroup_ballot : require
-#extension GL_KHR_shader_subgroup_shuffle : require
+    base = "0u" if is_shared else "gl_WorkGroupID.x * 2u * LOCAL"
+    return shader(
+        case.sentence,
+        f"uint base = {base}, work = x, k = 0u;\n    {_PARTNERS[scope]}\n    {body}"
+        + ("\n    result ^= work;" if test.works else ""),
+        extensions=_EXTENSIONS,
+        declarations=_DECLARATIONS + cells,
+    )
+
+
+_EXTENSIONS = (
+    "GL_EXT_spirv_intrinsics",
+    "GL_KHR_shader_subgroup_ballot",
+    "GL_KHR_shader_subgroup_shuffle",
+)
+_DECLARATIONS = """
 spirv_instruction(extensions = ["SPV_EXT_split_barrier"], capabilities = [6141], id = 6142)
 void arrive(int execution, int memory, int semantics);
 spirv_instruction(extensions = ["SPV_EXT_split_barrier"], capabilities = [6141], id = 6143)
 void wait(int execution, int memory, int semantics);
-const uint LOCAL = {LOCAL}u, TOTAL = {TOTAL}u;
-layout(local_size_x = {LOCAL}) in;
-layout(std430, binding = 0) readonly buffer Inputs {{ uint inputs[]; }};
-layout(std430, binding = 1) writeonly buffer Outputs {{ uint outputs[]; }};
-{cells}
-uint worked(uint y, uint count) {{
+uint worked(uint y, uint count) {
     for (uint i = 0u; i < count; i++) y = y * 1664525u + 1013904223u;
     return y;
-}}
-uint value(uint y, uint round) {{ return y * 747796405u + round * 2891336453u + 1u; }}
-void main() {{
-    uint index = gl_GlobalInvocationID.x, local = gl_LocalInvocationIndex;
-    uint base = {"0u" if is_shared else "gl_WorkGroupID.x * 2u * LOCAL"};
-    uint x = inputs[index], work = x, result = 0u, k = 0u;
-    {_PARTNERS[scope]}
-    {body}
-    outputs[index] = gl_SubgroupInvocationID;
-    outputs[TOTAL + index] = gl_SubgroupID;
-    outputs[2u * TOTAL + index] = result{" ^ work" if test.works else ""};
-}}
+}
+uint value(uint y, uint round) { return y * 747796405u + round * 2891336453u + 1u; }
 """
 
 
@@ -183,7 +178,7 @@ def _of_next_lane(lanes: Words, values: Words) -> Words:
     return values[following]
 
 
-def expected(case: SplitCase, recorded: ReportedRecord) -> Words:
+def expected(case: SplitCase, recorded: LaneRecord) -> Words:
     """Return the results that all invocations must have: (GROUPS, LOCAL)."""
     test, x = SPLIT_TESTS[case.axes.test], recorded.x
     result, work = np.zeros_like(x), x
@@ -202,16 +197,10 @@ def expected(case: SplitCase, recorded: ReportedRecord) -> Words:
 def _verdict(executor: Executor, case: SplitCase) -> Verdict:
     inputs = np.random.default_rng(executor.seed).integers(0, 2**32, TOTAL + 1, np.uint32)
     inputs[TOTAL] = ROUNDS
-    bindings: dict[str, Any] = {"Inputs": inputs, "Outputs": poisoned(3 * TOTAL)}
-    if case.axes.memory == "buffer":
-        bindings["Cells"] = poisoned(2 * TOTAL)
+    bindings = {"Cells": poisoned(2 * TOTAL)} if case.axes.memory == "buffer" else {}
     module = executor.compile(source_of(case), stage="compute")
-    with executor.device.pipeline(module) as pipeline, pipeline.bind(bindings) as bound:
-        bound.dispatch(GROUPS, timeout=executor.timeout)
-        planes = bound.results()["Outputs"].reshape(3, GROUPS, LOCAL)
-    recorded = ReportedRecord(inputs[:TOTAL].reshape(GROUPS, LOCAL), planes[0], planes[1])
-    every = np.ones((GROUPS, LOCAL), np.bool_)
-    return compared(recorded, planes[2], expected(case, recorded), every)
+    recorded, result, _ = run(executor, module, inputs, bindings)
+    return compared(recorded, result, *every(expected(case, recorded)))
 
 
 def _verdicts(executor: Executor, cases: list[SplitCase]) -> list[Verdict]:
