@@ -38,7 +38,7 @@ void main() {
     uint own = key[index], count = 0u;
     for (uint round = 0u; round < ROUNDS; round++) {
         begin(round);
-        uint partner = first + (gl_SubgroupInvocationID * FACTOR + 1u + round) % gl_WorkGroupSize.x;
+        uint partner = first + (gl_SubgroupInvocationID * FACTOR + 1u + 2u * round) % gl_WorkGroupSize.x;
         uint start = round * invocations;
         if (BRANCH == 1 && ((own >> (round % 8u)) & 1u) != 0u) {
             own = own * 1664525u + 1013904223u;

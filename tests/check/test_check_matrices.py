@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.base.errors import InvalidModule
+from vkgroup.base.errors import InvalidInput, InvalidModule
 from vkgroup.check import check
 
 pytestmark = pytest.mark.usefixtures("tint")  # for the current glslang beside it
@@ -77,12 +77,16 @@ def test_wrong_shaders_are_found(body: str, kind: str, written: Written) -> None
 
 
 def test_sizes_with_more_lanes_than_elements_are_not_covered(written: Written) -> None:
-    text = (_START % "r = m + m;").replace("16, 16, gl_MatrixUseAcc", "8, 8, gl_MatrixUseAcc")
-    report = check(written(text.replace("base, 16u", "base, 8u")), target="vulkan1.3")
+    text = (_START % "r = m + m;").replace("16, 16, gl_MatrixUseAcc", "4, 4, gl_MatrixUseAcc")
+    file = written(text.replace("base, 16u", "base, 4u"))
+    report = check(file, target="vulkan1.3")
     assert report.findings == ()
-    ((where, reason),) = report.covered.not_covered
-    assert where == "size 128"
-    assert "every lane holds the same number of elements" in reason
+    assert {where for where, _ in report.covered.not_covered} == {"size 32", "size 64", "size 128"}
+    assert all("do not divide evenly" in reason for _, reason in report.covered.not_covered)
+    assert report.covered.compared > 0
+    assert check(file, target="vulkan1.3", sizes=[4, 8]).covered.not_covered == ()
+    with pytest.raises(InvalidInput, match="no size was executed"):
+        check(file, target="vulkan1.3", sizes=[32, 64]).require_verdict()
 
 
 def test_a_tangled_instruction_in_a_called_function_is_refused(written: Written) -> None:

@@ -13,6 +13,8 @@ from check.pointer_modules import untyped_pointers, variable_pointers
 import vkgroup
 from vkgroup.base.errors import InvalidModule, NotValidated
 from vkgroup.check import Report, check
+from vkgroup.check.counted_loops import CountedLoops
+from vkgroup.compiler import TargetEnvironment, assemble
 from vkgroup.drivers import CachedDriver
 
 Written = Callable[..., Path]
@@ -274,6 +276,50 @@ def test_copies_of_bytes(written: Written) -> None:
     six = text.replace("OpCopyMemorySized", "%six = OpIAdd %uint %n5 %n1\n    OpCopyMemorySized")
     (finding, *_) = check(written(six.replace("%source %n4", "%source %six"), "six.spvasm")).findings
     assert "not a multiple of 4" in finding.message
+
+
+def test_a_copy_that_is_not_executed_is_named(written: Written) -> None:
+    body = """
+    %source = OpUntypedAccessChainKHR %untyped %block %a %n0 %i
+    %target = OpUntypedAccessChainKHR %untyped %block %b %n0 %i
+    %never = OpIEqual %bool %i %n5000
+    OpSelectionMerge %after None
+    OpBranchConditional %never %then %after
+    %then = OpLabel
+    OpCopyMemorySized %target %source %n4
+    OpBranch %after
+    %after = OpLabel
+    """
+    types = "%n4 = OpConstant %uint 4\n%n5000 = OpConstant %uint 5000"
+    report = check(written(untyped_pointers(body, types=types), "never.spvasm"))
+    assert len(report.covered.not_executed) == 1
+
+
+def test_a_loop_over_an_untyped_buffer_ends(written: Written) -> None:
+    """A buffer that no instruction writes limits it; its length decides how often it goes round."""
+    body = """
+    %at_end = OpUntypedAccessChainKHR %untyped %block %b %n0 %n0
+    %at_i = OpUntypedAccessChainKHR %untyped %block %a %n0 %i
+    OpBranch %head
+    %head = OpLabel
+    %k = OpPhi %uint %n0 %entry %next %continue
+    OpLoopMerge %after %continue None
+    OpBranch %condition
+    %condition = OpLabel
+    %end = OpLoad %uint %at_end
+    %goes_on = OpULessThan %bool %k %end
+    OpBranchConditional %goes_on %inside %after
+    %inside = OpLabel
+    OpBranch %continue
+    %continue = OpLabel
+    %next = OpIAdd %uint %k %n1
+    OpBranch %head
+    %after = OpLabel
+    OpStore %at_i %k
+    """
+    module = assemble(untyped_pointers(body), TargetEnvironment.VULKAN_1_2)
+    (addition,) = (entry for entry in module.instructions if entry.name == "OpIAdd")
+    assert CountedLoops(module).ends(addition.position)
 
 
 def test_an_access_must_be_aligned(written: Written) -> None:

@@ -10,7 +10,7 @@ from vkgroup.check.control_flow import ControlFlow
 from vkgroup.check.influence import influence_of
 from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import Instruction, Module, call_of, grammar
-from vkgroup.spirv.chains import CHAINS
+from vkgroup.spirv.chains import CHAINS, STORES, VARIABLES
 from vkgroup.spirv.declarations import Declarations
 
 _UP = {"Less": 1, "Greater": -1}
@@ -39,7 +39,7 @@ class CountedLoops:
         self._classes = {
             entry.result_id: names.get(entry.operands[0], "")
             for entry in self._instructions
-            if entry.name == "OpVariable"
+            if entry.name in VARIABLES
         }
 
     @cached_property
@@ -223,7 +223,7 @@ class CountedLoops:
         if kind in ("Uniform", "PushConstant", "UniformConstant", "Input", "StorageBuffer", "Private"):
             pointers = self._influence.pointers_to(root)
             return not any(
-                (entry.name in ("OpStore", "OpCopyMemory") and entry.operands[0] in pointers)
+                (entry.name in STORES and entry.operands[0] in pointers)
                 or (entry.name.startswith(("OpAtomic", "OpFunctionCall")) and pointers & set(entry.operands))
                 # No other invocation writes a private variable.
                 for entry in (self._executed_in(loop) if kind == "Private" else self._instructions)

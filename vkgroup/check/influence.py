@@ -16,7 +16,7 @@ from vkgroup.check.inputs import DispatchInputs, Input
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.program.site import extended_name, sort_operands
 from vkgroup.spirv import Call, ImageType, Instruction, Module, PointerType, SampledImageType, call_of
-from vkgroup.spirv.chains import CHAINS
+from vkgroup.spirv.chains import CHAINS, COPIES, STORES
 
 Source = tuple[int, int]
 """A source of values: id of a variable and index of a block member; `WHOLE` for the whole variable."""
@@ -128,8 +128,8 @@ class Influence(ModuleCode):
             self._follow_chain(entry)
         elif name == "OpLoad":
             self._values[entry.result_id] |= self._contents(words[0]) | self._indices[words[0]]
-        elif name in ("OpStore", "OpCopyMemory"):
-            source = self._contents(words[1]) if name == "OpCopyMemory" else self._values[words[1]]
+        elif name in STORES:
+            source = self._contents(words[1]) if name in COPIES else self._values[words[1]]
             for root, _ in self.roots_of(words[0]) or {(words[0], WHOLE)}:
                 self._values[root] |= source | self._indices[words[0]] | self._control(entry)
                 if self._selects_pointers:

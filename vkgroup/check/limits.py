@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 
 from vkgroup.base.errors import VkgroupError
-from vkgroup.check.findings import RunParameters
 from vkgroup.check.influence import LENGTH, Source
 from vkgroup.check.inputs import GeneratedNumber, NumberKey, Numbers
 from vkgroup.check.runs import CheckedDispatch
 from vkgroup.check.search import TrialSearch, limited
 from vkgroup.check.size_constants import COMPARISONS
-from vkgroup.check.trials import WORK_LIMIT
+from vkgroup.check.trials import WORK_LIMIT, usual_run
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.spirv import Instruction
 
@@ -157,7 +156,7 @@ def _watch(dispatch: CheckedDispatch, comparisons: Sequence[WatchedComparison]) 
         return run if watched else function
 
     limited_dispatch = replace(dispatch, timeout=None, work_limit=WORK_LIMIT)
-    limited_dispatch.run(RunParameters(32), races=False, program=dispatch.remade(instrument))
+    limited_dispatch.run(usual_run(dispatch), races=False, program=dispatch.remade(instrument))
 
 
 def _numbers(

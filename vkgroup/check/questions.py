@@ -15,7 +15,7 @@ from vkgroup.check.report import LENGTH, GeneratedValue, Question
 from vkgroup.check.runs import CheckedRun
 from vkgroup.check.search import TrialSearch
 from vkgroup.check.trial_set import differing, options_of
-from vkgroup.check.trials import WORK_LIMIT, CheckTrial, EventKey, key_of
+from vkgroup.check.trials import WORK_LIMIT, CheckTrial, EventKey, key_of, usual_run
 from vkgroup.reference.events import Event
 from vkgroup.spirv import StructType
 
@@ -98,7 +98,7 @@ class Questions:
         # What removed an event at one size is tried first at the next.
         for trial in chain(known, (each for each in self._trials_without(event) if id(each) not in tried)):
             fitted = trial
-            if where == RunParameters(32):
+            if where == usual_run(self._chosen.dispatch):
                 values = self._values(event, self._chosen, trial)
             elif (rerun := self._rerun(trial, where)) is not None:
                 fitted, run = rerun
@@ -179,7 +179,7 @@ class Questions:
 
     def _of_trials(self) -> Iterator[tuple[CheckTrial, _Doubt]]:
         """Yield the errors of other trials that only the control flow decides: no address was made up."""
-        search, where = self._search, RunParameters(32)
+        search, where = self._search, usual_run(self._chosen.dispatch)
         for trial in search.further:
             for event in filter(_is_divergent, trial.events.values()):
                 yield trial, _Doubt(event, where, generated_values(differing(trial, self._chosen)))
@@ -197,7 +197,8 @@ class Questions:
 
     def _of_first(self) -> Iterator[_Doubt]:
         """Yield the errors with the default values if others were chosen, else those near ends of arrays."""
-        search, first, where = self._search, self._search.first, RunParameters(32)
+        search, first = self._search, self._search.first
+        where = usual_run(first.dispatch)
         if first is not search.best:
             for event in search.errors(first).values():
                 if event.kind != FindingKind.SAME_VALUE and search.sources(event) is not None:

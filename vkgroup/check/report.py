@@ -240,8 +240,7 @@ class Report:
         if self.no_verdict and not self.findings:
             raise InvalidInput(
                 f"{self.shader}: no verdict, because there is nothing to compare: "
-                f"{'; '.join(self.no_verdict)}. If the shader ends, give more time (--timeout) "
-                "or less work (--groups)."
+                f"{'; '.join(self.no_verdict)}."
             )
 
     def to_json(self) -> dict[str, Any]:

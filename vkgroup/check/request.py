@@ -17,6 +17,7 @@ from vkgroup.check.inputs import SPECIALIZED, GeneratedNumber, Key, Specializati
 from vkgroup.compiler import TargetEnvironment, assemble, compile_file, validate
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
+from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import EntryPoint, Module
@@ -54,6 +55,17 @@ class Guarantees:
     def allows(self, size: int, local_size: tuple[int, int, int]) -> bool:
         """Return whether the host can run the shader at a subgroup size."""
         return not self.full_subgroups or local_size[0] % size == 0
+
+    def lacking(self, program: ExecutableShader, size: int) -> str:
+        """Return why a shader cannot be executed at a subgroup size; empty if it can."""
+        if size < QUAD_SIZE and program.needs_quads:
+            return "quads need subgroups of at least 4 invocations"
+        if not program.holds_matrices(size):
+            return "the elements of a cooperative matrix do not divide evenly among so many lanes"
+        if not self.allows(size, program.local_size):
+            x = program.local_size[0]
+            return f"full subgroups need a local size in x that is a multiple (it is {x})"
+        return ""
 
     def require_size(self, sizes: Iterable[int], local_size: tuple[int, int, int]) -> None:
         """Raise InvalidInput if the host can run the shader at none of the sizes."""

@@ -7,14 +7,13 @@ from functools import cached_property
 
 from vkgroup.check.influence import Influence, Source
 from vkgroup.spirv import EntryPoint, Instruction, Module, call_of
-from vkgroup.spirv.chains import CHAINS
+from vkgroup.spirv.chains import CHAINS, STORES
 
 Fixed = Callable[[Source], bool]
 """A function that says whether an input has the only value, or all values, that it can have."""
 
 _OWN = ("Function", "Private", "Output", "Input")
 _GROUPS = ("OpGroupNonUniform", "OpSubgroup", "OpCooperativeMatrix")
-_STORES = ("OpStore", "OpCopyMemory")
 _OTHERS = ("OpControlBarrier", "OpImageWrite")
 
 
@@ -50,7 +49,7 @@ class Sites:
 
     def _is_store(self, entry: Instruction) -> bool:
         is_atomic = entry.name.startswith("OpAtomic")
-        return is_atomic or (entry.name in _STORES and entry.operands[0] not in self._own)
+        return is_atomic or (entry.name in STORES and entry.operands[0] not in self._own)
 
     def _is_site(self, entry: Instruction) -> bool:
         # A read of what others write may be a race, or undefined.

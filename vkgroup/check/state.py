@@ -45,7 +45,6 @@ from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.check.size_constants import find_candidates
 from vkgroup.check.spellings import in_language
 from vkgroup.device import DeviceInfo
-from vkgroup.spec.limits import QUAD_SIZE
 
 LEFT_OUT = "left out: "
 """Beginning of the reason why a device that executes nothing is not covered."""
@@ -101,14 +100,9 @@ class CheckState:
         """Run at every size, with linear and with shuffled lanes; size 32 first, then the smallest."""
         order = sorted(sizes, key=lambda size: (size != 32, size != min(sizes), size))
         hanging = 0
-        local_size = self.dispatch.program.local_size
         limit = f"no end within {self.dispatch.timeout:g} s on the reference device"
         for size in order:
-            if size < QUAD_SIZE and self.dispatch.program.needs_quads:
-                self.not_covered.append((f"size {size}", "quads need subgroups of at least 4 invocations"))
-                continue
-            if not self.host.allows(size, local_size):
-                reason = f"full subgroups need a local size in x that is a multiple (it is {local_size[0]})"
+            if reason := self.host.lacking(self.dispatch.program, size):
                 self.not_covered.append((f"size {size}", reason))
                 continue
             for shuffled in (False,) if self.host.linear_lanes else (False, True):
@@ -122,11 +116,6 @@ class CheckState:
                 try:
                     with phase(f"executing on the reference device at {configuration}"):
                         run = self.dispatch.run(configuration)
-                except Unsupported as error:  # a matrix has fewer elements than such a subgroup has lanes
-                    if size == order[-1] and not self.runs:
-                        raise
-                    self.not_covered.append((f"size {size}", str(error)))
-                    break
                 except DispatchTimeout:
                     self.not_covered.append((str(configuration), limit))
                     self.unfinished.append(configuration)
@@ -142,7 +131,10 @@ class CheckState:
         if self.truncated and not self.runs:
             self.no_verdict.append(self._more_rounds)
         elif self.unfinished and not self.runs:
-            self.no_verdict.append(f"{limit} at any size")
+            self.no_verdict.append(f"{limit} at any size; give more time (--timeout) or less work (--groups)")
+        elif not self.runs:
+            reasons = "; ".join(dict.fromkeys(reason for _, reason in self.not_covered))
+            self.no_verdict.append(f"no size was executed: {reasons}; give others (--subgroup-size)")
 
     @property
     def _more_rounds(self) -> str:
@@ -269,7 +261,7 @@ class CheckState:
         for run in [*self.runs, *self.further]:
             if run.configuration == where:
                 return None if run.disturbed else run
-        if where in self.unfinished or (size < QUAD_SIZE and self.dispatch.program.needs_quads):
+        if where in self.unfinished or self.host.lacking(self.dispatch.program, size):
             return None
         try:
             self.further.append(self.dispatch.run(where))

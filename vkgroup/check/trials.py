@@ -31,7 +31,6 @@ MOST_BYTES = 1 << 25
 
 _ROUNDS = 4
 _MOST_MULTIPLE = 64
-_SIZE = RunParameters(32)
 WORK_LIMIT = 1 << 25
 """Limit of the work of a run in a trial, as in `WorkBudget`: about half a second."""
 
@@ -45,6 +44,11 @@ STEP_LIMIT = 4096
 """Limit of loop iterations in a trial."""
 
 
+def usual_run(dispatch: CheckedDispatch) -> RunParameters:
+    """Return the parameters of trials: subgroups of 32 where the shader allows them, lanes in order."""
+    return RunParameters(dispatch.program.usual_size)
+
+
 def key_of(event: Event) -> EventKey:
     """Return the identity of an event: buffers by name, everything else by instruction."""
     if event.kind in ("bounds", *RACES) and event.memory:
@@ -54,7 +58,7 @@ def key_of(event: Event) -> EventKey:
 
 @dataclass(frozen=True)
 class CheckTrial:
-    """One run at subgroup size 32 with lanes in order."""
+    """One run as `usual_run`."""
 
     numbers: Numbers  # values of generated integers that replace the default ones
     dispatch: CheckedDispatch  # the dispatch with these inputs
@@ -142,7 +146,7 @@ class Trier:
                 if numbers or elements or extents or self.numbers or self.elements:
                     dispatch = replace(dispatch, inputs=self.inputs(dispatch, elements, numbers, extents))
                 limited = replace(dispatch, timeout=None, step_limit=STEP_LIMIT, work_limit=WORK_LIMIT)
-                run = limited.run(_SIZE, with_outputs=False)
+                run = limited.run(usual_run(dispatch), with_outputs=False)
                 self.work += run.work + _RUN
                 if (extents := self._grown(dispatch, run, elements, needed)) is None:
                     break

@@ -89,16 +89,19 @@ class Functions:
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("vk"):
             raise AttributeError(name)
-        address = self._lookup(name.encode())
-        if address == NULL:
-            raise DriverError(f"The driver has no function {name}.", "VK_ERROR_EXTENSION_NOT_PRESENT")
-        function = ffi.cast(f"PFN_{name}", address)
+        function = self.cast(name, f"PFN_{name}")
         setattr(self, name, function)
         return function
 
     def cast(self, name: str, signature: str) -> Any:
-        """Return a function that the headers do not declare, with a signature in C."""
-        return ffi.cast(signature, self._lookup(name.encode()))
+        """Return a function as a type in C, for one that the headers do not declare.
+
+        Raises DriverError: the driver has no such function.
+        """
+        address = self._lookup(name.encode())
+        if address == NULL:
+            raise DriverError(f"The driver has no function {name}.", "VK_ERROR_EXTENSION_NOT_PRESENT")
+        return ffi.cast(signature, address)
 
     def has(self, name: str) -> bool:
         """Whether the driver offers this function."""

@@ -1,4 +1,4 @@
-"""Access chains: the operands of each instruction that makes a pointer of another one and indices."""
+"""Pointers: the operands of access chains, of declarations of variables, and of stores."""
 
 from __future__ import annotations
 
@@ -31,6 +31,13 @@ CHAINS = frozenset(_KINDS)
 
 VARIABLES = ("OpVariable", "OpUntypedVariableKHR")
 """The names of the instructions that declare a variable."""
+
+
+COPIES = ("OpCopyMemory", "OpCopyMemorySized")
+"""Instructions that store what their second operand points to."""
+
+STORES = frozenset({"OpStore", "OpCooperativeMatrixStoreKHR", *COPIES})
+"""Instructions other than atomics that write through the pointer that is their first operand."""
 
 
 def access_chain(entry: Instruction) -> AccessChain | None:

@@ -175,9 +175,11 @@ def judge(axes: SynchronisationAxes, words: Words, memory: str) -> Verdict:
     )
     expected = np.where(mutual, other + 1, 0)
     got = _read(axes, low, high)
-    # A partner that saw the own guard has overwritten what was read here.
-    exercised = mutual & ((seen[other] if axes.test == "write_after_read" else seen) == 1)
-    wrong = odd | (exercised & (got != expected.astype(got.dtype)))
+    # A partner that saw the own guard has overwritten what was read here; else it has the first value still.
+    overwrites = axes.test == "write_after_read"
+    exercised = mutual & ((seen[other] if overwrites else seen) == 1)
+    judged = mutual if overwrites else exercised
+    wrong = odd | (judged & (got != expected.astype(got.dtype)))
 
     def line(index: tuple[int, ...]) -> str:
         if odd[index]:
@@ -189,7 +191,7 @@ def judge(axes: SynchronisationAxes, words: Words, memory: str) -> Verdict:
 
     total = int(recorded.sum())
     description = Description("invocations", line, shown, about=memory)
-    defined = int(exercised.sum())
+    defined = int((exercised | wrong).sum())
     return verdict_of(wrong, description, defined=defined, undefined=total - defined, total=total)
 
 

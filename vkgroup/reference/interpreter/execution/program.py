@@ -24,7 +24,7 @@ from vkgroup.reference.interpreter.program.waiting import waiting_loops
 from vkgroup.reference.interpreter.values.value import Data, Value, single, undefined
 from vkgroup.reference.registry import reference_of
 from vkgroup.spec.operations import BUILTIN_VARIABLES
-from vkgroup.spirv import Module, ScalarType
+from vkgroup.spirv import CooperativeMatrixType, Module, ScalarType
 
 SM_COUNT, WARPS_PER_SM = 4, 64
 """Values of built-ins of NV_shader_sm_builtins, which the reference device executes but does not declare."""
@@ -241,6 +241,16 @@ class ExecutableShader(ProgramForm):
         They hold the elements of cooperative matrices.
         """
         return any(entry.name == "OpTypeCooperativeMatrixKHR" for entry in self.module.instructions)
+
+    def holds_matrices(self, size: int) -> bool:
+        """Return whether the elements of each cooperative matrix divide evenly among so many lanes."""
+        kinds = (kind for kind in self.declared.types.values() if isinstance(kind, CooperativeMatrixType))
+        return all(kind.rows * kind.columns % size == 0 for kind in kinds)
+
+    @cached_property
+    def usual_size(self) -> int:
+        """The subgroup size 32, or the largest one below that its cooperative matrices allow."""
+        return next(size for size in (32, 16, 8, 4, 2, 1) if self.holds_matrices(size))
 
     def has_full_subgroups(self, size: int) -> bool:
         """Whether subgroups of a size are full in every pipeline.

@@ -7,6 +7,7 @@ import numpy as np
 from vkgroup.reference.interpreter.execution.models import ExecutionModel
 from vkgroup.reference.interpreter.operations.accessor import Indices, LaneSet, Slice
 from vkgroup.reference.interpreter.program.segments import Op, Segment
+from vkgroup.spirv.chains import STORES
 
 PATIENCE = 4096
 """Rounds of a loop after which its invocations count as waiting for others."""
@@ -89,5 +90,5 @@ def _writes(op: Op) -> bool:
     """Whether an instruction may write memory that other units access."""
     name = op.instruction.name
     is_atomic = name.startswith("OpAtomic") and name != "OpAtomicLoad"
-    is_store = name in ("OpStore", "OpCopyMemory") and op.chains[0].root.kind not in ("cell", "push")
+    is_store = name in STORES and op.chains[0].root.kind not in ("cell", "push")
     return is_atomic or is_store or name == "OpImageWrite"

@@ -14,11 +14,12 @@ from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.arrangement import Arranged, ArrangementPart
 from vkgroup.reference.interpreter.values.event_log import EventLog
 from vkgroup.reference.interpreter.values.value import HARD, Causes, Data, Value, combine, tainted
+from vkgroup.spirv.chains import STORES
 
 Indices = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-_STORES = frozenset({"OpStore", "OpImageWrite", "OpCopyMemory", "OpImageTexelPointer"})
+_STORES = STORES | {"OpImageWrite", "OpImageTexelPointer"}
 
 
 class LaneSet:

@@ -17,7 +17,7 @@ from vkgroup.base.errors import Unsupported
 from vkgroup.reference import dtypes
 from vkgroup.reference.interpreter.operations.accessor import Subgroups
 from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
-from vkgroup.reference.interpreter.operations.references import resolver
+from vkgroup.reference.interpreter.operations.references import in_workgroup, resolver
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.layout import end_of
@@ -175,11 +175,9 @@ class _Access:
     ) -> None:
         self._resolve, target = resolver(program, op.chains[0], site)
         root = op.chains[0].root
-        # Of a shared variable: the bytes of the copy that each workgroup has, and those that it uses.
-        self._copy, self._used = 0, 0
-        if root.kind == "shared":
-            _, laid_out, self._copy = program.shared[root.number]
-            self._used = end_of(laid_out)
+        self._is_shared = root.storage_class == "Workgroup"
+        # Of a shared variable: the bytes that it uses of the copy of each workgroup.
+        self._used = end_of(program.shared[root.number][1]) if root.kind == "shared" else 0
         self._site, self._kind = site, kind
         self._component = kind.component.size or 4
         self._unit = 1 if op.chains[0].is_untyped else target.type.size or self._component
@@ -204,11 +202,8 @@ class _Access:
         offset = reference.offset + major * steps + minor * self._component
         cause = combine(reference.cause, stride.cause, incomplete(frame, self._site))
         cause = combine(cause, self._varying(frame, reference.offset, steps))
-        if self._copy:
-            start = frame.machine.workgroup[frame.lanes.indices] * self._copy
-            outside = (offset < start) | (offset > start + self._used - self._component)
-            # The copy of another workgroup is as far outside as the end of the memory.
-            offset = np.where(outside, reference.memory.nbytes, offset)
+        if self._is_shared:
+            offset = in_workgroup(frame, reference.memory, offset, self._component, self._used)
         return reference.memory, offset, cause
 
     def _varying(self, frame: Frame, *operands: npt.NDArray[np.int64]) -> Causes | None:

@@ -338,21 +338,23 @@ def _value_resolver(program: ProgramForm, chain: PointerChain, path: MemoryPath,
         for chosen, where in _by_number(frame, number):
             memory = machine.pointees[chosen]
             reference = _partial_reference(frame, where, memory, path, site, undefined, start)
-            if is_shared and machine.workgroups > 1:
-                reference.offset = _in_workgroup(reference, size)
+            if is_shared:
+                reference.offset = in_workgroup(reference.frame, memory, reference.offset, size)
             references.append(reference)
         return references
 
     return resolve
 
 
-def _in_workgroup(reference: BytesReference, size: int) -> Offsets:
-    """Return offsets in shared memory; those outside of the workgroup's own copy lie outside of all."""
-    memory, machine = reference.memory, reference.frame.machine
+def in_workgroup(frame: Frame, memory: Memory, offset: Offsets, size: int, used: int = 0) -> Offsets:
+    """Return offsets in shared memory, (dims..., n); those outside of the own copy lie outside of all.
+
+    `size`: bytes of the access. `used`: the bytes of a copy that its variable uses; 0 for all.
+    """
     copy = memory.nbytes // memory.copies
-    start = machine.workgroup[reference.frame.lanes.indices] * copy
-    inside = (reference.offset >= start) & (reference.offset + size <= start + copy)
-    return np.where(inside, reference.offset, memory.nbytes)
+    start = frame.machine.workgroup[frame.lanes.indices] * copy
+    inside = (offset >= start) & (offset + size <= start + (used or copy))
+    return np.where(inside, offset, memory.nbytes)
 
 
 _NOWHERE = Memory(np.zeros(0, np.uint8), "any buffer with an address")

@@ -11,6 +11,7 @@ from vkgroup.base.wheels import prefixes
 from vkgroup.reference.events import EventCause
 from vkgroup.reference.interpreter.values.value import CauseTable, Value
 from vkgroup.spirv import Instruction, Type, grammar
+from vkgroup.spirv.chains import COPIES, STORES
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ def value_operands(entry: Instruction) -> tuple[int, ...]:
 def followed_operands(entry: Instruction) -> tuple[int, ...]:
     """Return the positions of the pointers that the instruction dereferences."""
     name = entry.name
-    if name in ("OpCopyMemory", "OpCopyMemorySized"):
+    if name in COPIES:
         return (0, 1)
     if name in _POINTER_FIRST or name.startswith("OpAtomic"):
         return (0,)
@@ -161,15 +162,13 @@ def followed_operands(entry: Instruction) -> tuple[int, ...]:
     return ()
 
 
-_POINTER_FIRST = frozenset(
+_POINTER_FIRST = STORES.union(
     {
         "OpLoad",
-        "OpStore",
         "OpArrayLength",
         "OpUntypedArrayLengthKHR",
         "OpImageTexelPointer",
         "OpCooperativeMatrixLoadKHR",
-        "OpCooperativeMatrixStoreKHR",
     }
 )
 
