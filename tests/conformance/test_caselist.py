@@ -291,6 +291,14 @@ def test_a_name_of_the_memory_model_maps_to_the_same_axes(name: str, cases: list
         ("khr_b.subgroupscope.add.sint8_sint8.workgroup.rowmajor.linear",
          ["arithmetic.s8.b.add.*", "load.s8.b.row.shared.tight", "store.s8.b.row.shared.tight"]),
         ("khr_a.subgroupscope.length.float16_float16.buffer.rowmajor.linear", ["elements.f16.a.length"]),
+        ("khr_r.subgroupscope.matrixmuladd.floate4m3_float32.buffer.rowmajor.linear",
+         ["multiply_add.e4m3_e4m3_f32_f32.*.rrr"]),
+        ("khr_r.subgroupscope.reduce_min_rowcol.sint32_sint32.buffer.rowmajor.linear",
+         ["reduce.s32.c.all.larger"]),
+        ("khr_r.subgroupscope.per_element_op_row_col.float32_float32.buffer.rowmajor.linear",
+         ["per_element.f32.c.coordinates"]),
+        ("khr_r.subgroupscope.transpose_acc_to_b.float16_float16.buffer.rowmajor.linear",
+         ["convert_use.f16.c.b_transposed"]),
         ("khr_r.subgroupscope.convert.input_float16_t_output_float32_t.buffer.rowmajor",
          ["convert.f16.f32.c"]),
         ("khr_r.subgroupscope.multicomponent.vec4.save.uint16_t.workgroup.rowmajor",
@@ -350,8 +358,12 @@ def test_the_loads_of_helper_invocations_map_to_their_memory() -> None:
         ),
         (f"{MATRIX}khr_a.subgroupscope.add.float16_float16.buffer.rowmajor.tensorlayout", "tensor layouts"),
         (
-            f"{MATRIX}khr_r.subgroupscope.reduce_sum_row.float16_float16.buffer.rowmajor.linear",
-            "operations of VK_NV",
+            f"{MATRIX}khr_r.subgroupscope.reduce_sum_2x2.float16_float16.buffer.rowmajor.linear",
+            "reductions to another shape",
+        ),
+        (
+            f"{MATRIX}khr_r.subgroupscope.convert_acc_to_a.float16_float32.buffer.rowmajor.linear",
+            "conversions of use",
         ),
         (
             f"{MATRIX}khr_a.subgroupscope.mul.float16_float16.buffer_varptr.rowmajor.linear",
@@ -359,7 +371,7 @@ def test_the_loads_of_helper_invocations_map_to_their_memory() -> None:
         ),
         (
             f"{MATRIX}khr_a.subgroupscope.length.floate4m3_floate4m3.buffer.rowmajor.linear",
-            "floats of 8 bits",
+            "no case of that operation, type and size",
         ),
         (f"{MATRIX}nv.subgroupscope.add.float16_float16.buffer.rowmajor.linear", "VK_KHR_cooperative_matrix"),
         (f"{MATRIX}64b_indexing.coopmat_64b_rowmajor", "offsets of 64 bits"),

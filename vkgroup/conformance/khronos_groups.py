@@ -87,6 +87,7 @@ _COMPONENTS = {
     "uint8": "u8", "uint16": "u16", "uint32": "u32",
     "float16_t": "f16", "float32_t": "f32", "bfloat16_t": "bf16", "int8_t": "s8", "int16_t": "s16",
     "int32_t": "s32", "uint8_t": "u8", "uint16_t": "u16", "uint32_t": "u32",
+    "floate4m3": "e4m3", "floate5m2": "e5m2",
 }  # fmt: skip
 _ON_ELEMENTS = {
     "length": "elements.{t}.{u}.length",
@@ -112,7 +113,20 @@ _PRODUCTS = {
     "matrixmuladd_stride0": "load.{t}.[ab].{s}.buffer.repeated load.{r}.c.{s}.buffer.repeated",
     "matrixmuladd_cross": "multiply_add.[su]8_[su]8_[su]32_[su]32.*.{l}",
 }
-_OUTSIDE = re.compile(r"(convert_acc|transpose_acc|reduce_|per_element_op|tensorlayout|spacetodepth|clamp)")
+_OUTSIDE = re.compile(r"(tensorlayout|spacetodepth|clamp|matrixmuladd_dequant)")
+_CALLS = {
+    **{
+        f"reduce_{khronos}_{side}": f"reduce.{{t}}.{{u}}.{own}.{function}"
+        for khronos, function in (("sum", "add"), ("min", "larger"))
+        for side, own in (("row", "row"), ("col", "column"), ("rowcol", "all"))
+    },
+    "per_element_op": "per_element.{t}.{u}.mask",
+    "per_element_op_row_col": "per_element.{t}.{u}.coordinates",
+    "convert_acc_to_a": "convert_use.{t}.{u}.a",
+    "convert_acc_to_b": "convert_use.{t}.{u}.b",
+    "transpose_acc_to_b": "convert_use.{t}.{u}.b_transposed",
+}
+"""Operations of VK_NV_cooperative_matrix2."""
 
 
 def matrix_globs(rest: str) -> tuple[str, ...]:
@@ -140,33 +154,40 @@ def matrix_globs(rest: str) -> tuple[str, ...]:
 def _of_test(use: str, test: str, parts: list[str]) -> list[str]:
     """Return the globs of a test after the category, from the name after the test."""
     if _OUTSIDE.match(test):
-        raise Outside(f"operations of {_NV}")
+        raise Outside(f"tensor layouts and decoding loads ({_NV})")
     if test in ("convert", "convert_sat"):
         source, target = map(_component, parts[0].removeprefix("input_").split("_output_"))
-        _memory(parts[1])
+        _require_binding(parts[1])
         return [f"convert.{source}.{target}.{use}"]
     if test == "multicomponent":
         vector, direction, kind, storage, _ = parts
         if vector != "vec4":
             raise Outside("loads and stores through pointers to vectors of two")
         topic = {"load": "load", "save": "store"}[direction]
-        _memory(storage)
+        _require_binding(storage)
         own = "shared" if storage == "workgroup" else "buffer"
         return [f"{topic}.{_component(kind)}.{use}.row.{own}_vec4.*"]
     types, storage, layout, addressing = parts
     if addressing != "linear":
         raise Outside(f"addresses by tensor layouts ({_NV})")
     source, target = map(_component, types.split("_"))
-    memory = _memory(storage)
+    _require_binding(storage)
     side = {"rowmajor": "row", "colmajor": "column"}[layout]
+    if test.startswith(("reduce_", "per_element_op", "convert_acc", "transpose_acc")):
+        if test not in _CALLS:
+            raise Outside("reductions to another shape, and functions of elements with more operands")
+        if source != target:
+            raise Outside("conversions of use that also convert the components")
+        return [_CALLS[test].format(t=source, u=use)]
     if test in _ON_ELEMENTS:
-        return [_ON_ELEMENTS[test].format(t=source, u=use), *memory(source, use)]
+        globs = [_ON_ELEMENTS[test].format(t=source, u=use)]
+        if storage == "workgroup":
+            globs += [f"{topic}.{source}.{use}.row.shared.tight" for topic in ("load", "store")]
+        return globs
     if test in ("matrixmuladd_min", "matrixmuladd_max"):
         raise Outside("products at a required subgroup size")
     if test == "matrixmuladd_push":
         raise Outside("strides from push constants; those of vkgroup are constants of the shader")
-    if test == "matrixmuladd_dequant":
-        raise Outside(f"operations of {_NV}")
     types = f"{source}_{source}_{target}_{target}"
     fields = {"p": types, "t": source, "r": target, "l": side[0] * 3, "s": side}
     if test == "matrixmuladd_cross" and (source[1:], target[1:]) != ("8", "32"):
@@ -178,20 +199,15 @@ def _of_test(use: str, test: str, parts: list[str]) -> list[str]:
 
 
 def _component(name: str) -> str:
-    if name.startswith("floate"):
-        raise Outside("matrices of floats of 8 bits (VK_EXT_shader_float8)")
-    return _COMPONENTS[name]
+    return _COMPONENTS[name.removesuffix("_t") if name.startswith("floate") else name]
 
 
-def _memory(storage: str) -> Callable[[str, str], list[str]]:
-    """Return a function of type and use that returns the globs which the memory of a test adds."""
+def _require_binding(storage: str) -> None:
+    """Raise Outside for matrices in memory that has no binding, or behind variable pointers."""
     if storage == "physical_buffer":
         raise Outside("matrices in buffers that are accessed by their address")
     if storage.endswith("_varptr"):
         raise Outside("matrices behind variable pointers")
-    if storage == "workgroup":
-        return lambda kind, use: [f"{topic}.{kind}.{use}.row.shared.tight" for topic in ("load", "store")]
-    return lambda kind, use: []
 
 
 # --- helper invocations, and derivatives in compute shaders -----------------------------------------------
@@ -227,6 +243,7 @@ def derivative_globs(rest: str) -> tuple[str, ...]:
     stage, test, *parts = rest.removeprefix(_IN_COMPUTE).split(".")
     if stage != "compute":
         raise Outside(f"derivatives in {stage} shaders (meshAndTaskShaderDerivatives)")
+    of_types: list[str] = []
     if test == "derivative_value":
         variant, kind, group, _ = parts
         probes = [f"{stem}{_VARIANTS[variant]}{_VECTORS[kind]}" for stem in _STEMS]
@@ -235,14 +252,12 @@ def derivative_globs(rest: str) -> tuple[str, ...]:
     elif test == "quad_op":
         operation, kind, group, _, name = parts
         probes = [f"swap{name.title()}" if operation == "swap" else f"broadcast{name.removeprefix('ndx_')}"]
+        of_types = [_on_type(operation, name, kind)]
     elif test == "lod_op":
         probes, group = [f"lod.{parts[0]}"], parts[1]
     else:
         raise KeyError(test)
-    globs = tuple(f"quad_control.derivative_group.{group}.{probe}.*" for probe in probes)
-    if test == "quad_op":
-        globs += (_on_type(operation, name, kind),)
-    return globs
+    return (*(f"quad_control.derivative_group.{group}.{probe}.*" for probe in probes), *of_types)
 
 
 def _on_type(operation: str, name: str, kind: str) -> str:

@@ -54,17 +54,17 @@ Expect = Callable[[LaneRecord], tuple[Words, Flags]]
 """Function that returns the expected results, and which of them are defined."""
 
 
-def every(values: Words) -> tuple[Words, Flags]:
+def all_defined(values: Words) -> tuple[Words, Flags]:
     """Return results that are all defined."""
     return values.astype(np.uint32), np.ones(values.shape, np.bool_)
 
 
-def shader(sentence: str, body: str, *, extensions: Iterable[str], declarations: str = "") -> str:
+def lane_shader(sentence: str, body: str, *, extensions: Iterable[str], declarations: str = "") -> str:
     """Return the GLSL of a case, whose `body` sets `result` from `x`, `local` and `index`."""
     required = "\n".join(f"#extension {name} : require" for name in extensions)
     return f"""#version 460
 // {sentence}
-// binding 0: inputs; binding 1: outputs (lane, subgroup, result).
+// binding 0: inputs; binding 1: outputs (lane, subgroup, result); binding 2, where there is one: cells.
 #extension GL_KHR_shader_subgroup_basic : require
 {required}
 const uint LOCAL = {LOCAL}u, TOTAL = {TOTAL}u;
@@ -88,7 +88,7 @@ def random_inputs(executor: Executor) -> Words:
     return np.random.default_rng(executor.seed).integers(0, 2**32, TOTAL, np.uint32)
 
 
-def run(
+def run_recorded(
     executor: Executor,
     module: Module,
     inputs: Words,

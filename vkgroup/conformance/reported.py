@@ -24,11 +24,11 @@ from vkgroup.conformance.lane_record import (
     TOTAL,
     Expect,
     LaneRecord,
+    all_defined,
     compared,
-    every,
+    lane_shader,
     random_inputs,
-    run,
-    shader,
+    run_recorded,
 )
 from vkgroup.conformance.support import lacking_operations, lacking_size
 from vkgroup.device import Capabilities
@@ -93,15 +93,15 @@ def _exchanged(mask: int) -> Expect:
 
 
 def _sums(recorded: LaneRecord) -> tuple[Words, Flags]:
-    return every(recorded.reduced(lambda lanes, x: x.sum(dtype=np.uint32)))
+    return all_defined(recorded.reduced(lambda lanes, x: x.sum(dtype=np.uint32)))
 
 
 def _largest(recorded: LaneRecord) -> tuple[Words, Flags]:
-    return every(recorded.reduced(lambda lanes, x: x.max()))
+    return all_defined(recorded.reduced(lambda lanes, x: x.max()))
 
 
 def _reversed(recorded: LaneRecord) -> tuple[Words, Flags]:
-    return every(recorded.x[:, ::-1])
+    return all_defined(recorded.x[:, ::-1])
 
 
 def _components(kind: str, count: int, memory: str, *, constant: bool = False) -> Variant:
@@ -131,7 +131,9 @@ _OWN = (
 
 
 def _sum_of_own(recorded: LaneRecord) -> tuple[Words, Flags]:
-    return every((recorded.x * np.uint32(LOCAL) + np.uint32(LOCAL * (LOCAL - 1) // 2)).astype(np.uint32))
+    return all_defined(
+        (recorded.x * np.uint32(LOCAL) + np.uint32(LOCAL * (LOCAL - 1) // 2)).astype(np.uint32)
+    )
 
 
 def _quad_index(recorded: LaneRecord) -> tuple[Words, Flags]:
@@ -152,7 +154,7 @@ def _bins(recorded: LaneRecord) -> tuple[Words, Flags]:
     def counted(lanes: Words, x: Words) -> Words:
         return np.asarray(np.bincount(x & 3, minlength=4)[x >> 2 & 3], np.uint32)
 
-    return every(recorded.reduced(counted))
+    return all_defined(recorded.reduced(counted))
 
 
 _EXCHANGE = """if (subgroupElect()) s[gl_SubgroupID] = x;
@@ -175,7 +177,7 @@ def _mask(name: str, is_in: Callable[[Words, Words], Flags]) -> Variant:
 
     count = " + ".join(f"bitCount(m.{word})" for word in "xyzw")
     body = f"uvec4 m = gl_Subgroup{name}Mask & subgroupBallot(true); result = uint({count});"
-    return Variant(body, lambda recorded: every(recorded.reduced(counted)))
+    return Variant(body, lambda recorded: all_defined(recorded.reduced(counted)))
 
 
 TESTS: dict[str, ReportedTest] = {
@@ -232,7 +234,7 @@ TESTS: dict[str, ReportedTest] = {
         {
             "broadcast_first": Variant(
                 _EXCHANGE.format(operation="subgroupBroadcastFirst"),
-                _stored(lambda recorded: every(recorded.first())),
+                _stored(lambda recorded: all_defined(recorded.first())),
                 f"shared uint s[{LOCAL}];",
             ),
             "reduction": Variant(
@@ -285,7 +287,7 @@ def source_of(case: ReportedCase) -> str:
     test = TESTS[case.axes.test]
     variant = test.variants[case.axes.variant]
     extensions = (f"GL_KHR_shader_subgroup_{name}" for name in test.operations)
-    return shader(case.sentence, variant.body, extensions=extensions, declarations=variant.declarations)
+    return lane_shader(case.sentence, variant.body, extensions=extensions, declarations=variant.declarations)
 
 
 def _verdict(executor: Executor, case: ReportedCase) -> Verdict:
@@ -293,7 +295,7 @@ def _verdict(executor: Executor, case: ReportedCase) -> Verdict:
     bindings = {"Cells": poisoned(variant.cells)} if variant.cells else {}
     module = executor.compile(source_of(case), stage="compute")
     options = {"specialization": variant.specialization, "subgroup_size": case.axes.required_size}
-    recorded, result, _ = run(executor, module, random_inputs(executor), bindings, **options)
+    recorded, result, _ = run_recorded(executor, module, random_inputs(executor), bindings, **options)
     return compared(recorded, result, *variant.expect(recorded))
 
 

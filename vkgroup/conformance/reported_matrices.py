@@ -20,7 +20,7 @@ from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.cooperative_matrix.case import COMBINATIONS, COMPONENTS, listed
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family, TableCase, table
-from vkgroup.conformance.lane_record import GROUPS, LOCAL, TOTAL, random_inputs, run, shader
+from vkgroup.conformance.lane_record import GROUPS, LOCAL, TOTAL, lane_shader, random_inputs, run_recorded
 from vkgroup.conformance.support import lacking_operations
 from vkgroup.device import Capabilities, CooperativeMatrix
 
@@ -31,6 +31,7 @@ _LARGEST = 3
 class ReportedMatrixAxes(NamedTuple):
     """Axes of a case."""
 
+    stage: str
     test: str
     operation: str  # key of `OPERATIONS`
     types: str  # of `COMBINATIONS`
@@ -40,7 +41,7 @@ ReportedMatrixCase = TableCase[ReportedMatrixAxes]
 
 
 @dataclass(frozen=True)
-class MatrixNeighbour:
+class UniformOperation:
     """A subgroup operation with the same result in all lanes of a subgroup."""
 
     category: str
@@ -49,14 +50,14 @@ class MatrixNeighbour:
 
 
 OPERATIONS = {
-    "arithmetic": MatrixNeighbour("arithmetic", "subgroupAdd(x)", lambda lanes, x: x.sum(dtype=np.uint32)),
-    "ballot": MatrixNeighbour(
+    "arithmetic": UniformOperation("arithmetic", "subgroupAdd(x)", lambda lanes, x: x.sum(dtype=np.uint32)),
+    "ballot": UniformOperation(
         "ballot",
         "subgroupBallotBitCount(subgroupBallot((x & 1u) == 1u))",
         lambda lanes, x: (x & 1).sum(dtype=np.uint32),
     ),
-    "shuffle": MatrixNeighbour("shuffle", "subgroupShuffle(x, 0u)", lambda lanes, x: x[np.argmin(lanes)]),
-    "vote": MatrixNeighbour(
+    "shuffle": UniformOperation("shuffle", "subgroupShuffle(x, 0u)", lambda lanes, x: x[np.argmin(lanes)]),
+    "vote": UniformOperation(
         "vote", "uint(subgroupAny(x < 0x01000000u))", lambda lanes, x: (x < 1 << 24).any()
     ),
 }
@@ -69,6 +70,7 @@ _CASES = table(
         f"A product of cooperative matrices ({axes.types.replace('_', ', ')}) and {axes.operation} operations"
         " in one shader are right, and each scales with the other's result."
     ),
+    stage=("compute",),
     test=("matrix_operations",),
     operation=OPERATIONS,
     types=_TYPES,
@@ -103,7 +105,7 @@ def source_of(case: ReportedMatrixCase) -> str:
     extensions = (*_EXTENSIONS, f"GL_KHR_shader_subgroup_{operation.category}")
     body = _BODY.format(factor=factor, result=result, operation=operation.glsl)
     declarations = _DECLARATIONS.format(factor=factor, result=result)
-    return shader(case.sentence, body, extensions=extensions, declarations=declarations)
+    return lane_shader(case.sentence, body, extensions=extensions, declarations=declarations)
 
 
 _EXTENSIONS = (
@@ -150,7 +152,7 @@ def _verdict(executor: Executor, case: ReportedMatrixCase) -> Verdict:
     # The extension needs SPIR-V 1.3 and the memory model of Vulkan 1.2.
     module = executor.compile(source_of(case), stage="compute", target=TargetEnvironment.VULKAN_1_2)
     specialization: dict[int | str, int] = {0: row.m, 1: row.n, 2: row.k}
-    recorded, result, arrays = run(
+    recorded, result, arrays = run_recorded(
         executor, module, random_inputs(executor), bindings, specialization=specialization
     )
     products = arrays["C"].reshape(GROUPS, LOCAL, row.m, row.n)

@@ -19,7 +19,15 @@ from vkgroup.conformance.arrays import Words, poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family, TableCase, table
-from vkgroup.conformance.lane_record import LOCAL, TOTAL, LaneRecord, compared, every, run, shader
+from vkgroup.conformance.lane_record import (
+    LOCAL,
+    TOTAL,
+    LaneRecord,
+    all_defined,
+    compared,
+    lane_shader,
+    run_recorded,
+)
 from vkgroup.conformance.support import lacking_operations
 from vkgroup.device import Capabilities
 
@@ -57,7 +65,7 @@ SPLIT_TESTS: dict[str, SplitTest] = {
         "Several arrivals and waits in sequence", " k++; ".join([_ROUND] * ROUNDS), ROUNDS, True
     ),
     "loop": SplitTest(
-        "An arrival and a wait in a loop whose length a buffer has",
+        "An arrival and a wait in a loop whose count is read from a buffer",
         f"for (uint end = inputs[TOTAL]; k < end; k++) {{ {_ROUND} }}",
         ROUNDS,
         True,
@@ -137,7 +145,7 @@ def source_of(case: SplitCase) -> str:
     }
     body = " ".join(statements.get(word, word) for word in test.body.split())
     base = "0u" if is_shared else "gl_WorkGroupID.x * 2u * LOCAL"
-    return shader(
+    return lane_shader(
         case.sentence,
         f"uint base = {base}, work = x, k = 0u;\n    {_PARTNERS[scope]}\n    {body}"
         + ("\n    result ^= work;" if test.works else ""),
@@ -151,7 +159,7 @@ _EXTENSIONS = (
     "GL_KHR_shader_subgroup_ballot",
     "GL_KHR_shader_subgroup_shuffle",
 )
-_DECLARATIONS = """
+_DECLARATIONS = """// The last input is the number of rounds.
 spirv_instruction(extensions = ["SPV_EXT_split_barrier"], capabilities = [6141], id = 6142)
 void arrive(int execution, int memory, int semantics);
 spirv_instruction(extensions = ["SPV_EXT_split_barrier"], capabilities = [6141], id = 6143)
@@ -199,8 +207,8 @@ def _verdict(executor: Executor, case: SplitCase) -> Verdict:
     inputs[TOTAL] = ROUNDS
     bindings = {"Cells": poisoned(2 * TOTAL)} if case.axes.memory == "buffer" else {}
     module = executor.compile(source_of(case), stage="compute")
-    recorded, result, _ = run(executor, module, inputs, bindings)
-    return compared(recorded, result, *every(expected(case, recorded)))
+    recorded, result, _ = run_recorded(executor, module, inputs, bindings)
+    return compared(recorded, result, *all_defined(expected(case, recorded)))
 
 
 def _verdicts(executor: Executor, cases: list[SplitCase]) -> list[Verdict]:

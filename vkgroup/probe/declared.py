@@ -189,7 +189,7 @@ def _matrices(capabilities: Capabilities) -> str:
 
 
 def _matrices_by_size(capabilities: Capabilities) -> str:
-    """Return the numbers of shapes by subgroup size, and what is listed for some sizes only."""
+    """Return the numbers of shapes for each subgroup size; sizes with the same list are together."""
     lists = {size: frozenset(rows) for size, rows in capabilities.cooperative_matrices_by_size.items()}
     if not lists:
         return ""

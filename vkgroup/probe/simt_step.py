@@ -22,7 +22,7 @@ MODELS = {
     "SM": "synchronous memory: lanes make an access together, but one after the other",
     "SCF": "synchronous control flow: lanes enter and leave basic blocks together",
     "SSO": "synchronous subgroup operations: lanes wait at them, and where branches lead to them",
-    "Spec": "speculative subgroup operations: without lanes of which it is not known whether they come",
+    "Spec": "speculative subgroup operations: only with lanes that are known to arrive",
     "Symb": "symbolic subgroup operations: lanes do not wait, and results may depend on themselves",
 }
 """The six models, the strongest first."""

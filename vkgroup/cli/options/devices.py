@@ -174,7 +174,8 @@ _BENCH = Command(
 
 _EXECUTION = flag(
     "--execution",
-    "also count outcomes of litmus tests: lockstep, order of memory, progress, reconvergence",
+    "also count outcomes of litmus tests: lockstep, order of memory, progress, reconvergence, models of"
+    " lanes",
 )
 
 COMMANDS = {

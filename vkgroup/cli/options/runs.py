@@ -64,7 +64,8 @@ _CONFORM = Command(
         *grouped(
             "cases",
             repeated("--filter", "filter", "GLOB",
-                     "run the cases whose names match, or of a category (vote); may be repeated"),
+                     "run the cases whose names match, also names of Khronos' suite (dEQP-VK.…), or of a"
+                     " category (vote); may be repeated"),
             Option("--caselist", "F", "file with names of cases, also of Khronos' suite; or failures.csv",
                    Path),
             _files("--skips", "files of regular expressions: cases to leave out"),

@@ -12,9 +12,9 @@ from vkgroup.conformance.family import TableCase, table
 from vkgroup.conformance.recording import STAGES
 
 TESTS = {
-    "message_passing": "who sees the guard of another invocation sees its payload",
-    "write_after_read": "who sees the guard of another invocation no longer changes what that one has read",
-    "transitive": "who sees the guard of another workgroup sees the payloads of all its invocations",
+    "message_passing": "an invocation that sees the guard of another one sees its payload",
+    "write_after_read": "an invocation that sees the guard of another one no longer changes what was read",
+    "transitive": "an invocation that sees the guard of another workgroup sees all its payloads",
 }
 """Tests, and what they require."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from vkgroup.base.errors import InvalidModule, Unsupported
 from vkgroup.reference.interpreter.program.flow import BasicBlock, ModuleFunction, switch_targets
 from vkgroup.reference.interpreter.program.matrix_rules import TRANSPOSE, check_matrix_instruction
-from vkgroup.reference.interpreter.program.pointers import FunctionNames, Pointers
+from vkgroup.reference.interpreter.program.pointers import FunctionValues, Pointers
 from vkgroup.reference.interpreter.program.segments import (
     Edge,
     Label,
@@ -39,7 +39,7 @@ _PARAMETERS = {_REDUCE: ("first", "second"), _PER_ELEMENT: ("row", "column", "el
 """The parts that give their functions' first arguments."""
 
 
-class _Scope(FunctionNames):
+class _Scope(FunctionValues):
     """Slot, pointer or label of each id in one inlined function."""
 
     def __init__(self, function: ModuleFunction) -> None:

@@ -28,7 +28,7 @@ _BY_VALUE = ("StorageBuffer", "Workgroup", "PhysicalStorageBuffer", "Uniform", "
 """Storage classes of pointers that are values."""
 
 
-class FunctionNames:
+class FunctionValues:
     """The slots and the pointers of an inlined function by id."""
 
     def __init__(self) -> None:
@@ -48,11 +48,11 @@ class Pointers:
             entry.name in _WITHOUT_VALUE
         )
 
-    def find(self, identifier: int, names: FunctionNames) -> PointerChain | None:
+    def find(self, identifier: int, names: FunctionValues) -> PointerChain | None:
         """Return the chain of a pointer that is known before execution; None for another id."""
         return names.pointers.get(identifier) or self._variables.pointers.get(identifier)
 
-    def chain(self, identifier: int, names: FunctionNames) -> PointerChain:
+    def chain(self, identifier: int, names: FunctionValues) -> PointerChain:
         """Return the chain of a pointer."""
         chain = self.find(identifier, names)
         if chain is not None:
@@ -67,7 +67,7 @@ class Pointers:
             )
         return self._of_value(self._slots.of(identifier, names.slots), kind, kind.pointee)
 
-    def value(self, identifier: int, names: FunctionNames, segment: Segment, entry: Instruction) -> int:
+    def value(self, identifier: int, names: FunctionValues, segment: Segment, entry: Instruction) -> int:
         """Return the slot of a value; for a known pointer, add the instruction that makes its value."""
         chain = self.find(identifier, names)
         if chain is None:
@@ -87,7 +87,7 @@ class Pointers:
         segment.ops.append(Op(copy, result, (), (chain,)))
         return result
 
-    def add_chain(self, entry: Instruction, names: FunctionNames, segment: Segment) -> None:
+    def add_chain(self, entry: Instruction, names: FunctionValues, segment: Segment) -> None:
         """Add the pointer of an access chain; its base may need a value."""
         operands = access_chain(entry)
         assert operands is not None
@@ -108,7 +108,7 @@ class Pointers:
         names.pointers[entry.result_id] = replace(chain, is_untyped=is_untyped)
 
     def _base(
-        self, operands: AccessChain, names: FunctionNames, segment: Segment, entry: Instruction
+        self, operands: AccessChain, names: FunctionValues, segment: Segment, entry: Instruction
     ) -> PointerChain:
         """Return the pointer from which an access chain starts, with the type that its indices walk through.
 
@@ -135,7 +135,7 @@ class Pointers:
         root = Root(form, slot, pointee or _UNKNOWN, kind.storage_class)
         return PointerChain(root, is_untyped=kind.is_untyped)
 
-    def _index(self, identifier: int, names: FunctionNames, *, non_uniform: bool = False) -> ChainIndex:
+    def _index(self, identifier: int, names: FunctionValues, *, non_uniform: bool = False) -> ChainIndex:
         """Return an index of an access chain; `non_uniform` is true if the chain is decorated NonUniform."""
         value = self._facts.constants.get(identifier)
         if value is not None:

@@ -12,9 +12,9 @@ from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family, TableCase, table
-from vkgroup.conformance.lane_record import LOCAL, TOTAL, compared, random_inputs, run, shader
-from vkgroup.conformance.memory_modules import assembly
-from vkgroup.conformance.memory_tests import SUBJECTS
+from vkgroup.conformance.lane_record import LOCAL, TOTAL, compared, lane_shader, random_inputs, run_recorded
+from vkgroup.conformance.memory_access.assembly import assembly
+from vkgroup.conformance.memory_access.cases import SUBJECTS
 from vkgroup.device import Capabilities
 
 
@@ -77,7 +77,9 @@ def source_of(case: MemoryAccessCase) -> str:
             declarations=test.declarations,
             decorations=test.decorations,
         )
-    return shader(case.sentence, test.body, extensions=subject.extensions, declarations=test.declarations)
+    return lane_shader(
+        case.sentence, test.body, extensions=subject.extensions, declarations=test.declarations
+    )
 
 
 def _verdict(executor: Executor, case: MemoryAccessCase) -> Verdict:
@@ -85,7 +87,7 @@ def _verdict(executor: Executor, case: MemoryAccessCase) -> Verdict:
     is_assembly = bool(subject.capabilities)
     dialect, bindings = ("spirv", {"Cells": poisoned(TOTAL)}) if is_assembly else ("vulkan", {})
     module = executor.compile(source_of(case), stage="compute", dialect=dialect)
-    recorded, result, _ = run(executor, module, random_inputs(executor), bindings)
+    recorded, result, _ = run_recorded(executor, module, random_inputs(executor), bindings)
     return compared(recorded, result, *subject.tests[case.axes.test].expect(recorded))
 
 

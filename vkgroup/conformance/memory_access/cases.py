@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vkgroup.conformance.arrays import Flags, Words
-from vkgroup.conformance.lane_record import GROUPS, LOCAL, TOTAL, Expect, LaneRecord, every
+from vkgroup.conformance.lane_record import GROUPS, LOCAL, TOTAL, Expect, LaneRecord, all_defined
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ def _neighbour(recorded: LaneRecord) -> Words:
 
 def _chosen(recorded: LaneRecord) -> tuple[Words, Flags]:
     """Return the own input of an invocation whose input is odd, else that of its neighbour."""
-    return every(np.where(_odd(recorded), recorded.x, _neighbour(recorded)))
+    return all_defined(np.where(_odd(recorded), recorded.x, _neighbour(recorded)))
 
 
 def _inverted(recorded: LaneRecord) -> tuple[Words, Flags]:
-    return every(np.where(_odd(recorded), recorded.x, ~recorded.x))
+    return all_defined(np.where(_odd(recorded), recorded.x, ~recorded.x))
 
 
 def _mirrored(recorded: LaneRecord) -> tuple[Words, Flags]:
-    return every(recorded.x[:, ::-1])
+    return all_defined(recorded.x[:, ::-1])
 
 
 _SIDES = """
@@ -140,7 +140,7 @@ _VIEWS = {
     %second = OpCompositeExtract %uint %both 1
     %result = OpSelect %uint %odd %first %second
 """,
-        lambda recorded: every(
+        lambda recorded: all_defined(
             np.where(
                 _odd(recorded),
                 recorded.x[:, np.arange(LOCAL) & ~1],
@@ -174,7 +174,7 @@ _VIEWS = {
     %before = OpAtomicIAdd %uint %cell %n1 %n0 %index
     %result = OpLoad %uint %cell
 """,
-        lambda recorded: every(recorded.x + np.arange(TOTAL, dtype=np.uint32).reshape(GROUPS, LOCAL)),
+        lambda recorded: all_defined(recorded.x + np.arange(TOTAL, dtype=np.uint32).reshape(GROUPS, LOCAL)),
     ),
 }
 
@@ -203,7 +203,7 @@ _LAYOUTS = {
 _REPLICATED = {
     "vector": AccessTest(
         "uvec4 v = replicate(x); result = v.x + 2u * v.y + 3u * v.z + 4u * v.w;",
-        lambda recorded: every(recorded.x * np.uint32(10)),
+        lambda recorded: all_defined(recorded.x * np.uint32(10)),
         'spirv_instruction(extensions = ["SPV_EXT_replicated_composites"], capabilities = [6024], id = 4463)'
         " uvec4 replicate(uint x);",
     )
@@ -219,7 +219,7 @@ def _fused(recorded: LaneRecord) -> tuple[Words, Flags]:
         (part | np.uint32(0x3F800000)).view(np.float32).astype(np.float64)
         for part in (recorded.x & np.uint32(0x7FFFFF), recorded.x >> np.uint32(9))
     )
-    return every((low * high - 1).astype(np.float32).view(np.uint32))
+    return all_defined((low * high - 1).astype(np.float32).view(np.uint32))
 
 
 _FMA = {
@@ -240,7 +240,7 @@ _LENGTHS = {
     %short = OpUConvert %uint %length
     %result = OpIAdd %uint %short %x
 """,
-        lambda recorded: every(recorded.x + np.uint32(TOTAL)),
+        lambda recorded: all_defined(recorded.x + np.uint32(TOTAL)),
         declarations="%ulong = OpTypeInt 64 0",
         features=("shaderInt64",),
     )

@@ -1,0 +1,1 @@
+"""The family of pointers and memory of newer extensions."""
