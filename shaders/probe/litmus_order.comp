@@ -1,5 +1,6 @@
 // Counts how often a lane sees what another lane of its subgroup stored just before, with atomic stores and loads
-// without order. Every round uses new words, so a word is zero until its store is visible.
+// without order. Every round uses new words, so a word is zero until its store is visible. The partner is another
+// lane in every round: FACTOR is odd, and so is the offset.
 //
 // BRANCH 1:   before the store the lanes take a branch that differs between them.
 // BETWEEN 1:  between store and load stands a shuffle; 2: a subgroup barrier, which orders memory.

@@ -148,9 +148,11 @@ def test_each_workgroup_has_one_number_and_a_word_of_the_scratch_memory(run: Str
     assert 0 < targets.min() <= targets.max() < len(bindings["Scratch"])
     assert len(np.unique(targets)) <= run.target_lines
     for size in (2, 4, 32, 128):
-        partners = (np.arange(size) * run.partner_factor + 1) % size
-        assert sorted(partners) == list(range(size))
-        assert (partners != np.arange(size)).all()
+        for round_ in range(run.rounds):
+            # litmus_order.comp: the offset is odd in every round.
+            partners = (np.arange(size) * run.partner_factor + 1 + 2 * round_) % size
+            assert sorted(partners) == list(range(size))
+            assert (partners != np.arange(size)).all()
 
 
 def test_the_run_in_which_a_rare_outcome_was_seen_is_told() -> None:

@@ -42,7 +42,7 @@ class Stress:
     chunked: bool = False  # whether neighboring workgroups share a place; else they take turns
     barrier_spins: int = 0  # loads with which workgroups wait for each other before each round, at most
     shuffled: bool = False  # whether workgroups have permuted numbers
-    partner_factor: int = 1  # odd; lane i has the partner i × partner_factor + 1, modulo the size
+    partner_factor: int = 1  # odd; lane i has the partner i × partner_factor + 1 + 2 × round, modulo the size
     seed: int = 0  # of the permutation
 
     def __str__(self) -> str:
