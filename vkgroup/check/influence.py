@@ -58,9 +58,10 @@ class Influence(ModuleCode):
         self._indices: defaultdict[int, int] = defaultdict(int)
         #: The variable, and its member, into which each pointer points, or from which an image was loaded.
         self.roots: dict[int, Source] = {variable.id: (variable.id, WHOLE) for variable in self.variables}
-        #: Where else a pointer may point; by the id of a variable or function, where the pointers that it
-        #: holds or returns may point.
+        #: Where else a pointer may point.
         self._others: defaultdict[int, set[Source]] = defaultdict(set)
+        #: Where the pointers may point that a variable holds or a function returns, by its id.
+        self._held: defaultdict[int, set[Source]] = defaultdict(set)
         self._selects_pointers = not module.reflection.capabilities.isdisjoint(_SELECTING)
         self._function = 0
         self._by_control = by_control
@@ -87,7 +88,12 @@ class Influence(ModuleCode):
     def _extent(self) -> tuple[int, ...]:
         """Return numbers that grow with everything that is known."""
         values, indices = (map(int.bit_count, bits.values()) for bits in (self._values, self._indices))
-        return sum(values), sum(indices), len(self.roots), sum(map(len, self._others.values()))
+        return (
+            sum(values),
+            sum(indices),
+            len(self.roots),
+            *(sum(map(len, sets.values())) for sets in (self._others, self._held)),
+        )
 
     def roots_of(self, pointer: int) -> set[Source]:
         """Return all variables, and their members, into which a pointer may point."""
@@ -133,13 +139,13 @@ class Influence(ModuleCode):
             for root, _ in self.roots_of(words[0]) or {(words[0], WHOLE)}:
                 self._values[root] |= source | self._indices[words[0]] | self._control(entry)
                 if self._selects_pointers:
-                    self._others[-root] |= self.roots_of(words[1])
+                    self._held[root] |= self.roots_of(words[1])
         elif call := call_of(entry):
             self._follow_call(entry, call)
         elif name == "OpReturnValue":
             self._values[self._function] |= self._values[words[0]] | self._control(entry)
             if self._selects_pointers:
-                self._others[-self._function] |= self.roots_of(words[0])
+                self._held[self._function] |= self.roots_of(words[0])
         elif name == "OpPhi":
             self._values[entry.result_id] |= self._any(words[::2]) | self._control(entry)
         elif name == "OpArrayLength":
@@ -173,7 +179,7 @@ class Influence(ModuleCode):
         elif entry.name == "OpFunctionCall":
             holders = {words[0]}
         for holder in holders:
-            self._point(result, self._others[-holder])
+            self._point(result, self._held[holder])
         if holders or entry.name in of:
             self._indices[result] |= self._values[result]
 

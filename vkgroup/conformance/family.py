@@ -98,6 +98,11 @@ def _alone(case: Any) -> Hashable:
     return key
 
 
+def one_by_one(verdict: Callable[[Any, Any], Verdict]) -> Callable[..., list[Verdict]]:
+    """Return the `Family.verdicts_on` of a function of an executor and one case."""
+    return lambda executor, cases: [verdict(executor, case) for case in cases]
+
+
 @dataclass(frozen=True, eq=False)
 class Family(Generic[CaseT]):
     """A family: a table of cases, their requirements, and their shaders with the expected results."""

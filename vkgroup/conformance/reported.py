@@ -17,7 +17,7 @@ import numpy as np
 from vkgroup.conformance.arrays import Flags, Words, poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import Family, TableCase, table
+from vkgroup.conformance.family import Family, TableCase, one_by_one, table
 from vkgroup.conformance.lane_record import (
     GROUPS,
     LOCAL,
@@ -299,9 +299,5 @@ def _verdict(executor: Executor, case: ReportedCase) -> Verdict:
     return compared(recorded, result, *variant.expect(recorded))
 
 
-def _verdicts(executor: Executor, cases: list[ReportedCase]) -> list[Verdict]:
-    return [_verdict(executor, case) for case in cases]
-
-
-REPORTED = Family("reported", _CASES, _missing, _verdicts)
+REPORTED = Family("reported", _CASES, _missing, one_by_one(_verdict))
 """Constructs of reports."""

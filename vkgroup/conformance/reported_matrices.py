@@ -19,7 +19,7 @@ from vkgroup.conformance.arrays import Flags, Words
 from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.cooperative_matrix.case import COMBINATIONS, COMPONENTS, listed
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import Family, TableCase, table
+from vkgroup.conformance.family import Family, TableCase, one_by_one, table
 from vkgroup.conformance.lane_record import GROUPS, LOCAL, TOTAL, lane_shader, random_inputs, run_recorded
 from vkgroup.conformance.support import lacking_operations
 from vkgroup.device import Capabilities, CooperativeMatrix
@@ -180,9 +180,5 @@ def _verdict(executor: Executor, case: ReportedMatrixCase) -> Verdict:
     return verdict_of(wrong, Description("values", line, shown), defined=TOTAL, undefined=0)
 
 
-def _verdicts(executor: Executor, cases: list[ReportedMatrixCase]) -> list[Verdict]:
-    return [_verdict(executor, case) for case in cases]
-
-
-REPORTED_MATRICES = Family("reported_matrices", _CASES, _missing, _verdicts)
+REPORTED_MATRICES = Family("reported_matrices", _CASES, _missing, one_by_one(_verdict))
 """Products of matrices beside subgroup operations."""

@@ -18,7 +18,7 @@ import numpy as np
 from vkgroup.conformance.arrays import Words, poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import Family, TableCase, table
+from vkgroup.conformance.family import Family, TableCase, one_by_one, table
 from vkgroup.conformance.lane_record import (
     LOCAL,
     TOTAL,
@@ -211,9 +211,5 @@ def _verdict(executor: Executor, case: SplitCase) -> Verdict:
     return compared(recorded, result, *all_defined(expected(case, recorded)))
 
 
-def _verdicts(executor: Executor, cases: list[SplitCase]) -> list[Verdict]:
-    return [_verdict(executor, case) for case in cases]
-
-
-SPLIT_BARRIERS = Family("split_barrier", _CASES, _missing, _verdicts)
+SPLIT_BARRIERS = Family("split_barrier", _CASES, _missing, one_by_one(_verdict))
 """Arrivals and waits."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import Family, TableCase, table
+from vkgroup.conformance.family import Family, TableCase, one_by_one, table
 from vkgroup.conformance.lane_record import LOCAL, TOTAL, compared, lane_shader, random_inputs, run_recorded
 from vkgroup.conformance.memory_access.assembly import assembly
 from vkgroup.conformance.memory_access.cases import SUBJECTS
@@ -91,9 +91,5 @@ def _verdict(executor: Executor, case: MemoryAccessCase) -> Verdict:
     return compared(recorded, result, *subject.tests[case.axes.test].expect(recorded))
 
 
-def _verdicts(executor: Executor, cases: list[MemoryAccessCase]) -> list[Verdict]:
-    return [_verdict(executor, case) for case in cases]
-
-
-MEMORY_ACCESS = Family("memory_access", _CASES, _missing, _verdicts)
+MEMORY_ACCESS = Family("memory_access", _CASES, _missing, one_by_one(_verdict))
 """Pointers and memory of newer extensions."""

@@ -19,7 +19,7 @@ from vkgroup.conformance.arrays import Array, Flags, Words
 from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.evidence import of_values
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import Family
+from vkgroup.conformance.family import Family, one_by_one
 from vkgroup.conformance.memory_model.cases import SynchronisationAxes, SynchronisationCase, cases
 from vkgroup.conformance.memory_model.shader import (
     ADDRESSES,
@@ -213,9 +213,5 @@ def _together(verdicts: list[Verdict]) -> Verdict:
     return replace(verdicts[0], undefined=undefined)
 
 
-def _verdicts(executor: Executor, batch: list[SynchronisationCase]) -> list[Verdict]:
-    return [_verdict(executor, case) for case in batch]
-
-
-MEMORY_MODEL = Family("memory_model", cases, _missing, _verdicts)
+MEMORY_MODEL = Family("memory_model", cases, _missing, one_by_one(_verdict))
 """Message passing, write-after-read and chains of scopes."""
