@@ -79,13 +79,19 @@ _UNTYPED = """
 """
 
 
-def variable_pointers(
-    body: str, *, capability: str = "VariablePointers", variables: str = "", functions: str = ""
-) -> str:
+NON_UNIFORM = "OpDecorate %p NonUniform"
+"""Decoration of the pointer `p`, through which lanes of a subgroup access different buffers."""
+
+
+def variable_pointers(body: str, *, decorations: str = "", variables: str = "", functions: str = "") -> str:
     """Return a module with the buffers a and b, shared words s, the global index i and the local one l."""
     return _MODULE.format(
-        capabilities=f'OpCapability {capability}\nOpExtension "SPV_KHR_variable_pointers"',
-        decorations="",
+        capabilities="""OpCapability VariablePointers
+    OpCapability StorageBufferArrayNonUniformIndexing
+    OpExtension "SPV_KHR_variable_pointers"
+    OpExtension "SPV_EXT_descriptor_indexing"
+    """,
+        decorations=decorations,
         declarations=_BUFFERS,
         variables=variables,
         body=body,

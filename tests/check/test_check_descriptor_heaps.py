@@ -12,7 +12,8 @@ from vkgroup.base.errors import InvalidModule, Unsupported
 from vkgroup.check import check
 from vkgroup.cli.main import main
 from vkgroup.dispatch.reference.device import ReferenceDevice
-from vkgroup.spec.features import CAPABILITIES, SPIRV_EXTENSIONS, STRUCTS
+from vkgroup.spec.features import STRUCTS
+from vkgroup.spec.needs import CAPABILITIES, SPIRV_EXTENSIONS
 from vkgroup.spirv import Module
 from vkgroup.spirv.grammar import grammar
 

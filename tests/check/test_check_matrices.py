@@ -89,6 +89,13 @@ def test_sizes_with_more_lanes_than_elements_are_not_covered(written: Written) -
         check(file, target="vulkan1.3", sizes=[32, 64]).require_verdict()
 
 
+def test_a_function_that_is_not_associative_is_found_at_one_size(written: Written) -> None:
+    """The order of the elements depends on which invocations form a subgroup, too."""
+    body = "coopMatReduceNV(r, m, gl_CooperativeMatrixReduceRowNV, minus);"
+    report = check(written(_START % body), target="vulkan1.3", sizes=[32])
+    assert report.findings != ()
+
+
 def test_a_tangled_instruction_in_a_called_function_is_refused(written: Written) -> None:
     text = (_START % "coopMatPerElementNV(r, m, lane);").replace(
         "float(gl_Sub", "float(subgroupElect() ? 1u : gl_Sub"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from check.pointer_modules import untyped_pointers, variable_pointers
+from check.pointer_modules import NON_UNIFORM, untyped_pointers, variable_pointers
 
 import vkgroup
 from vkgroup.base.errors import InvalidModule, NotValidated
@@ -21,6 +21,7 @@ Written = Callable[..., Path]
 Arrays = dict[str, np.ndarray]
 
 COUNT = 128
+_INDEXING = 'OpExtension "SPV_EXT_descriptor_indexing"'
 I = np.arange(COUNT, dtype=np.uint32)  # noqa: E741 (the name in the modules)
 
 
@@ -88,14 +89,16 @@ _CHOOSE = f"""
 
 
 def _returned() -> str:
-    text = variable_pointers(_RETURNED, functions=_CHOOSE)
+    text = variable_pointers(_RETURNED, decorations=NON_UNIFORM, functions=_CHOOSE)
     return text.replace("%main = OpFunction", "%chooser = OpTypeFunction %element %uint\n%main = OpFunction")
 
 
 CHOICES = {
-    "select": variable_pointers(_SELECTED),
-    "phi": variable_pointers(_PHI),
-    "load": variable_pointers(_STORED, variables="%holder = OpVariable %held Function"),
+    "select": variable_pointers(_SELECTED, decorations=NON_UNIFORM),
+    "phi": variable_pointers(_PHI, decorations=NON_UNIFORM),
+    "load": variable_pointers(
+        _STORED, decorations=NON_UNIFORM, variables="%holder = OpVariable %held Function"
+    ),
     "call": _returned(),
 }
 
@@ -111,6 +114,14 @@ def test_a_pointer_that_each_lane_chooses(way: str, written: Written, lavapipe: 
     report = check(file)
     assert report.findings == ()
     assert report.covered.compared > 0
+
+
+@pytest.mark.parametrize("way", CHOICES)
+def test_different_buffers_in_a_subgroup_need_a_decoration(way: str, written: Written) -> None:
+    """VUID-RuntimeSpirv-subgroupSize-10149; two lanes choose different buffers."""
+    report = check(written(CHOICES[way].replace(NON_UNIFORM, ""), "uniform.spvasm"), sizes=[1, 32])
+    assert {finding.kind for finding in report.findings} == {"undefined"}
+    assert all("NonUniform" in finding.message for finding in report.findings)
 
 
 @pytest.mark.parametrize("way", CHOICES)
@@ -170,6 +181,90 @@ def test_equal_pointers_and_the_null_pointer(written: Written) -> None:
     (finding, *_) = check(written(wrong, "read.spvasm")).findings
     assert finding.kind == "bounds"
     assert "null pointer" in finding.message
+
+
+@pytest.mark.parametrize("constant", ["OpConstant", "OpSpecConstant"])
+def test_an_unsigned_constant_element_is_signed(
+    constant: str, written: Written, lavapipe: CachedDriver
+) -> None:
+    """OpPtrAccessChain: Element "is treated as signed"."""
+    body = """
+    %next = OpIAdd %uint %i %n1
+    %after = OpAccessChain %element %a %n0 %next
+    %own = OpPtrAccessChain %element %after %all_bits
+    %value = OpLoad %uint %own
+    %in_b = OpAccessChain %element %b %n0 %i
+    OpStore %in_b %value
+    """
+    text = variable_pointers(body)
+    text = text.replace("%n0 =", f"%all_bits = {constant} %uint 4294967295\n    %n0 =", 1)
+    file = written(text, "signed.spvasm")
+    for device in ("reference:8", lavapipe.name):
+        assert _run(file, device)["b"].tolist() == (100 + I).tolist()
+    assert check(file).findings == ()
+
+
+def test_a_large_element_does_not_wrap_around(written: Written) -> None:
+    body = """
+    %far = OpUConvert %ulong %i
+    %farther = OpBitwiseOr %ulong %far %large
+    %first = OpAccessChain %element %a %n0 %n0
+    %own = OpPtrAccessChain %element %first %farther
+    %value = OpLoad %uint %own
+    %in_b = OpAccessChain %element %b %n0 %i
+    OpStore %in_b %value
+    """
+    text = variable_pointers(body).replace("OpExtension", "OpCapability Int64\n    OpExtension", 1)
+    text = text.replace(
+        "%n0 =", "%ulong = OpTypeInt 64 0\n%large = OpConstant %ulong 4611686018427387904\n%n0 =", 1
+    )
+    assert _findings(check(written(text, "far.spvasm"))) == ["bounds"]
+
+
+def test_atomics_of_two_sizes_on_one_word_race(written: Written) -> None:
+    body = """
+    %narrow = OpUntypedAccessChainKHR %untyped %words %b %n0
+    %one = OpAtomicIAdd %uint %narrow %n1 %n0 %n1
+    %wide = OpUntypedAccessChainKHR %untyped %longs %b %n0
+    %other = OpAtomicIAdd %ulong %wide %n1 %n0 %long1
+    """
+    text = untyped_pointers(
+        body,
+        types="%ulong = OpTypeInt 64 0\n%longs = OpTypeRuntimeArray %ulong\n%long1 = OpConstant %ulong 1",
+        decorations="OpDecorate %longs ArrayStride 8",
+        capabilities="OpCapability Int64\nOpCapability Int64Atomics",
+    )
+    assert _findings(check(written(text, "sizes.spvasm"))) == ["race"]
+    same = text.replace("%other = OpAtomicIAdd %ulong %wide %n1 %n0 %long1", "")
+    assert check(written(same, "same.spvasm")).findings == ()
+
+
+def test_a_matrix_is_seen_as_words(written: Written) -> None:
+    """An access chain through another type starts at a member of a structure, which is a matrix."""
+    body = """
+    %at_matrix = OpUntypedAccessChainKHR %untyped %matrices %a %i %n0
+    %at_word = OpUntypedAccessChainKHR %untyped %words %at_matrix %n3
+    %value = OpLoad %uint %at_word
+    %out = OpUntypedAccessChainKHR %untyped %words %b %i
+    OpStore %out %value
+    """
+    types = """
+    %vec2 = OpTypeVector %float 2
+    %mat2 = OpTypeMatrix %vec2 2
+    %part = OpTypeStruct %mat2
+    %matrices = OpTypeRuntimeArray %part
+    """
+    decorations = """
+    OpMemberDecorate %part 0 Offset 0
+    OpMemberDecorate %part 0 ColMajor
+    OpMemberDecorate %part 0 MatrixStride 8
+    OpDecorate %matrices ArrayStride 16
+    """
+    file = written(untyped_pointers(body, types=types, decorations=decorations), "matrix.spvasm")
+    with vkgroup.open("reference:8") as device:
+        result = device.run(file, 1, {"a": np.arange(128, dtype=np.uint32), "b": np.zeros(32, np.uint32)})
+        assert result["b"].tolist() == (4 * np.arange(32) + 3).tolist()
+    assert check(file).findings == ()
 
 
 def test_pointers_of_two_arrays_have_no_difference(written: Written) -> None:
@@ -350,7 +445,11 @@ def test_a_chosen_untyped_pointer(written: Written) -> None:
     %q = OpUntypedAccessChainKHR %untyped %words %p %i
     OpStore %q %i
     """
-    file = written(untyped_pointers(body, capabilities="OpCapability VariablePointers"), "chosen.spvasm")
+    capabilities = "OpCapability VariablePointers\nOpCapability StorageBufferArrayNonUniformIndexing"
+    text = untyped_pointers(
+        body, capabilities=capabilities, decorations="OpDecorate %p NonUniform\nOpDecorate %q NonUniform"
+    )
+    file = written(text.replace("OpMemoryModel", f"{_INDEXING}\nOpMemoryModel"), "chosen.spvasm")
     result, odd = _run(file), I % 2 == 1
     assert result["a"].tolist() == np.where(odd, I, 100 + I).tolist()
     assert result["b"].tolist() == np.where(odd, 1000 + I, I).tolist()
@@ -374,8 +473,9 @@ def test_a_length_of_64_bits_needs_its_mode(written: Written) -> None:
         "%main = OpFunction", "%ulong = OpTypeInt 64 0\n%main = OpFunction", 1
     )
     text = text.replace(
-        "OpCapability VariablePointers",
-        'OpCapability Int64\nOpCapability !5426\nOpExtension "SPV_EXT_shader_64bit_indexing"\n;',
+        'OpExtension "SPV_KHR_variable_pointers"',
+        'OpCapability Int64\nOpCapability !5426\nOpExtension "SPV_EXT_shader_64bit_indexing"\n'
+        'OpExtension "SPV_KHR_variable_pointers"',
     )
     mode = text.replace("OpName %a", "OpExecutionMode %main !5427\nOpName %a", 1)
     with warnings.catch_warnings():

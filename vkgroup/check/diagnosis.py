@@ -20,12 +20,14 @@ from vkgroup.check.findings import (
     join,
     notes_of_lines,
 )
-from vkgroup.check.flow import DataFlow
+from vkgroup.check.flow import BY_GROUP, DataFlow
+from vkgroup.check.influence import influence_of
 from vkgroup.check.lengths import constants_of_lengths
 from vkgroup.check.rules import REMEDIES, RULES
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.check.size_constants import SizeCandidate
 from vkgroup.reference.events import Event
+from vkgroup.spirv import Module
 
 Differing = Sequence[tuple[CheckedRun, CheckedRun, Difference]]
 
@@ -328,6 +330,15 @@ def _key(event: Event, place: SourceLocation, places: SourceLocations, groups: G
     return event.kind, event.reason, *place.identity
 
 
+_CHOSEN = "{} workgroups were chosen; if the host dispatches other numbers, give --groups"
+
+
+def _counts_groups(module: Module, position: int) -> bool:
+    """Return whether an address depends on the number of workgroups."""
+    influence = influence_of(module)
+    return any(influence.built_ins.get(source) in BY_GROUP for source, _ in influence.on_address(position))
+
+
 def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: CheckedDispatch) -> Finding:
     event, cause, inputs = group.event, group.event.cause, dispatch.inputs
     notes: list[Note] = []
@@ -343,6 +354,8 @@ def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: Checke
             notes.insert(0, Note("it is read here", places[cause.read]))
     if event.kind == FindingKind.BOUNDS:
         notes += notes_of_lines("also out of bounds", further)
+        if dispatch.chose_groups and _counts_groups(dispatch.program.module, event.position):
+            notes.append(Note(_CHOSEN.format(dispatch.groups)))
         for constant in constants_of_lengths(dispatch.program.module, event.position):
             text = f"the length is the specialization constant {constant}; if the host sets it"
             notes.append(Note(f"{text}, give its value: --spec {constant.id}=V"))
@@ -353,8 +366,7 @@ def _event_finding(group: _EventGroup, places: SourceLocations, dispatch: Checke
         notes += notes_of_lines("also here", further)
         mine = event.invocation
         if dispatch.chose_groups and other and mine and other.workgroup != mine.workgroup:
-            chosen = f"{dispatch.groups} workgroups were chosen"
-            notes.append(Note(f"{chosen}; if the host dispatches other numbers, give --groups"))
+            notes.append(Note(_CHOSEN.format(dispatch.groups)))
         if other and mine and other.workgroup != mine.workgroup:
             remedy = REMEDIES["other_workgroup"]
     if event.kind == FindingKind.BARRIER:

@@ -14,7 +14,6 @@ RULES = {
     "empty_ballot": "the index of a bit is undefined if no bit is set",
     "uninitialised": "unwritten memory holds undefined values",
     "alignment": "an access must begin at a multiple of the size of its numbers",
-    "pointers": "OpPtrDiff is defined for elements of one array only",
     "shift": "a shift by the width of the number or more is undefined",
     "division": "the quotient and the remainder of integers are undefined if the divisor is zero",
 }

@@ -132,8 +132,8 @@ def validate_for(module: Module, environment: str) -> None:
 def _newer(reason: str, module: Module) -> re.Match[str] | None:
     """Return the part of a message that names what SPIRV-Tools does not know; None if it knows all."""
     newer = _NEWER.search(reason)
-    if newer is None and _MATRIX_EXTENSION in module.reflection.extensions:
-        newer = _MATRICES.search(reason)
+    if newer is None and (of_matrices := _MATRICES.search(reason)) is not None:
+        return of_matrices if _MATRIX_EXTENSION in module.reflection.extensions else None
     return newer
 
 

@@ -115,6 +115,7 @@ _POINTERS = {
     %result = OpLoad %uint %p
 """,
         _inverted,
+        decorations="OpDecorate %p NonUniform",
     ),
     "shared": AccessTest(
         """
@@ -249,9 +250,14 @@ _LENGTHS = {
 SUBJECTS = {
     "variable_pointers": AccessSubject(
         "Each invocation accesses memory through a pointer that it chose",
-        ("variablePointers",),
+        ("variablePointers", "shaderStorageBufferArrayNonUniformIndexing"),
         _POINTERS,
-        ("OpCapability VariablePointers", 'OpExtension "SPV_KHR_variable_pointers"'),
+        (
+            "OpCapability VariablePointers",
+            "OpCapability StorageBufferArrayNonUniformIndexing",
+            'OpExtension "SPV_KHR_variable_pointers"',
+            'OpExtension "SPV_EXT_descriptor_indexing"',
+        ),
     ),
     "untyped_pointers": AccessSubject(
         "Memory is accessed as another type than it was declared with",

@@ -274,7 +274,7 @@ class ExecutableShader(ProgramForm):
 
 
 def _shown_slot(op: Op) -> int:
-    if op.makes_pointer or op.part not in ("", "transpose", "end"):
+    if op.part not in ("", "transpose", "end"):
         return -1
     if op.instruction.name == "OpStore":
         return op.arguments[1] if op.arguments[1] is not None else -1

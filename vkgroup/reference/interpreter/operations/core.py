@@ -28,7 +28,7 @@ from vkgroup.reference.interpreter.program.layout import LaidOutType, element_of
 from vkgroup.reference.interpreter.program.segments import Op, cell_path
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import HARD, Value, combine, overall_cause, single, undefined
-from vkgroup.spirv import ArrayType, ScalarType, StructMember, StructType
+from vkgroup.spirv import ArrayType, ScalarType, StructMember, StructType, VectorType
 
 Function = Callable[..., Value | None]
 """Executes an instruction; takes a `Frame` and the operands that are values."""
@@ -55,8 +55,16 @@ def _copy_memory(program: ProgramForm, op: Op, site: Site) -> Function:
     to, source = op.chains
     if to.is_untyped or source.is_untyped:
         # "The amount of memory copied is the size of the type pointed to by an operand" that has a type.
-        _, copied = resolver(program, source if to.is_untyped else to, site)
-        site = replace(site, type=copied.type)
+        typed = source if to.is_untyped else to
+        is_cell = typed.root.kind == "cell"
+        kind = cell_path(typed).type if is_cell else resolver(program, typed, site)[1].type
+        if is_cell and not isinstance(kind, ScalarType | VectorType):
+            raise Unsupported(
+                f"{site.name} between an untyped pointer and a variable of type {kind.glsl}, which has no"
+                " layout in memory. Copy its parts, or load and store them.",
+                ["shaderUntypedPointers"],
+            )
+        site = replace(site, type=kind)
     store, load = storer(program, to, site), loader(program, source, site)
     return lambda frame: store(frame, load(frame))
 
@@ -78,12 +86,18 @@ def _array_length(program: ProgramForm, op: Op, site: Site) -> Function:
 
     def run(frame: Frame) -> Value:
         references = resolve(frame)
+        cause = None
+        if any((reference.offset != 0).any() for reference in references):
+            cause = np.full(1, site.cause("pointers", _NOT_A_DESCRIPTOR), np.uint16)
         lengths = np.zeros(1 if len(references) == 1 else frame.count, dtype)
         for reference in references:
             lengths[reference.lanes.selector] = max(reference.memory.nbytes - start, 0) // stride
-        return single(lengths)
+        return single(lengths, cause)
 
     return run
+
+
+_NOT_A_DESCRIPTOR = "OpUntypedArrayLengthKHR of a pointer that does not have the value of a descriptor"
 
 
 def _variable(program: ProgramForm, op: Op, site: Site) -> Function:

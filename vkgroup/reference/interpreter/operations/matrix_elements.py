@@ -112,7 +112,8 @@ class _Jobs:
     """The reductions of one matrix: `count` of `steps` elements each, by a Cooperative Matrix Reduce Mode.
 
     "This function should be mathematically commutative and associative", so any order of the elements
-    is right. Here the first one depends on the size of the subgroup, which shows functions that are not.
+    is right. Here the first one depends on the size of the subgroup and on which invocations form it, which
+    shows functions that are not.
     """
 
     mode: int
@@ -134,15 +135,19 @@ class _Jobs:
         """Return the number of jobs of a lane; a lane without a job repeats that of another one."""
         return -(-self.count // size)
 
-    def dealt(self, subgroups: Subgroups, data: Data) -> Data:
+    def dealt(self, frame: Frame, data: Data) -> Data:
         """Return the elements of each lane's jobs, (jobs * steps, n)."""
+        subgroups = frame.subgroups
+        # Zero where invocations form subgroups in order.
+        first = subgroups.spread(frame.machine.local_index[frame.lanes.selector] % subgroups.size)[:, 0]
         matrices = gathered(subgroups, data, self.source)
         groups, rows, columns = matrices.shape
         if self.mode == COLUMN:
             matrices = matrices.transpose(0, 2, 1)
         elif self.mode == NEIGHBOURS:
             matrices = matrices.reshape(groups, rows // 2, 2, columns // 2, 2).transpose(0, 1, 3, 2, 4)
-        jobs = np.roll(matrices.reshape(groups, self.count, self.steps), subgroups.size.bit_length() - 1, 2)
+        order = (np.arange(self.steps) - first - subgroups.size.bit_length() + 1) % self.steps
+        jobs = np.take_along_axis(matrices.reshape(groups, self.count, self.steps), order[:, None, :], axis=2)
         each = self.each(subgroups.size)
         job = np.arange(each)[None, :] * subgroups.size + np.arange(subgroups.size)[:, None]
         lanes = jobs[:, job % self.count]
@@ -207,8 +212,8 @@ def _begin(program: ProgramForm, op: Op, site: Site) -> Function:
         if calls.jobs is None:
             return zeros(calls.kind, frame.count)
         cause = _causes(matrix)
-        dealt = None if cause is None else calls.jobs.dealt(frame.subgroups, cause)
-        return single(calls.jobs.dealt(frame.subgroups, matrix.data), dealt)
+        dealt = None if cause is None else calls.jobs.dealt(frame, cause)
+        return single(calls.jobs.dealt(frame, matrix.data), dealt)
 
     return run
 

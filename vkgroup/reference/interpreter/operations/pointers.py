@@ -9,7 +9,7 @@ import numpy as np
 
 from vkgroup.base.errors import InvalidModule
 from vkgroup.reference.interpreter.operations.load_store import load_numbers, store_numbers
-from vkgroup.reference.interpreter.operations.references import BytesReference, resolver
+from vkgroup.reference.interpreter.operations.references import BytesReference, in_workgroup, resolver
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.layout import LaidOutType, numbers
@@ -37,9 +37,10 @@ def pointer_value(program: ProgramForm, op: Op, site: Site) -> Function:
     """Return the function that makes the value of a pointer that is known before execution."""
     (chain,) = op.chains
     resolve, target = resolver(program, replace(chain, is_untyped=False), site)
-    if target.matrix_stride or isinstance(innermost(target.type), MatrixType):
-        raise InvalidModule("a variable pointer points to a matrix (SPV_KHR_variable_pointers, 2.16.1)")
     is_address = chain.root.storage_class == "PhysicalStorageBuffer"
+    is_matrix = target.matrix_stride or isinstance(innermost(target.type), MatrixType)
+    if is_matrix and op.part == "pointer" and not is_address:
+        raise InvalidModule("a variable pointer points to a matrix (SPV_KHR_variable_pointers, 2.16.1)")
 
     def make(frame: Frame) -> Value:
         references = resolve(frame)
@@ -112,8 +113,13 @@ def _copy_sized(program: ProgramForm, op: Op, site: Site) -> Function:
         for length in np.unique(size.data).tolist():
             parts = numbers(LaidOutType(ArrayType(_BYTE, length, 1)))
             where = np.broadcast_to(size.data == length, (frame.count,))
-            for target, origin in _pairs(targets, sources, frame, where):
-                store_numbers(target, parts, load_numbers(origin, parts, site), site)
+            for pair in _pairs(targets, sources, frame, where):
+                for reference, chain in zip(pair, op.chains, strict=True):
+                    if chain.root.storage_class == "Workgroup":
+                        reference.offset = in_workgroup(
+                            reference.frame, reference.memory, reference.offset, length
+                        )
+                store_numbers(pair[0], parts, load_numbers(pair[1], parts, site), site)
 
     return run
 

@@ -13,7 +13,7 @@ no order of which one overwrites what the other accumulates, if nothing uses wha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -92,6 +92,9 @@ class Accesses:
         self._rest: tuple[str, ...] = ()
         #: The operation of the last atomic on each granule, and all operations.
         self._operations, self._used = np.zeros(granules, np.int8), set[int]()
+        #: The granules of the last atomic on each granule; None while all atomics have one size.
+        self._steps: Numbers | None = None
+        self._first_steps = 0
 
     @property
     def untouched(self) -> Flags:
@@ -175,6 +178,7 @@ class Accesses:
         semantics = semantics_of(site.scopes[0], site.scopes[1])
         access = self._access(frame, site, "accesses", semantics.level, target)
         self._check(access, ("write", "read", "read_before") if writes else ("write",))
+        self._check_sizes(access, max(1, target.itemsize // self._granule))
         self._is_narrow |= semantics.level < (WORKGROUP if self._kind == "workgroup" else DEVICE)
         if self._is_narrow:
             self._check_scopes(access, writes)
@@ -212,6 +216,22 @@ class Accesses:
             if lost.size:
                 self._report(access, lost, them[lost], record.position[at[lost]], when[lost], _OVERWRITTEN)
         return found % IGNORED
+
+    def _check_sizes(self, access: _Access, steps: int) -> None:
+        """Report atomics that access a part of what another atomic accesses.
+
+        They "access the same set of memory locations", or "must be synchronized against the other as if they
+        were non-atomic operations" (Vulkan 1.4, "Atomic Operation").
+        """
+        self._first_steps = self._first_steps or steps
+        if self._steps is None and steps != self._first_steps:
+            self._steps = np.full(len(self._touched), self._first_steps, np.int64)
+        if self._steps is None:
+            return
+        other = np.flatnonzero(self._steps[access.granule] != steps)
+        if other.size:
+            self._check(replace(access, granule=access.granule[other], who=access.who[other]), ("atomic",))
+        self._steps[access.granule] = steps
 
     def _check_scopes(self, access: _Access, writes: bool) -> None:
         """Report atomics that are not mutually ordered with others (Vulkan 1.4, "Atomic Operation")."""

@@ -67,7 +67,7 @@ def resolver(program: ProgramForm, chain: PointerChain, site: Site) -> tuple[Res
     resolve, target = _resolver(program, chain, site)
     if chain.is_untyped:
         target = _accessed(chain, target, site)
-        return _aligned(resolve, target.type, site), target
+        return _aligned(resolve, chain, target.type, site), target
     return resolve, target
 
 
@@ -78,18 +78,23 @@ def _accessed(chain: PointerChain, target: LaidOutType, site: Site) -> LaidOutTy
     return LaidOutType(kind) if chain.is_untyped and kind is not None and kind != target.type else target
 
 
-def _aligned(resolve: Resolve, kind: Type, site: Site) -> Resolve:
+def _aligned(resolve: Resolve, chain: PointerChain, kind: Type, site: Site) -> Resolve:
     """Return the resolver of an untyped pointer, which marks and reports accesses that are not aligned.
+
+    An access to shared memory may be larger than what the chain reaches.
 
     They "must have an alignment that satisfies Offset and Stride Assignment"
     (VUID-RuntimeSpirv-OpTypeUntypedPointerKHR-11166); the least is the scalar alignment.
     """
     alignment = kind.component.size if isinstance(kind, CooperativeMatrixType) else lay_out(kind)[2]
+    size = 0 if chain.root.storage_class != "Workgroup" else kind.size or 1
     number = site.cause("alignment", f"an access at a byte that is not a multiple of {alignment}")
 
     def checked(frame: Frame) -> list[BytesReference]:
         references = resolve(frame)
         for reference in references:
+            if size:
+                reference.offset = in_workgroup(reference.frame, reference.memory, reference.offset, size)
             wrong = reference.offset % (alignment or 1) != 0
             if wrong.any():
                 cause = marked(wrong, number)
@@ -112,7 +117,10 @@ def _resolver(program: ProgramForm, chain: PointerChain, site: Site) -> tuple[Re
     if root.kind == "texel":
         return _texel_resolver(root.number), LaidOutType(root.type)
     if root.kind not in ("buffer", "push", "shared"):
-        raise Unsupported(f"{site.name} through a pointer to {root.storage_class}.", [root.storage_class])
+        raise Unsupported(
+            f"The reference device does not support {site.name} through a pointer to {root.storage_class}.",
+            [root.storage_class],
+        )
     path = memory_path(chain, program.variables.layouts[root.number])
     identifier = root.number
     if root.kind == "shared":
@@ -143,12 +151,17 @@ def index_in(frame: Frame, index: ChainIndex) -> tuple[Offsets, Causes | None]:
     return value.data.astype(np.int64), value.cause
 
 
+_MOST_ELEMENTS = 1 << 44
+
+
 def _element_in(frame: Frame, element: ChainIndex) -> tuple[Offsets, Causes | None]:
     """Return the number of elements of an OpPtrAccessChain; it "is treated as signed"."""
     if not element.is_slot:
-        return np.full(1, element.number, np.int64), None
+        return np.full(1, np.clip(element.number, -_MOST_ELEMENTS, _MOST_ELEMENTS), np.int64), None
     value = frame.regs[element.number]
-    return value.data.view(f"i{value.data.itemsize}").astype(np.int64), value.cause
+    # No memory has so many elements, and larger numbers would wrap the offset around.
+    numbers = value.data.view(f"i{value.data.itemsize}").astype(np.int64)
+    return np.clip(numbers, -_MOST_ELEMENTS, _MOST_ELEMENTS), value.cause
 
 
 def _offset(
@@ -265,7 +278,7 @@ def descriptor_number(
         index, undefined = index_in(frame, chain_index)
         cause = combine(cause, undefined)
         if not chain_index.non_uniform and len(index) > 1:
-            varying = combine(varying, _not_uniform(frame, index, site))
+            varying = combine(varying, not_uniform(frame, index, site, _OTHER_DESCRIPTORS))
         number = number * length + index
     if cause is not None:
         frame.report_undefined(site, cause, "which descriptor is used depends on an undefined value")
@@ -279,16 +292,24 @@ def descriptor_number(
     return np.clip(number, 0, count - 1), combine(cause, varying)
 
 
-def _not_uniform(frame: Frame, index: npt.NDArray[np.int64], site: Site) -> Causes | None:
-    """Return the causes of an index that differs among the active invocations of a subgroup.
+_OTHER_DESCRIPTORS = (
+    "an array of descriptors is indexed by a value that is not uniform, without nonuniformEXT"
+)
+_OTHER_BUFFERS = (
+    "a pointer that is not decorated NonUniform points into different buffers in lanes of a subgroup"
+    " (VUID-RuntimeSpirv-subgroupSize-10149)"
+)
 
-    SPIR-V requires the decoration NonUniform for such an index of descriptors.
+
+def not_uniform(frame: Frame, index: npt.NDArray[np.int64], site: Site, detail: str) -> Causes | None:
+    """Return the causes where an index or a pointer differs among the active invocations of a subgroup.
+
+    Vulkan requires the decoration NonUniform where that chooses between descriptors.
     """
     subgroups = frame.subgroups
     agree = same_in_all(subgroups.spread(index), subgroups.active)
     if agree.all():
         return None
-    detail = "an array of descriptors is indexed by a value that is not uniform, without nonuniformEXT"
     number = site.cause("not_uniform", detail)
     causes = marked(~agree, number)[:, None, None]
     return subgroups.collect(np.broadcast_to(causes, (*subgroups.active.shape, 1)).copy(), ())
@@ -323,6 +344,7 @@ def _value_resolver(program: ProgramForm, chain: PointerChain, path: MemoryPath,
     """Return the resolver of a pointer that is a value."""
     slot, element, stride = chain.root.number, chain.element, chain.element_stride
     is_shared = chain.root.storage_class == "Workgroup"
+    descriptor = chain.root.storage_class == "StorageBuffer" and not chain.non_uniform
     size = _accessed(chain, path.target, site).type.size or 1
 
     def resolve(frame: Frame) -> list[BytesReference]:
@@ -334,6 +356,8 @@ def _value_resolver(program: ProgramForm, chain: PointerChain, path: MemoryPath,
             start, undefined = start + index * stride, combine(undefined, cause)
         if undefined is not None:
             frame.report_undefined(site, undefined, "an address depends on an undefined value")
+        if descriptor and len(number) > 1:
+            undefined = combine(undefined, not_uniform(frame, number, site, _OTHER_BUFFERS))
         references = []
         for chosen, where in _by_number(frame, number):
             memory = machine.pointees[chosen]

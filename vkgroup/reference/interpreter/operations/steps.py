@@ -42,29 +42,30 @@ OF_POINTERS: dict[str, Callable[[ProgramForm, Op, Site], Callable[..., Value | N
 """By name: the factory of a function, for instructions whose functions need more than their operands."""
 
 
+_PARTS = {**PARTS, "pointer": pointer_value, "view": pointer_value}
+
+
 class StepMaker:
     """Makes steps of a program; `instrument` wraps the function of each lane-wise or group instruction."""
 
     def __init__(self, program: ProgramForm, instrument: Instrument | None) -> None:
         self._program = program
         self._instrument: Instrument = instrument or (lambda site, function: function)
-        #: By an instruction's position and opcode: its facts, and its function where that needs only its
-        #: operands. The pointer that is its operand may be made at the same position.
-        self._functions: dict[tuple[int, int], tuple[Site, Any]] = {}
+        #: By an instruction's position: its facts, and its function where that needs only its operands.
+        self._functions: dict[int, tuple[Site, Any]] = {}
 
     def step(self, op: Op) -> Step:
         """Return the step of an instruction; inlined copies of an instruction share one function."""
         if op.part:
-            return _with_frame(PARTS[op.part](self._program, op, site_of(self._program, op)), op)
-        key = op.instruction.position, op.instruction.opcode
-        if key not in self._functions:
+            return _with_frame(_PARTS[op.part](self._program, op, site_of(self._program, op)), op)
+        position = op.instruction.position
+        if position not in self._functions:
             site = site_of(self._program, op)
-            self._functions[key] = site, self._function(site)
-        site, function = self._functions[key]
+            self._functions[position] = site, self._function(site)
+        site, function = self._functions[position]
         name = site.name
-        if name in OF_POINTERS or op.makes_pointer:
-            factory = pointer_value if op.makes_pointer else OF_POINTERS[name]
-            return _with_frame(factory(self._program, op, site), op)
+        if name in OF_POINTERS:
+            return _with_frame(OF_POINTERS[name](self._program, op, site), op)
         if name in LANEWISE:
             return _lanewise(function, op)
         return _of_group(function, op) if name in GROUPS or name in DERIVATIVES else _with_frame(function, op)

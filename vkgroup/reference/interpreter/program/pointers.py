@@ -65,10 +65,24 @@ class Pointers:
                 f"The reference device does not support variables of storage class {kind.storage_class}.",
                 [kind.storage_class],
             )
-        return self._of_value(self._slots.of(identifier, names.slots), kind, kind.pointee)
+        chain = self._of_value(self._slots.of(identifier, names.slots), kind, kind.pointee)
+        return replace(chain, non_uniform=self._is_non_uniform(identifier))
 
-    def value(self, identifier: int, names: FunctionValues, segment: Segment, entry: Instruction) -> int:
-        """Return the slot of a value; for a known pointer, add the instruction that makes its value."""
+    def _is_non_uniform(self, identifier: int) -> bool:
+        return "NonUniform" in self._facts.declared.decorations.get(identifier, {})
+
+    def value(
+        self,
+        identifier: int,
+        names: FunctionValues,
+        segment: Segment,
+        entry: Instruction,
+        part: str = "pointer",
+    ) -> int:
+        """Return the slot of a value; for a known pointer, add the instruction that makes its value.
+
+        `part`: ``"view"`` if the pointer is seen as another type only, as a chain from it.
+        """
         chain = self.find(identifier, names)
         if chain is None:
             return self._slots.of(identifier, names.slots)
@@ -84,14 +98,14 @@ class Pointers:
         copy = Instruction(
             grammar().opcodes["OpCopyObject"], "OpCopyObject", 0, identifier, (identifier,), entry.position
         )
-        segment.ops.append(Op(copy, result, (), (chain,)))
+        segment.ops.append(Op(copy, result, (), (chain,), part=part))
         return result
 
     def add_chain(self, entry: Instruction, names: FunctionValues, segment: Segment) -> None:
         """Add the pointer of an access chain; its base may need a value."""
         operands = access_chain(entry)
         assert operands is not None
-        non_uniform = "NonUniform" in self._facts.declared.decorations.get(entry.result_id, {})
+        non_uniform = self._is_non_uniform(entry.result_id)
         indices = tuple(
             self._index(index, names, non_uniform=non_uniform and not operands.element)
             for index in operands.indices
@@ -99,13 +113,14 @@ class Pointers:
         base = self._base(operands, names, segment, entry)
         if operands.element:
             stride = self._facts.element_stride(operands)
-            element = self._index(operands.element, names)
-            chain = PointerChain(base.root, indices, element, stride)
+            chain = PointerChain(base.root, indices, self._element(operands.element, names), stride)
         else:
             chain = PointerChain(base.root, (*base.indices, *indices), base.element, base.element_stride)
         kind = self._facts.types[entry.result_id]
         is_untyped = isinstance(kind, PointerType) and kind.is_untyped
-        names.pointers[entry.result_id] = replace(chain, is_untyped=is_untyped)
+        names.pointers[entry.result_id] = replace(
+            chain, is_untyped=is_untyped, non_uniform=base.non_uniform or non_uniform
+        )
 
     def _base(
         self, operands: AccessChain, names: FunctionValues, segment: Segment, entry: Instruction
@@ -127,13 +142,22 @@ class Pointers:
                 f" only, not to variables of storage class {base.root.storage_class}.",
                 ["shaderUntypedPointers"],
             )
-        slot = self.value(operands.base, names, segment, entry)
-        return self._of_value(slot, kind, view or kind.pointee)
+        slot = self.value(operands.base, names, segment, entry, "view")
+        return replace(
+            self._of_value(slot, kind, view or kind.pointee), non_uniform=self._is_non_uniform(operands.base)
+        )
 
     def _of_value(self, slot: int, kind: PointerType, pointee: Type | None) -> PointerChain:
         form = "address" if kind.storage_class == "PhysicalStorageBuffer" else "pointer"
         root = Root(form, slot, pointee or _UNKNOWN, kind.storage_class)
         return PointerChain(root, is_untyped=kind.is_untyped)
+
+    def _element(self, identifier: int, names: FunctionValues) -> ChainIndex:
+        """Return the element of an OpPtrAccessChain, which "is treated as signed"."""
+        value = self._facts.constants.get(identifier)
+        if value is None:
+            return self._index(identifier, names)
+        return ChainIndex(int(value.data.view(f"i{value.data.itemsize}")[0]))
 
     def _index(self, identifier: int, names: FunctionValues, *, non_uniform: bool = False) -> ChainIndex:
         """Return an index of an access chain; `non_uniform` is true if the chain is decorated NonUniform."""

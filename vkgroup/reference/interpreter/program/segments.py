@@ -52,6 +52,8 @@ class PointerChain:
     #: Index of an OpPtrAccessChain: counts elements from the root, applied before `indices`; else None.
     element: ChainIndex | None = None
     element_stride: int = 0  # bytes between consecutive elements of that array
+    #: Whether the pointer is decorated NonUniform: lanes may access different descriptors through it.
+    non_uniform: bool = False
     #: Whether an access decides the type of what it points to (SPV_KHR_untyped_pointers).
     is_untyped: bool = False
 
@@ -168,12 +170,8 @@ class Op:
     chains: tuple[PointerChain, ...] = ()  # pointer of each pointer operand, in order
     cell: int = -1  # number of the variable that an OpVariable makes; -1 for other instructions
     #: Of an instruction that is executed in parts, as a loop that calls a function: the name of the part.
+    #: ``"pointer"`` and ``"view"`` make the value of a pointer that is known before execution.
     part: str = ""
-
-    @property
-    def makes_pointer(self) -> bool:
-        """Whether it makes the value of a pointer that is known before execution."""
-        return bool(self.chains) and self.instruction.name == "OpCopyObject"
 
     @property
     def uses(self) -> list[int]:
