@@ -202,7 +202,7 @@ void main() { b[gl_GlobalInvocationID.x] = dFdx(float(gl_GlobalInvocationID.x));
     report = check(module)
     assert not report.findings
     assert report.covered.sizes == (4, 8, 16, 32, 64, 128)
-    with lacks("a subgroup size of 4 or more for derivatives"):
+    with lacks("quads need subgroups of at least 4 invocations"):
         check(module, sizes=(1,))
 
 

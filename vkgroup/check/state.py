@@ -133,8 +133,12 @@ class CheckState:
         elif self.unfinished and not self.runs:
             self.no_verdict.append(f"{limit} at any size; give more time (--timeout) or less work (--groups)")
         elif not self.runs:
-            reasons = "; ".join(dict.fromkeys(reason for _, reason in self.not_covered))
-            self.no_verdict.append(f"no size was executed: {reasons}; give others (--subgroup-size)")
+            reasons = list(dict.fromkeys(reason for _, reason in self.not_covered))
+            raise Unsupported(
+                f"The shader runs at none of the subgroup sizes {', '.join(map(str, order))}:"
+                f" {'; '.join(reasons)}. Choose others (--subgroup-size).",
+                reasons,
+            )
 
     @property
     def _more_rounds(self) -> str:
