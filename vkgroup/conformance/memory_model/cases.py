@@ -98,37 +98,59 @@ class SynchronisationAxes(NamedTuple):
 SynchronisationCase = TableCase[SynchronisationAxes]
 
 
+def _has_its_parts(axes: SynchronisationAxes) -> bool:
+    """A guard, and how it is accessed, belong to synchronisation without a control barrier."""
+    is_transitive, has_guard = axes.test == "transitive", axes.sync not in CONTROL
+    is_written = has_guard and not is_transitive
+    return (bool(axes.guard), bool(axes.write), bool(axes.acquired)) == (has_guard, is_written, is_transitive)
+
+
+def _fits_transitivity(axes: SynchronisationAxes) -> bool:
+    """Chains of scopes are tested with one type, in one stage, in memory that both workgroups access."""
+    if axes.test != "transitive":
+        return True
+    plain = (axes.stage, axes.type, axes.model, axes.scope) == ("compute", "uint", "vulkan", "device")
+    return plain and axes.sync not in CONTROL and "shared" not in axes.memories
+
+
+def _fits_model(axes: SynchronisationAxes) -> bool:
+    """In GLSL450, variables are coherent, atomics release and acquire nothing, and scopes are fewer."""
+    return axes.is_vulkan or (
+        axes.coherence == "coherent"
+        and axes.sync in {*CONTROL, "fence_fence"}
+        and axes.type in ("uint", "float")
+        and axes.scope != "queue_family"
+        # Buffers by their address have no coherent memory there.
+        and "address" not in axes.memories
+    )
+
+
+def _fits_stage(axes: SynchronisationAxes) -> bool:
+    """Only compute shaders have workgroups, shared memory and control barriers."""
+    of_workgroups = axes.scope == "workgroup" or "shared" in axes.memories or axes.sync in CONTROL
+    return axes.stage == "compute" or not of_workgroups
+
+
+def _fits_scope(axes: SynchronisationAxes) -> bool:
+    """A control barrier waits for invocations of one workgroup."""
+    return axes.scope in WITHIN or axes.sync not in CONTROL
+
+
+def _fits_type(axes: SynchronisationAxes) -> bool:
+    """Types other than uint, and exchanges, test atomics; images lack some types."""
+    is_plain = axes.type == "uint" and axes.write != "exchange"
+    lacks_images = (axes.type == "double" and "image" in axes.memories) or (
+        axes.type == "uint64_t" and axes.memories == ("image", "image")
+    )
+    return not lacks_images and (is_plain or axes.sync == "atomic_atomic")
+
+
+_RULES = (_has_its_parts, _fits_transitivity, _fits_model, _fits_stage, _fits_scope, _fits_type)
+
+
 def is_combined(axes: SynchronisationAxes) -> bool:
     """Return whether there is a case with these axes."""
-    stage, test, type_, model, coherence, sync, write, scope, _, guard, acquired = axes
-    memories = axes.memories
-    control = sync in CONTROL
-    if bool(guard) is control or bool(acquired) is not (test == "transitive"):
-        return False
-    if test == "transitive":
-        plain = (stage, type_, model, write, scope) == ("compute", "uint", "vulkan", "", "device")
-        return plain and not control and "shared" not in memories
-    return (
-        bool(write) is not control
-        # Variables of GLSL450 are coherent; there atomics release and acquire nothing, and there is no scope
-        # of the queue family. Addresses have no coherent memory there.
-        and (
-            axes.is_vulkan
-            or (
-                coherence == "coherent"
-                and (control or sync == "fence_fence")
-                and type_ in ("uint", "float")
-                and scope != "queue_family"
-                and "address" not in memories
-            )
-        )
-        and (stage == "compute" or (scope != "workgroup" and "shared" not in memories and not control))
-        and (scope in WITHIN or not control)
-        # Types other than uint test their atomics.
-        and (sync == "atomic_atomic" or (type_ == "uint" and write != "exchange"))
-        and not (type_ == "uint64_t" and memories == ("image", "image"))
-        and not (type_ == "double" and "image" in memories)
-    )
+    return all(rule(axes) for rule in _RULES)
 
 
 def _sentence(axes: SynchronisationAxes) -> str:
@@ -154,9 +176,11 @@ cases = table(
     model=MODELS,
     coherence=COHERENCES,
     sync=GUARDED | CONTROL,
-    write=lambda *axes: ("",) if axes[1] == "transitive" or axes[-1] in CONTROL else WRITES,
+    write=lambda stage, test, type_, model, coherence, sync: (
+        ("",) if test == "transitive" or sync in CONTROL else WRITES
+    ),
     scope=SCOPES,
     payload=MEMORIES,
-    guard=lambda *axes: ("",) if axes[5] in CONTROL else MEMORIES,
-    acquired=lambda *axes: ACQUIRED if axes[1] == "transitive" else ("",),
+    guard=lambda stage, test, type_, model, coherence, sync, *others: ("",) if sync in CONTROL else MEMORIES,
+    acquired=lambda stage, test, *others: ACQUIRED if test == "transitive" else ("",),
 )
