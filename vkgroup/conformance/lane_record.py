@@ -59,6 +59,11 @@ def all_defined(values: Words) -> tuple[Words, Flags]:
     return values.astype(np.uint32), np.ones(values.shape, np.bool_)
 
 
+def mirrored(recorded: LaneRecord) -> tuple[Words, Flags]:
+    """Return the inputs of each workgroup from its last invocation to its first, all defined."""
+    return all_defined(recorded.x[:, ::-1])
+
+
 def lane_shader(sentence: str, body: str, *, extensions: Iterable[str], declarations: str = "") -> str:
     """Return the GLSL of a case, whose `body` sets `result` from `x`, `local` and `index`."""
     required = "\n".join(f"#extension {name} : require" for name in extensions)

@@ -27,6 +27,7 @@ from vkgroup.conformance.lane_record import (
     all_defined,
     compared,
     lane_shader,
+    mirrored,
     random_inputs,
     run_recorded,
 )
@@ -100,10 +101,6 @@ def _largest(recorded: LaneRecord) -> tuple[Words, Flags]:
     return all_defined(recorded.reduced(lambda lanes, x: x.max()))
 
 
-def _reversed(recorded: LaneRecord) -> tuple[Words, Flags]:
-    return all_defined(recorded.x[:, ::-1])
-
-
 def _components(kind: str, count: int, memory: str, *, constant: bool = False) -> Variant:
     """Return a variant in which each invocation writes one component of a vector."""
     place = "local" if memory == "shared" else "index"
@@ -115,9 +112,9 @@ def _components(kind: str, count: int, memory: str, *, constant: bool = False) -
     fence = "" if memory == "shared" else "memoryBarrierBuffer(); "
     body = f"{write} {fence}barrier(); result = v[{other} / {count}u][{other} % {count}u];"
     if memory == "shared":
-        return Variant(body, _reversed, f"shared {kind} v[{LOCAL // count}];")
+        return Variant(body, mirrored, f"shared {kind} v[{LOCAL // count}];")
     declared = f"layout(std430, binding = 2) coherent buffer Cells {{ {kind} v[]; }};"
-    return Variant(body, _reversed, declared, cells=TOTAL)
+    return Variant(body, mirrored, declared, cells=TOTAL)
 
 
 _LENGTH = "layout(constant_id = 0) const uint COUNT = 3u;\n"
@@ -204,10 +201,10 @@ TESTS: dict[str, ReportedTest] = {
         "An array whose length comes from a specialization constant through operations",
         {
             "select.shared": Variant(
-                _REVERSE, _reversed, f"{_LENGTH}{_SELECTED}shared uint s[LENGTH];", {0: LOCAL}
+                _REVERSE, mirrored, f"{_LENGTH}{_SELECTED}shared uint s[LENGTH];", {0: LOCAL}
             ),
             "computed.shared": Variant(
-                _REVERSE, _reversed, f"{_LENGTH}{_COMPUTED}shared uint s[LENGTH];", {0: LOCAL}
+                _REVERSE, mirrored, f"{_LENGTH}{_COMPUTED}shared uint s[LENGTH];", {0: LOCAL}
             ),
             "select.own": Variant(_OWN, _sum_of_own, f"{_LENGTH}{_SELECTED}", {0: LOCAL}),
             "computed.own": Variant(_OWN, _sum_of_own, f"{_LENGTH}{_COMPUTED}", {0: LOCAL}),

@@ -27,6 +27,7 @@ from vkgroup.conformance.comparison import Verdict, verdict_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family, TableCase, table
 from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, STAGES
+from vkgroup.conformance.support import lacking_features
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Status
 
@@ -129,7 +130,7 @@ def _missing(case: ClockCase, capabilities: Capabilities) -> list[str]:
     """Return the requirements of a case that the device lacks."""
     needs = recording.missing(case.axes.stage, capabilities)
     features = [CLOCKS[case.axes.clock].feature, *(["shaderInt64"] if case.axes.wide else [])]
-    return needs + [feature for feature in features if feature not in capabilities.features]
+    return needs + lacking_features(features, capabilities)
 
 
 def _batch_key(case: ClockCase) -> Hashable:

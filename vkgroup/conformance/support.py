@@ -24,6 +24,11 @@ def lacking_stages(stages: Iterable[str], capabilities: Capabilities) -> list[st
     ]
 
 
+def lacking_features(features: Iterable[str], capabilities: Capabilities) -> list[str]:
+    """Return the features that the device lacks, in the given order."""
+    return [feature for feature in features if feature not in capabilities.features]
+
+
 def lacking_stores(stage: str, capabilities: Capabilities) -> list[str]:
     """Return the feature that lets a stage write to buffers, if the device lacks it."""
     feature = STAGE_NAMES[stage].store_feature

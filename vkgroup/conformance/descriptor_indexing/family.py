@@ -28,7 +28,7 @@ from vkgroup.conformance.descriptor_indexing.kinds import (
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family, TableCase, table
-from vkgroup.conformance.support import lacking_operations, lacking_stages
+from vkgroup.conformance.support import lacking_features, lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Status
 from vkgroup.spec.categories import Category
@@ -89,7 +89,7 @@ def _missing(case: DescriptorCase, capabilities: Capabilities) -> list[str]:
     features = [f"shader{kind.feature}Array{how}Indexing"]
     if stage == "fragment":
         features.append("fragmentStoresAndAtomics")
-    needs += [feature for feature in features if feature not in capabilities.features]
+    needs += lacking_features(features, capabilities)
     count = kind.count + _OWN_BUFFERS * (kind.name == "storage_buffer")
     limit = f"maxPerStageDescriptor{kind.limit}"
     most = int(capabilities.limits[limit])

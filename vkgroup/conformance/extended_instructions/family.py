@@ -16,7 +16,8 @@ from vkgroup.conformance.arrays import Array, Words, poisoned
 from vkgroup.conformance.comparison import Description, Index, Verdict, compare
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.extended_instructions.instructions import INSTRUCTIONS, SPECIAL, Operands
-from vkgroup.conformance.family import Family, TableCase, table
+from vkgroup.conformance.family import Family, TableCase, one_by_one, table
+from vkgroup.conformance.support import lacking_features
 from vkgroup.device import Capabilities
 from vkgroup.record.record import Status
 from vkgroup.reference.dtypes import dtype_of
@@ -68,7 +69,7 @@ def _features(axes: ExtendedAxes) -> list[str]:
 
 def _missing(case: ExtendedCase, capabilities: Capabilities) -> list[str]:
     """Return the features of the types that the device lacks."""
-    return [feature for feature in _features(case.axes) if feature not in capabilities.features]
+    return lacking_features(_features(case.axes), capabilities)
 
 
 # --- execution -----------------------------------------------------------------------------------------
@@ -127,11 +128,6 @@ def _source(case: ExtendedCase, operands: int) -> str:
     )
 
 
-def _verdicts(executor: Executor, cases: list[ExtendedCase]) -> list[Verdict]:
-    """Execute each case in a shader and return the verdicts."""
-    return [_verdict(executor, case) for case in cases]
-
-
 def _verdict(executor: Executor, case: ExtendedCase) -> Verdict:
     axes, row = case.axes, INSTRUCTIONS[case.axes.instruction]
     random = np.random.default_rng([executor.seed, marks.salt_of(case.name)])
@@ -175,5 +171,5 @@ def _run(executor: Executor, case: ExtendedCase, operands: Operands, invocations
     return recorded.reshape(count) ^ marks.marks(np.arange(count), marks.salt_of(case.name))
 
 
-EXTENDED_INSTRUCTIONS = Family("extended_instruction", _CASES, _missing, _verdicts)
+EXTENDED_INSTRUCTIONS = Family("extended_instruction", _CASES, _missing, one_by_one(_verdict))
 """The instructions of GLSL.std.450 that the kernels use."""

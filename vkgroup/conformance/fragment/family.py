@@ -13,7 +13,7 @@ from vkgroup.conformance.fragment.drawn import FragmentProbe, stored, verdicts
 from vkgroup.conformance.fragment.probes import PROBES, SELF, G, V
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, TriangleScene
 from vkgroup.conformance.patterns import LEAVES
-from vkgroup.conformance.support import lacking_operations, lacking_stages
+from vkgroup.conformance.support import lacking_features, lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.spec.categories import Category
 
@@ -77,7 +77,7 @@ def _missing(case: FragmentCase, capabilities: Capabilities) -> list[str]:
     if scene.sample_shading:
         features.append("sampleRateShading")
     features += LEAVES[scene.leaves].features
-    needs = [feature for feature in features if feature not in capabilities.features]
+    needs = lacking_features(features, capabilities)
     if not int(capabilities.limits.get("framebufferColorSampleCounts", 1)) & scene.samples:
         needs.append(f"framebufferColorSampleCounts with {scene.samples}")
     if probe.needs:

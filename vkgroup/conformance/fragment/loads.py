@@ -23,7 +23,7 @@ from vkgroup.conformance.fragment.drawn import FragmentProbe, Legal, PixelRecord
 from vkgroup.conformance.fragment.probes import derivative
 from vkgroup.conformance.fragment.scenes import GRID, SCENES
 from vkgroup.conformance.patterns import LEAVES
-from vkgroup.conformance.support import lacking_operations, lacking_stages
+from vkgroup.conformance.support import lacking_features, lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 
 _TEXELS = GRID * GRID
@@ -114,7 +114,7 @@ def _missing(case: LoadCase, capabilities: Capabilities) -> list[str]:
     features = ["fragmentStoresAndAtomics", *LEAVES[SCENES[case.axes.scene].leaves].features]
     if case.axes.memory == "address":
         features.append("bufferDeviceAddress")
-    needs = [feature for feature in features if feature not in capabilities.features]
+    needs = lacking_features(features, capabilities)
     return [
         *needs,
         *lacking_stages(("fragment",), capabilities),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vkgroup.conformance.arrays import Flags, Words
-from vkgroup.conformance.lane_record import GROUPS, LOCAL, TOTAL, Expect, LaneRecord, all_defined
+from vkgroup.conformance.lane_record import GROUPS, LOCAL, TOTAL, Expect, LaneRecord, all_defined, mirrored
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,6 @@ def _chosen(recorded: LaneRecord) -> tuple[Words, Flags]:
 
 def _inverted(recorded: LaneRecord) -> tuple[Words, Flags]:
     return all_defined(np.where(_odd(recorded), recorded.x, ~recorded.x))
-
-
-def _mirrored(recorded: LaneRecord) -> tuple[Words, Flags]:
-    return all_defined(recorded.x[:, ::-1])
 
 
 _SIDES = """
@@ -103,7 +99,7 @@ _POINTERS = {
     %p = OpPtrAccessChain %element %start %back
     %result = OpLoad %uint %p
 """,
-        _mirrored,
+        mirrored,
     ),
     "buffers": AccessTest(
         """
@@ -163,7 +159,7 @@ _VIEWS = {
     %component = OpBitwiseAnd %uint %back %n1
     %result = OpVectorExtractDynamic %uint %both %component
 """,
-        _mirrored,
+        mirrored,
         declarations="%few_pairs = OpTypeArray %uvec2 %n64",
         decorations="OpDecorate %few_pairs ArrayStride 8",
         features=("workgroupMemoryExplicitLayout",),
@@ -184,19 +180,19 @@ _ALIASED = "shared Words { uint words[128]; }; shared Others { %s; };"
 _LAYOUTS = {
     "pairs": AccessTest(
         "words[local] = x; barrier(); uint back = 127u - local; result = pairs[back / 2u][back % 2u];",
-        _mirrored,
+        mirrored,
         _ALIASED % "uvec2 pairs[64]",
     ),
     "halves": AccessTest(
         "words[local] = x; barrier(); uint back = 127u - local;"
         " result = uint(halves[2u * back]) | uint(halves[2u * back + 1u]) << 16u;",
-        _mirrored,
+        mirrored,
         _ALIASED % "uint16_t halves[256]",
         features=("workgroupMemoryExplicitLayout16BitAccess", "shaderInt16"),
     ),
     "vectors": AccessTest(
         "words[local] = x; barrier(); uint back = 127u - local; result = vectors[back / 4u][back % 4u];",
-        _mirrored,
+        mirrored,
         _ALIASED % "uvec4 vectors[32]",
     ),
 }

@@ -15,6 +15,7 @@ from vkgroup.conformance.family import Family, TableCase, one_by_one, table
 from vkgroup.conformance.lane_record import LOCAL, TOTAL, compared, lane_shader, random_inputs, run_recorded
 from vkgroup.conformance.memory_access.assembly import assembly
 from vkgroup.conformance.memory_access.cases import SUBJECTS
+from vkgroup.conformance.support import lacking_features
 from vkgroup.device import Capabilities
 
 
@@ -49,7 +50,7 @@ def _needs(case: MemoryAccessCase) -> tuple[str, ...]:
 
 
 def _missing(case: MemoryAccessCase, capabilities: Capabilities) -> list[str]:
-    lacking = [name for name in _needs(case) if name not in capabilities.features]
+    lacking = lacking_features(_needs(case), capabilities)
     return lacking if capabilities.api_version >= (1, 2) else ["Vulkan 1.2", *lacking]
 
 

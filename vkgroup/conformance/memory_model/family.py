@@ -32,7 +32,7 @@ from vkgroup.conformance.memory_model.shader import (
     source_of,
 )
 from vkgroup.conformance.recording import Recorder
-from vkgroup.conformance.support import lacking_operations, lacking_stages, lacking_stores
+from vkgroup.conformance.support import lacking_features, lacking_operations, lacking_stages, lacking_stores
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Buffer
 from vkgroup.record.record import Status
@@ -56,7 +56,7 @@ def _missing(case: SynchronisationCase, capabilities: Capabilities) -> list[str]
             needs.append("a subgroup size of at least 2 (for two invocations of one subgroup)")
     if axes.stage != "compute" and size < QUAD_SIZE:
         needs.append(f"subgroups of at least {QUAD_SIZE} invocations, to draw")
-    return needs + [feature for feature in _features(axes) if feature not in capabilities.features]
+    return needs + lacking_features(_features(axes), capabilities)
 
 
 def _features(axes: SynchronisationAxes) -> list[str]:

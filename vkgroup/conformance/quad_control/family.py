@@ -27,7 +27,7 @@ from vkgroup.conformance.stages.base import BatchStage
 from vkgroup.conformance.subgroup.cases import STAGES, Case
 from vkgroup.conformance.subgroup.family import SMALL_BATCH, missing, program_of, verdicts_on
 from vkgroup.conformance.subgroup.shader import BatchProgram, Spelling
-from vkgroup.conformance.support import lacking_operations, lacking_stages
+from vkgroup.conformance.support import lacking_features, lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.spec.categories import Category
 from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
@@ -91,7 +91,7 @@ def _missing(case: SceneCase, capabilities: Capabilities) -> list[str]:
     """Return the requirements of a case that the device lacks."""
     features = ["shaderQuadControl", "shaderMaximalReconvergence", "fragmentStoresAndAtomics"]
     features += LEAVES[TESTS[case.axes.test].leaves].features
-    needs = [feature for feature in features if feature not in capabilities.features]
+    needs = lacking_features(features, capabilities)
     needs += lacking_stages(("fragment",), capabilities)
     return needs + lacking_operations((category.value for category in _CATEGORIES), capabilities)
 
@@ -173,7 +173,7 @@ def _votes_missing(case: Case, capabilities: Capabilities) -> list[str]:
     """Return the requirements of a case that the device lacks."""
     needs = [need for need in missing(_core_case(case), capabilities) if "CLUSTERED" not in need]
     wanted = ["shaderQuadControl", *(["shaderMaximalReconvergence"] if case.stage == "fragment" else [])]
-    needs += [feature for feature in wanted if feature not in capabilities.features]
+    needs += lacking_features(wanted, capabilities)
     return needs + support.lacking_quads(case.stage, capabilities)
 
 

@@ -31,7 +31,7 @@ from vkgroup.conformance.reconvergence.termination import (
     source_of,
 )
 from vkgroup.conformance.recording import Recorder
-from vkgroup.conformance.support import lacking_operations, lacking_stages
+from vkgroup.conformance.support import lacking_features, lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.programs.nodes import Promise
 from vkgroup.record.record import Status
@@ -52,7 +52,7 @@ def _missing(case: TerminationCase, capabilities: Capabilities) -> list[str]:
     features.append(VERBS[test.verb].feature)
     if case.axes.full_quads:
         features.append("shaderQuadControl")
-    needs += [feature for feature in features if feature and feature not in capabilities.features]
+    needs += lacking_features(filter(None, features), capabilities)
     categories = ["basic", "ballot"] + ["vote"] * (test.probe == "any_left")
     needs += lacking_operations(categories, capabilities)
     if capabilities.subgroup.size < _LEAST_SIZE:

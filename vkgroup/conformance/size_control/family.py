@@ -14,7 +14,7 @@ from vkgroup.conformance.size_control.case import SIZES, SizeAxes, SizeCase
 from vkgroup.conformance.size_control.records import verdict_of_sizes
 from vkgroup.conformance.size_control.stages import STAGES, verdict_of_dispatches
 from vkgroup.conformance.stages.pixels import FRAMEBUFFER
-from vkgroup.conformance.support import lacking_stages
+from vkgroup.conformance.support import lacking_features, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.dispatch.reference.capabilities import DRIVER_NAME
 from vkgroup.record.record import Status
@@ -145,7 +145,7 @@ def _missing(case: SizeCase, capabilities: Capabilities) -> list[str]:
         features.append("subgroupSizeControl")
     if axes.full:
         features.append("computeFullSubgroups")
-    needs += [feature for feature in features if feature not in capabilities.features]
+    needs += lacking_features(features, capabilities)
     if required is not None:
         needs += [
             f"requiredSubgroupSizeStages with the {stage} stage"

@@ -22,6 +22,7 @@ from vkgroup.conformance.patterns import LEAVES
 from vkgroup.conformance.support import (
     installed_compiler,
     lacking_compiler,
+    lacking_features,
     lacking_operations,
     lacking_stages,
 )
@@ -136,7 +137,7 @@ def _missing(case: FragmentCase, capabilities: Capabilities) -> list[str]:
     """Return the requirements that the device lacks."""
     probe, scene = PROBES[case.axes.probe], SCENES[case.axes.scene]
     features = ["fragmentStoresAndAtomics", *LEAVES[scene.leaves].features]
-    needs = [feature for feature in features if feature not in capabilities.features]
+    needs = lacking_features(features, capabilities)
     if scene.leaves and capabilities.api_version < (1, 3):
         needs.append("Vulkan 1.3")
     needs += lacking_stages(("fragment",), capabilities)

@@ -5,7 +5,7 @@ Cases of one stage, pattern, shape and subgroup size make one program, and one d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from vkgroup.conformance.support import (
     STAGE_FEATURES,
     STORES,
     has_ballot,
+    lacking_features,
     lacking_quads,
     lacking_size,
     lacking_stages,
@@ -68,28 +69,27 @@ def _of_case(case: Case, capabilities: Capabilities) -> Iterator[str]:
     nv, promoted = "VK_NV_shader_subgroup_partitioned", "shaderSubgroupPartitioned"
     preserving = f"shaderSignedZeroInfNanPreserveFloat{case.preserved_width}"
 
-    def lacking(names: Iterable[str]) -> list[str]:
-        return [name for name in names if name not in capabilities.features]
-
     yield from lacking_stages((case.stage,), capabilities)
     if category.declared not in subgroup.supported_operations:
         yield category.feature
-    yield from lacking(category.features)
+    yield from lacking_features(category.features, capabilities)
     partitions = nv in capabilities.extensions or promoted in capabilities.features
     if category is Category.PARTITIONED and not partitions:
         yield f"{nv} or {promoted}"
     if subgroup_size(case, capabilities) < pattern.least_size:
         yield f"a subgroup size of at least {pattern.least_size} (smaller ones execute nothing)"
     without = STORES if case.shape == FRAMEBUFFER else ()
-    yield from lacking(name for name in STAGE_FEATURES.get(case.stage, ()) if name not in without)
+    stage_features = (name for name in STAGE_FEATURES.get(case.stage, ()) if name not in without)
+    yield from lacking_features(stage_features, capabilities)
     if case.stage in DRAWN and subgroup.size < QUAD_SIZE:
         yield f"a subgroup size of at least {QUAD_SIZE} (the fragments of a draw are shaded in quads)"
     if category is Category.QUAD:
         yield from lacking_quads(case.stage, capabilities)
-    yield from lacking(pattern.leave.features)
+    yield from lacking_features(pattern.leave.features, capabilities)
     if observed and not ballot:
         yield "VK_SUBGROUP_FEATURE_BALLOT_BIT (to observe the active mask)"
-    yield from lacking([*type_.scalar.subgroup_features, *(["longVector"] if is_long(type_) else [])])
+    type_features = [*type_.scalar.subgroup_features, *(["longVector"] if is_long(type_) else [])]
+    yield from lacking_features(type_features, capabilities)
     if case.preserved_width and not capabilities.float_controls.get(preserving, False):
         yield preserving
 
