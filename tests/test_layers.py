@@ -32,7 +32,7 @@ LAYERS = {
     "record": 1_670,
     "workers": 3_150,
     "programs": 3_050,
-    "conformance": 25_190,
+    "conformance": 25_210,
     "check": 11_510,
     "probe": 2_820,
     "cost": 740,

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.conformance import evidence
+from vkgroup.conformance import evidence, marks
 from vkgroup.conformance.arrays import Flags, Words, poisoned
 from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableCase
 from vkgroup.spirv import Module
 
 LOCAL, GROUPS = 128, 4
@@ -64,12 +65,13 @@ def mirrored(recorded: LaneRecord) -> tuple[Words, Flags]:
     return all_defined(recorded.x[:, ::-1])
 
 
-def lane_shader(sentence: str, body: str, *, extensions: Iterable[str], declarations: str = "") -> str:
+def lane_shader(case: TableCase[Any], body: str, *, extensions: Iterable[str], declarations: str = "") -> str:
     """Return the GLSL of a case, whose `body` sets `result` from `x`, `local` and `index`."""
+    salt = marks.salt_of(case.name)
     required = "\n".join(f"#extension {name} : require" for name in extensions)
     return f"""#version 460
-// {sentence}
-// binding 0: inputs; binding 1: outputs (lane, subgroup, result); binding 2, where there is one: cells.
+// {case.sentence}
+// binding 0: inputs; binding 1: outputs (lane, subgroup, result), with marks; binding 2: cells, if any.
 #extension GL_KHR_shader_subgroup_basic : require
 {required}
 const uint LOCAL = {LOCAL}u, TOTAL = {TOTAL}u;
@@ -77,13 +79,14 @@ layout(local_size_x = {LOCAL}) in;
 layout(std430, binding = 0) readonly buffer Inputs {{ uint inputs[]; }};
 layout(std430, binding = 1) writeonly buffer Outputs {{ uint outputs[]; }};
 {declarations}
+uint mark(uint place) {{ return {marks.glsl("place", salt)}; }}
 void main() {{
     uint index = gl_GlobalInvocationID.x, local = gl_LocalInvocationIndex;
     uint x = inputs[index], result = 0u;
     {body}
-    outputs[index] = gl_SubgroupInvocationID;
-    outputs[TOTAL + index] = gl_SubgroupID;
-    outputs[2u * TOTAL + index] = result;
+    outputs[index] = gl_SubgroupInvocationID ^ mark(index);
+    outputs[TOTAL + index] = gl_SubgroupID ^ mark(TOTAL + index);
+    outputs[2u * TOTAL + index] = result ^ mark(2u * TOTAL + index);
 }}
 """
 
@@ -95,6 +98,7 @@ def random_inputs(executor: Executor) -> Words:
 
 def run_recorded(
     executor: Executor,
+    case: TableCase[Any],
     module: Module,
     inputs: Words,
     bindings: Mapping[str, Any],
@@ -110,7 +114,8 @@ def run_recorded(
     with executor.device.pipeline(module, **options) as pipeline, pipeline.bind(arrays) as bound:
         bound.dispatch(GROUPS, timeout=executor.timeout)
         results = bound.results()
-    lane, subgroup, result = results["Outputs"].reshape(3, GROUPS, LOCAL)
+    words = results["Outputs"] ^ marks.marks(np.arange(3 * TOTAL), marks.salt_of(case.name))
+    lane, subgroup, result = words.reshape(3, GROUPS, LOCAL)
     return LaneRecord(inputs[:TOTAL].reshape(GROUPS, LOCAL), lane, subgroup), result, results
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from vkgroup.conformance.arrays import Array, Words
 
-_FACTOR = 2654435761
+FACTOR = 2654435761
 """An odd number near 2^32 divided by the golden ratio: neighbouring places have unlike marks.
 
 A mark is a square and not a multiple, so that the differences of neighbours are unlike as well: a clock must
@@ -26,12 +26,12 @@ def salt_of(*names: str) -> int:
 
 def glsl(place: str, salt: int | str) -> str:
     """Return the GLSL of the mark of a place, a uint; `salt` is a number or GLSL."""
-    line = f"(({place}) * {_FACTOR}u + {salt if isinstance(salt, str) else f'{salt}u'})"
+    line = f"(({place}) * {FACTOR}u + {salt if isinstance(salt, str) else f'{salt}u'})"
     return f"({line} * ({line} | 1u))"
 
 
 def marks(places: Array, salt: int) -> Words:
     """Return the marks of places; must equal the shader's `glsl`."""
     with np.errstate(over="ignore"):
-        line = places.astype(np.uint32) * np.uint32(_FACTOR) + np.uint32(salt)
+        line = places.astype(np.uint32) * np.uint32(FACTOR) + np.uint32(salt)
         return np.asarray(line * (line | np.uint32(1)))

@@ -284,7 +284,7 @@ def source_of(case: ReportedCase) -> str:
     test = TESTS[case.axes.test]
     variant = test.variants[case.axes.variant]
     extensions = (f"GL_KHR_shader_subgroup_{name}" for name in test.operations)
-    return lane_shader(case.sentence, variant.body, extensions=extensions, declarations=variant.declarations)
+    return lane_shader(case, variant.body, extensions=extensions, declarations=variant.declarations)
 
 
 def _verdict(executor: Executor, case: ReportedCase) -> Verdict:
@@ -292,7 +292,7 @@ def _verdict(executor: Executor, case: ReportedCase) -> Verdict:
     bindings = {"Cells": poisoned(variant.cells)} if variant.cells else {}
     module = executor.compile(source_of(case), stage="compute")
     options = {"specialization": variant.specialization, "subgroup_size": case.axes.required_size}
-    recorded, result, _ = run_recorded(executor, module, random_inputs(executor), bindings, **options)
+    recorded, result, _ = run_recorded(executor, case, module, random_inputs(executor), bindings, **options)
     return compared(recorded, result, *variant.expect(recorded))
 
 

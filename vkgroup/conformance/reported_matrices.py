@@ -105,7 +105,7 @@ def source_of(case: ReportedMatrixCase) -> str:
     extensions = (*_EXTENSIONS, f"GL_KHR_shader_subgroup_{operation.category}")
     body = _BODY.format(factor=factor, result=result, operation=operation.glsl)
     declarations = _DECLARATIONS.format(factor=factor, result=result)
-    return lane_shader(case.sentence, body, extensions=extensions, declarations=declarations)
+    return lane_shader(case, body, extensions=extensions, declarations=declarations)
 
 
 _EXTENSIONS = (
@@ -153,7 +153,7 @@ def _verdict(executor: Executor, case: ReportedMatrixCase) -> Verdict:
     module = executor.compile(source_of(case), stage="compute", target=TargetEnvironment.VULKAN_1_2)
     specialization: dict[int | str, int] = {0: row.m, 1: row.n, 2: row.k}
     recorded, result, arrays = run_recorded(
-        executor, module, random_inputs(executor), bindings, specialization=specialization
+        executor, case, module, random_inputs(executor), bindings, specialization=specialization
     )
     products = arrays["C"].reshape(GROUPS, LOCAL, row.m, row.n)
     of_lanes = OPERATIONS[case.axes.operation].of_lanes

@@ -146,7 +146,7 @@ def source_of(case: SplitCase) -> str:
     body = " ".join(statements.get(word, word) for word in test.body.split())
     base = "0u" if is_shared else "gl_WorkGroupID.x * 2u * LOCAL"
     return lane_shader(
-        case.sentence,
+        case,
         f"uint base = {base}, work = x, k = 0u;\n    {_PARTNERS[scope]}\n    {body}"
         + ("\n    result ^= work;" if test.works else ""),
         extensions=_EXTENSIONS,
@@ -207,7 +207,7 @@ def _verdict(executor: Executor, case: SplitCase) -> Verdict:
     inputs[TOTAL] = ROUNDS
     bindings = {"Cells": poisoned(2 * TOTAL)} if case.axes.memory == "buffer" else {}
     module = executor.compile(source_of(case), stage="compute")
-    recorded, result, _ = run_recorded(executor, module, inputs, bindings)
+    recorded, result, _ = run_recorded(executor, case, module, inputs, bindings)
     return compared(recorded, result, *all_defined(expected(case, recorded)))
 
 

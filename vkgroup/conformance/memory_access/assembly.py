@@ -6,6 +6,8 @@ input `x` of the invocation, whether it is `odd`, and the numbers `index` and `l
 
 from __future__ import annotations
 
+from vkgroup.conformance import marks
+
 _TEXT = """
     OpCapability Shader
     OpCapability GroupNonUniform
@@ -46,6 +48,8 @@ _TEXT = """
     %n264 = OpConstant %uint 264
     %total = OpConstant %uint {total}
     %twice = OpConstant %uint {twice}
+    %factor = OpConstant %uint {factor}
+    %salt = OpConstant %uint {salt}
     %global_pointer = OpTypePointer Input %uvec3
     %local_pointer = OpTypePointer Input %uint
     %global_id = OpVariable %global_pointer Input
@@ -70,14 +74,7 @@ _TEXT = """
     {body}
     %lane = OpLoad %uint %lane_id
     %subgroup = OpLoad %uint %subgroup_id
-    %at_subgroup = OpIAdd %uint %total %index
-    %at_result = OpIAdd %uint %twice %index
-    %out_lane = {chain} %outputs %n0 %index
-    %out_subgroup = {chain} %outputs %n0 %at_subgroup
-    %out_result = {chain} %outputs %n0 %at_result
-    OpStore %out_lane %lane
-    OpStore %out_subgroup %subgroup
-    OpStore %out_result %result
+    {stores}
     OpReturn
     OpFunctionEnd
 """
@@ -116,12 +113,25 @@ _LAID_OUT = """
 """
 
 
+_STORE = """
+    %at_{word} = OpIAdd %uint {first} %index
+    %scaled_{word} = OpIMul %uint %at_{word} %factor
+    %line_{word} = OpIAdd %uint %scaled_{word} %salt
+    %odd_{word} = OpBitwiseOr %uint %line_{word} %n1
+    %mark_{word} = OpIMul %uint %line_{word} %odd_{word}
+    %marked_{word} = OpBitwiseXor %uint %{word} %mark_{word}
+    %out_{word} = {chain} %outputs %n0 %at_{word}
+    OpStore %out_{word} %marked_{word}
+"""
+
+
 def assembly(
     body: str,
     *,
     capabilities: str,
     local: int,
     total: int,
+    salt: int,
     untyped: bool = False,
     shared: bool = False,
     modes: str = "",
@@ -130,9 +140,11 @@ def assembly(
 ) -> str:
     """Return a module for Vulkan 1.2.
 
-    `local`, `total`: invocations of a workgroup, and of all. `untyped`: whether the variables have no types;
-    then `shared` says whether there are shared words.
+    `local`, `total`: invocations of a workgroup, and of all. `salt`: of the marks (`marks`).
+    `untyped`: whether the variables have no types; then `shared` says whether there are shared words.
     """
+    chain = "OpUntypedAccessChainKHR %untyped %block" if untyped else "OpAccessChain %element"
+    places = {"lane": "%n0", "subgroup": "%total", "result": "%twice"}
     memory = _TYPED if not untyped else _UNTYPED + (_UNTYPED_SHARED if shared else "")
     return _TEXT.format(
         capabilities=capabilities,
@@ -145,6 +157,9 @@ def assembly(
         declarations=declarations,
         decorations=decorations + (_LAID_OUT if untyped and shared else "" if untyped else _STRIDE),
         variables="%holder = OpVariable %held Function" if "VariablePointers" in capabilities else "",
-        chain="OpUntypedAccessChainKHR %untyped %block" if untyped else "OpAccessChain %element",
+        chain=chain,
+        stores="".join(_STORE.format(word=word, first=first, chain=chain) for word, first in places.items()),
+        factor=marks.FACTOR,
+        salt=salt,
         body=body,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from vkgroup.conformance import marks
 from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
@@ -71,6 +72,7 @@ def source_of(case: MemoryAccessCase) -> str:
             test.body,
             capabilities="\n".join(lines),
             local=LOCAL,
+            salt=marks.salt_of(case.name),
             total=TOTAL,
             untyped=case.axes.subject == "untyped_pointers",
             shared=shared,
@@ -78,9 +80,7 @@ def source_of(case: MemoryAccessCase) -> str:
             declarations=test.declarations,
             decorations=test.decorations,
         )
-    return lane_shader(
-        case.sentence, test.body, extensions=subject.extensions, declarations=test.declarations
-    )
+    return lane_shader(case, test.body, extensions=subject.extensions, declarations=test.declarations)
 
 
 def _verdict(executor: Executor, case: MemoryAccessCase) -> Verdict:
@@ -88,7 +88,7 @@ def _verdict(executor: Executor, case: MemoryAccessCase) -> Verdict:
     is_assembly = bool(subject.capabilities)
     dialect, bindings = ("spirv", {"Cells": poisoned(TOTAL)}) if is_assembly else ("vulkan", {})
     module = executor.compile(source_of(case), stage="compute", dialect=dialect)
-    recorded, result, _ = run_recorded(executor, module, random_inputs(executor), bindings)
+    recorded, result, _ = run_recorded(executor, case, module, random_inputs(executor), bindings)
     return compared(recorded, result, *subject.tests[case.axes.test].expect(recorded))
 
 
