@@ -179,10 +179,10 @@ def test_ctrl_c_after_a_submission_recycles_nothing_early(
     two_queues: Device, busy: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     timeline_class = type(two_queues.logical.timeline)
-    submit = timeline_class.submit
+    submit = timeline_class.submit_after
 
-    def interrupted(self, info, what: str) -> int:  # type: ignore[no-untyped-def]
-        number = submit(self, info, what)
+    def interrupted(self, commands, count, what: str, *after) -> int:  # type: ignore[no-untyped-def]
+        number = submit(self, commands, count, what, *after)
         if what == "a transfer" and self is not two_queues.logical.timeline:
             raise KeyboardInterrupt
         return number
@@ -190,7 +190,7 @@ def test_ctrl_c_after_a_submission_recycles_nothing_early(
     with two_queues.buffer(words(9)) as buffer:
         busy.dispatch(WORDS // 64, push={"times": SLOW}, wait=False)
         with monkeypatch.context() as patch:
-            patch.setattr(timeline_class, "submit", interrupted)
+            patch.setattr(timeline_class, "submit_after", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 buffer.write(words(10))
         assert buffer.memory.used == two_queues.logical.timeline.submitted

@@ -29,12 +29,13 @@ class Used(Shareable, Protocol):
 class Commands(Closeable):
     """A command buffer, which can be in flight several times.
 
-    `what` names the recorded work in errors. `number` is that of the last submission.
+    `what` names the recorded work in errors. `number` is that of the last submission. `shader_only`: the
+    recorded work is dispatches alone, and ends with a `shader_barrier`.
     """
 
     def __init__(self, device: DeviceCore, what: str = "work") -> None:
         self.device, self.what = device, what
-        self.number = 0
+        self.number, self.shader_only = 0, False
         self._buffers: tuple[Used, ...] = ()
         self._shared: list[SharedMemory] = []
         self._take()
@@ -59,7 +60,7 @@ class Commands(Closeable):
             with device.lock:
                 code = device.functions.vkAllocateCommandBuffers(device.handle, info, self._array)
             device.check(code, "allocating a command buffer")
-        self._submit_info = device.timeline.submit_info(self._array, 1)
+        self._handles, self._count = self._array, 1
 
     def use(self, buffers: Iterable[Used]) -> None:
         """Set the buffers that the recorded work uses.
@@ -70,16 +71,15 @@ class Commands(Closeable):
         # Once each: the same buffer may be bound to several slots.
         self._buffers = tuple(dict.fromkeys(buffers))
         self._shared = [buffer.shared for buffer in self._buffers if buffer.shared is not None]
-        self._set_submit_info()
+        self._set_handles()
 
-    def _set_submit_info(self) -> None:
+    def _set_handles(self) -> None:
         handles = [
             *(memory.acquire for memory in self._shared),
             self.handle,
             *(memory.release for memory in self._shared),
         ]
-        array = vk.ffi.new("VkCommandBuffer[]", handles)
-        self._submit_info = self.device.timeline.submit_info(array, len(handles))
+        self._handles, self._count = vk.ffi.new("VkCommandBuffer[]", handles), len(handles)
 
     @contextmanager
     def record(self) -> Iterator[Any]:
@@ -90,7 +90,7 @@ class Commands(Closeable):
                 retired, self._array = self._array, None
                 device.timeline.after(lambda: _store(device, retired))
                 self._take()
-                self._set_submit_info()
+                self._set_handles()
             begin = vk.new("VkCommandBufferBeginInfo", flags=vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT)
             device.check(functions.vkBeginCommandBuffer(self.handle, begin), "recording commands")
             yield self.handle
@@ -108,7 +108,9 @@ class Commands(Closeable):
             wait_for_cuda(self._shared)
         used = self._buffers if buffers is None else buffers
         try:
-            number = self.number = device.timeline.submit(self._submit_info, self.what)
+            number = self.number = device.timeline.submit(
+                self._handles, self._count, self.what, self.shader_only and not self._shared
+            )
             for buffer in used:
                 buffer.used = number
         except BaseException:

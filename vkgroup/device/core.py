@@ -100,6 +100,7 @@ class DeviceCore(DeviceBase):
         """Whether a submission has finished."""
         if self.handle is None:
             return True
+        self.timeline.flush(number)
         return number <= self.timeline.completed or number <= self.timeline.poll()
 
     def synchronize(self, timeout: float | None) -> None:

@@ -22,7 +22,9 @@ from vkgroup.base.errors import (
     ValidationError,
 )
 from vkgroup.device import discovery, vk
+from vkgroup.device.barriers import barrier
 from vkgroup.device.capabilities import DeviceInfo, named_after
+from vkgroup.device.commands import Commands
 from vkgroup.device.instance import VulkanInstance, destroy_instances, shared_instance, validation_wanted
 from vkgroup.device.memory import MemoryDevice
 from vkgroup.device.query import (
@@ -53,6 +55,7 @@ def _forked() -> None:
         device.lock = device.timeline.lock = (
             threading.RLock()
         )  # another thread of the parent process may have held the lock
+        device.timeline.forget()
         device.abandon("it was opened by the process that this one was forked from")
 
 
@@ -116,6 +119,10 @@ class LogicalDevice(MemoryDevice):
             queueFamilyIndex=self.family,
         )
         self.command_pool = self.create("CommandPool", info, "a command pool")
+        self._ordering = Commands(self, "a barrier")
+        with self._ordering.record() as commands:
+            barrier(self.functions, commands)
+        self.timeline.barrier = self._ordering.handle
         self.start_memory()
         _open.add(self)
         try:

@@ -62,9 +62,8 @@ class TransferQueue:
             device.raise_lost()
         with device.lock:
             commands = self._record(source, target, nbytes)
-            info = self.timeline.submit_info(commands, 1, after=(device.timeline, after))
             try:
-                return self.timeline.submit(info, "a transfer")
+                return self.timeline.submit_after(commands, 1, "a transfer", device.timeline, after)
             finally:  # Ctrl-C may arrive after the submission
                 if self.timeline.submitted > self._joined:
                     self._join(source[0], target[0])
@@ -72,8 +71,7 @@ class TransferQueue:
     def _join(self, *buffers: Used) -> None:
         """Let all later work of the main queue wait for the copies that were submitted."""
         main, number = self._device.timeline, self.timeline.submitted
-        info = main.submit_info(vk.NULL, 0, after=(self.timeline, number))
-        used = main.submit(info, "a wait for transfers")
+        used = main.submit_after(vk.NULL, 0, "a wait for transfers", self.timeline, number)
         for buffer in buffers:
             buffer.used = used
         self._joined = number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,6 +167,7 @@ class PendingRun:
         self._device, self._submission = device, submission
         self._finish: Callable[[], RunResult] | None = finish
         self._result: RunResult | None = None
+        self._lock = Lock()
 
     @property
     def done(self) -> bool:
@@ -189,8 +191,10 @@ class PendingRun:
         if self._result is None:
             self._submission.wait(timeout)
             self._device.require_open()
-            assert self._finish is not None
-            self._result, self._finish = self._finish(), None
+            with self._lock:
+                if self._finish is not None:
+                    self._result, self._finish = self._finish(), None
+        assert self._result is not None
         return self._result
 
     def __repr__(self) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
+from weakref import ref
 
 import numpy.typing as npt
 
+from vkgroup.base.errors import DriverError
 from vkgroup.base.lifetime import Closeable
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
@@ -15,7 +19,7 @@ from vkgroup.dispatch.commands import PendingRun, Submission
 from vkgroup.dispatch.launcher import Launcher, LauncherStep, Move, Pass
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.slots import Slot
-from vkgroup.dispatch.vulkan.launcher import VulkanLauncher
+from vkgroup.dispatch.vulkan.launcher import MOST_RECORDINGS, VulkanLauncher
 from vkgroup.dispatch.vulkan.memory_sets import BufferPlacement, close_all, copied, fill
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
 
@@ -71,6 +75,7 @@ class ArrayRun(Closeable):
         self._sets = self._launcher.memory_sets("arrays", [places[name] for name in order])
         inputs = [f"host {name}" if scratch else name for name in names]
         self._inputs = [order.index(name) for name in inputs]
+        self._pending: deque[ref[PendingRun]] = deque()
         self._results = [(key, names.index(name), order.index(results[name])) for key, name in written]
 
     @property
@@ -95,11 +100,28 @@ class ArrayRun(Closeable):
             raise
 
     def submit(self, arrays: Sequence[Array]) -> PendingRun:
-        """Submit the work on arrays as `run`, after copying them."""
+        """Submit the work on arrays as `run`, after copying them.
+
+        There is a recording for each of `MOST_RECORDINGS` runs in flight; more wait for the oldest.
+        """
+        if len(self._pending) >= MOST_RECORDINGS:
+            self._complete_oldest()
         memories, number = self._start(arrays)
         described = [(array.shape, array.dtype) for array in arrays]
         submission = Submission(self._device, number)
-        return PendingRun(self._device, submission, lambda: self._finish(memories, described))
+        run = PendingRun(self._device, submission, lambda: self._finish(memories, described))
+        self._pending.append(ref(run))
+        return run
+
+    def _complete_oldest(self) -> None:
+        """Copy the results of the run that was submitted first, so that its buffers are free."""
+        try:
+            oldest = self._pending.popleft()()
+        except IndexError:  # another thread was faster
+            return
+        if oldest is not None:
+            with suppress(DriverError):  # which the result raises again
+                oldest.result()
 
     def _start(self, arrays: Sequence[Array]) -> tuple[list[DeviceBuffer], int]:
         """Copy arrays to a set of buffers and submit the work; returns the set and the number."""

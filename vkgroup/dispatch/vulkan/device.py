@@ -12,7 +12,7 @@ import numpy.typing as npt
 from vkgroup.base.errors import Unsupported
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import vk
-from vkgroup.device.barriers import barrier, inner_barrier
+from vkgroup.device.barriers import barrier, inner_barrier, shader_barrier
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import checked_timeout
@@ -56,9 +56,12 @@ class VulkanSequence(Sequence):
         functions = self.device.functions
         self._commands = Commands(self.device, self.name)
         self._commands.use(self._memories())
+        works = [getattr(step, "work", None) for stage in self.stages for step in stage]
+        shader_only = all(isinstance(work, VulkanWork) and work.shader_only for work in works)
         with self._commands.record() as commands:
             self._record(commands)
-            barrier(functions, commands)
+            (shader_barrier if shader_only else barrier)(functions, commands)
+        self._commands.shader_only = shader_only
 
     def _run(self, timeout: float | None, wait: bool) -> int:
         assert self._commands is not None
@@ -90,7 +93,9 @@ class VulkanSequence(Sequence):
         functions = self.device.functions
         for number, stage in enumerate(self.stages):
             if number:
-                inner_barrier(functions, commands)
+                near = (*self.stages[number - 1], *stage)
+                both = all(isinstance(step, Dispatch) for step in near)
+                (shader_barrier if both else inner_barrier)(functions, commands)
             for step in stage:
                 _record_step(functions, commands, step)
 

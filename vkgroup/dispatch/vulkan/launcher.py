@@ -8,7 +8,7 @@ from typing import Any
 
 from vkgroup.base.errors import DriverError
 from vkgroup.device import vk
-from vkgroup.device.barriers import barrier, inner_barrier
+from vkgroup.device.barriers import barrier, inner_barrier, shader_barrier
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.buffer import Buffer
@@ -20,7 +20,7 @@ from vkgroup.dispatch.vulkan.counted import TOTAL, CountedBuffer
 from vkgroup.dispatch.vulkan.memory_sets import BufferPlacement, MemorySets, close_all, copied, fill
 from vkgroup.dispatch.vulkan.recording import Parts, RecordedCommands, RecordedPass
 
-_MOST_RECORDINGS = 32
+MOST_RECORDINGS = 32
 """Recordings of one launcher. If all are in flight, a further call waits for the oldest."""
 
 _KEPT_ON_HOST, _KEPT_ON_GPU = 64 << 20, 4 << 30
@@ -250,15 +250,20 @@ class VulkanLauncher(Launcher):
         # A launcher that another thread has closed meanwhile is open again.
         self.device.register(self)
         self._holding = True
-        if len(self._recordings) < _MOST_RECORDINGS:
+        if len(self._recordings) < MOST_RECORDINGS:
             recording = RecordedCommands(self.device, self._dispatches, self.name)
         else:
             recording = self._recordings.popitem(last=False)[1]
             self.device.wait(recording.number, None)
         try:
             recording.update(parts)
+            # The host does not read memory that is not mapped.
+            alone = len(self._dispatches) == len(self._steps)
+            shader_only = alone and all(memory.mapped is None for memory, _, _ in parts)
             with recording.commands.record() as commands:
                 self._record_steps(commands, parts, recording)
+                (shader_barrier if shader_only else barrier)(self.device.functions, commands)
+            recording.commands.shader_only = shader_only
         except BaseException:
             recording.close()
             raise
@@ -276,8 +281,10 @@ class VulkanLauncher(Launcher):
     def _record_steps(self, commands: Any, parts: Parts, recording: RecordedCommands) -> None:
         functions, dispatched = self.device.functions, 0
         for number, step in enumerate(self._steps):
+            is_pass = isinstance(step, RecordedPass)
             if number:
-                inner_barrier(functions, commands)
+                both = is_pass and isinstance(self._steps[number - 1], RecordedPass)
+                (shader_barrier if both else inner_barrier)(functions, commands)
             if isinstance(step, RecordedPass):
                 step.record(functions, commands, recording.sets[dispatched])
                 dispatched += 1
@@ -289,7 +296,6 @@ class VulkanLauncher(Launcher):
                 size = min(source[2], target[2]) if step.nbytes is None else step.nbytes
                 region = vk.new("VkBufferCopy", srcOffset=source[1], dstOffset=target[1], size=size)
                 functions.vkCmdCopyBuffer(commands, source[0].handle, target[0].handle, 1, region)
-        barrier(functions, commands)
 
     def trim(self) -> None:
         """Free the scratch memory; the next call allocates it again."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.device import vk
-from vkgroup.device.barriers import barrier
+from vkgroup.device.barriers import barrier, shader_barrier
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import checked_timeout
 from vkgroup.device.logical import LogicalDevice
@@ -142,6 +142,13 @@ class VulkanWork(Work):
         bound = [resource for resources in self.resources.values() for resource in resources]
         return [item.memory for item in bound if isinstance(item, VulkanBuffer | PooledBuffer)]
 
+    @property
+    def shader_only(self) -> bool:
+        """Whether a `shader_barrier` follows its dispatches: the host does not read what they write."""
+        bound = [resource for resources in self.resources.values() for resource in resources]
+        buffers = all(isinstance(item, VulkanBuffer | PooledBuffer) for item in bound)
+        return self._kind == "compute" and buffers and all(m.mapped is None for m in self.memories())
+
     def _prepare(self) -> None:
         self._descriptors = DescriptorSets(self.device, self.slots, self.resources, self.samplers)
         self._descriptors.create(self.pipeline.set_layouts)
@@ -217,12 +224,15 @@ class VulkanWork(Work):
             read = [memory_of(source.buffer) for source in sources if source is not None]
             recorder.use([*self.memories(), *read])
         functions = self.device.functions
+        direct = isinstance(command, DispatchCommand) and not (command.indirect or command.condition)
+        shader_only = direct and self.shader_only
         with recorder.record() as commands:
             if isinstance(command, DrawCommand):
                 barrier(functions, commands)
             self.record_state(commands, push)
             self.record_command(commands, command)
-            barrier(functions, commands)
+            (shader_barrier if shader_only else barrier)(functions, commands)
+        recorder.shader_only = shader_only
         self._recorded = command, push
 
     def record_state(self, commands: Any, push: bytes) -> None:
