@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import vkgroup
 from vkgroup import kernels
 from vkgroup.base.errors import DriverError, InvalidDispatch
 from vkgroup.dispatch import Device
+from vkgroup.dispatch.launcher import Pass
+from vkgroup.drivers import CachedDriver
 from vkgroup.kernels import plan_cache
 
 _VALUES = np.random.default_rng(0).random(1000, np.float32)
@@ -22,6 +26,24 @@ def test_calls_are_chained_without_waiting(driver: Device) -> None:
             scanned = kernels.cumsum(kernels.sort(kernels.compact(x, "<", 500)))
             expected = np.cumsum(np.sort(integers[integers < 500]), dtype=np.uint32)
             assert np.array_equal(scanned.read(), expected)
+
+
+def test_on_a_gpu_shaders_fill_memory_before_each_call(swiftshader: CachedDriver) -> None:
+    """Calls find the counters of the last call in their memory. SwiftShader is treated as a GPU."""
+    random = np.random.default_rng(2)
+    with vkgroup.open(swiftshader.name) as gpu:
+        gpu.logical.capabilities = replace(gpu.capabilities, type="discrete_gpu")
+        steps = kernels.plan_scan(gpu, "add", np.uint32, 1 << 16).steps
+        assert all(isinstance(step, Pass) for step in steps)
+        assert len(steps) == 2
+        for number in range(4):
+            values = random.integers(0, 256, 1 << 16, np.uint32)
+            with gpu.buffer(values) as x:
+                scanned, counts = kernels.cumsum(x), kernels.bincount(x, 256)
+                kept = kernels.compact(x, "<", 100)
+                assert np.array_equal(scanned.read(), np.cumsum(values, dtype=np.uint32)), number
+                assert np.array_equal(counts.read(), np.bincount(values, minlength=256)), number
+                assert np.array_equal(kept.read(), values[values < 100]), number
 
 
 def test_results_that_are_held_keep_their_values(driver: Device) -> None:

@@ -15,6 +15,9 @@ _MOST_IDLE = 64
 """Maximum number of unused command buffers that a device stores for reuse."""
 
 
+_BEGIN = vk.new("VkCommandBufferBeginInfo", flags=vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT)
+
+
 class Used(Shareable, Protocol):
     """A buffer that commands use.
 
@@ -91,8 +94,7 @@ class Commands(Closeable):
                 device.timeline.after(lambda: _store(device, retired))
                 self._take()
                 self._set_handles()
-            begin = vk.new("VkCommandBufferBeginInfo", flags=vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT)
-            device.check(functions.vkBeginCommandBuffer(self.handle, begin), "recording commands")
+            device.check(functions.vkBeginCommandBuffer(self.handle, _BEGIN), "recording commands")
             yield self.handle
             device.check(functions.vkEndCommandBuffer(self.handle), "recording commands")
 

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from vkgroup.base.errors import DriverError, Unsupported
 from vkgroup.base.lifetime import Closeable
 from vkgroup.device import vk
-from vkgroup.device.barriers import barrier
 from vkgroup.device.base import MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.instance import VulkanInstance
@@ -24,12 +23,15 @@ from vkgroup.device.limits import require_buffer_size
 from vkgroup.device.memory_types import allocate
 from vkgroup.device.pool import Allocation, MemoryPool
 from vkgroup.device.sharing import CudaSharing, SharedMemory, reference_lock, sharing_of, wait_for_cuda
-from vkgroup.device.transfers import HostMemory, Transfers
+from vkgroup.device.transfers import HostMemory, Transfers, host_copy
 
 Bytes = npt.NDArray[np.uint8]
 
 #: Pooled buffers have sizes of powers of two: the smallest and largest size, and how many of each are kept.
 _SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
+
+_LARGEST_DIRECT = 128 << 10
+"""Bytes of pinned memory that the host copies to the GPU faster than the GPU copies them itself."""
 
 _DEVICE_LOCAL, _HOST_VISIBLE, _HOST_COHERENT, _HOST_CACHED = 1, 2, 4, 8
 
@@ -80,7 +82,7 @@ class MemoryDevice(BufferOwner):
         self.memory_properties = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
         self.instance.functions.vkGetPhysicalDeviceMemoryProperties(self.physical, self.memory_properties)
         self.pool = MemoryPool(self, self.memory_properties)
-        self.transfers = Transfers(self, lambda nbytes: DeviceBuffer(self, nbytes, host=True), barrier)
+        self.transfers = Transfers(self, lambda nbytes: DeviceBuffer(self, nbytes, host=True))
 
     @property
     def sharing(self) -> CudaSharing | None:
@@ -303,11 +305,13 @@ class DeviceBuffer(Closeable):
             self.wait()
             self.mapped[offset : offset + data.size] = data
             return
-        if self.window is not None and self.device.finished(self.used):
-            self.window[offset : offset + data.size] = data
+        host = self.device.host_memory.find(data)
+        direct = self.window is not None and (host is None or data.size <= _LARGEST_DIRECT)
+        if direct and self.device.finished(self.used):
+            host_copy(self.window[offset : offset + data.size], data)
             return
         transfers = self.device.transfers
-        if (host := self.device.host_memory.find(data)) is not None:
+        if host is not None:
             # The caller may change its array afterwards, so this waits.
             transfers.copy_alone(host, (self, offset), data.size)
         else:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right, insort
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
@@ -23,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device import vk
+from vkgroup.device.barriers import barrier
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import DeviceCore
 from vkgroup.device.timeline import Timeline
@@ -42,6 +44,12 @@ MOST_THREADS = 14
 SMALLEST_BESIDE = 1 << 16
 """Smaller uploads always use the main queue: no caller waits for them, and one submission is cheaper."""
 
+_COPYING_THREADS = 4
+"""Threads that copy bytes of the host; more take longer to wake up than they save (H200's host)."""
+
+_MOST_COPIES = 32
+"""Copies without a staging buffer whose commands are kept."""
+
 STAGING_BUFFERS = MOST_THREADS + 4
 
 TRANSFER_TIMEOUT = 60.0
@@ -52,6 +60,7 @@ class TransferMemory(CopiedBuffer, Protocol):
     """A VkBuffer of `nbytes`; `mapped` are its bytes if the host can access them."""
 
     nbytes: int
+    serial: int
     mapped: Bytes | None
 
     def close(self) -> None:
@@ -68,16 +77,46 @@ class _Staging:
         assert buffer.mapped is not None
         self.buffer, self.bytes = buffer, buffer.mapped
         self.number, self.timeline = 0, device.timeline
-        self.commands = Commands(device, "a transfer")
+        self.commands = CopyCommands(device)
+
+
+class CopyCommands:
+    """Commands that copy between two buffers; they are recorded where a copy differs from the last one."""
+
+    def __init__(self, device: DeviceCore) -> None:
+        self._device, self._commands = device, Commands(device, "a transfer")
+        self._recorded: tuple[int, ...] = ()
+
+    def submit(
+        self, source: tuple[TransferMemory, int], target: tuple[TransferMemory, int], nbytes: int
+    ) -> int:
+        """Submit a copy to the main queue; returns the number of the submission."""
+        commands, functions = self._commands, self._device.functions
+        key = source[0].serial, source[1], target[0].serial, target[1], nbytes
+        with self._device.lock:
+            if self._recorded != key:
+                self._recorded = ()
+                commands.use((source[0], target[0]))
+                region = vk.new("VkBufferCopy", srcOffset=source[1], dstOffset=target[1], size=nbytes)
+                with commands.record() as handle:
+                    functions.vkCmdCopyBuffer(handle, source[0].handle, target[0].handle, 1, region)
+                    barrier(functions, handle)
+                self._recorded = key
+            number = commands.submit()
+        commands.settle(number)
+        return number
+
+    def close(self) -> None:
+        """Free the commands once nothing of them is in flight."""
+        self._commands.close()
 
 
 class Transfers:
     """The transfers of one device; `make` returns a buffer of the host's memory."""
 
-    def __init__(
-        self, device: DeviceCore, make: Callable[[int], TransferMemory], barrier: Callable[..., None]
-    ) -> None:
-        self._device, self._make, self._barrier = device, make, barrier
+    def __init__(self, device: DeviceCore, make: Callable[[int], TransferMemory]) -> None:
+        self._device, self._make = device, make
+        self._copies: OrderedDict[tuple[int, ...], CopyCommands] = OrderedDict()
         self._idle: SimpleQueue[_Staging] = SimpleQueue()
         self._made = 0
         self._lock = device.lock
@@ -90,17 +129,19 @@ class Transfers:
         # Who views the target's memory does not wait for vkgroup, so the copy is waited for, in order.
         beside = data.size >= SMALLEST_BESIDE and not target.references
         after = self._beside(target) if beside else None
-        if data.size <= piece:
-            self._upload(data, target, offset, after)
+        if data.size <= PIECE_BYTES:
+            self._upload(data, target, offset, after, alone=True)
             return
         starts = range(0, data.size, piece)
-        _in_threads(lambda at: self._upload(data[at : at + piece], target, offset + at, after), starts)
+        _in_threads(
+            lambda at: self._upload(data[at : at + piece], target, offset + at, after, alone=False), starts
+        )
 
     def download(self, source: TransferMemory, offset: int, out: Bytes) -> None:
         """Copy bytes out of a buffer, after the work that uses it and was submitted before."""
         piece = _piece(out.size)
         after = self._beside(source)
-        if out.size <= piece:
+        if out.size <= PIECE_BYTES:
             self._download(source, offset, out, after, poll=True)
             return
         starts = range(0, out.size, piece)
@@ -117,30 +158,21 @@ class Transfers:
             number, timeline = self._copy_beside(source, target, nbytes, after)
             self._device.wait(number, TRANSFER_TIMEOUT, timeline=timeline)
             return
-        commands = Commands(self._device, "a transfer")
-        try:
-            self._device.wait(self.copy(commands, source, target, nbytes), TRANSFER_TIMEOUT)
-        finally:
-            commands.close()
+        self._device.wait(self._kept(source, target, nbytes).submit(source, target, nbytes), TRANSFER_TIMEOUT)
 
-    def copy(
-        self,
-        commands: Commands,
-        source: tuple[TransferMemory, int],
-        target: tuple[TransferMemory, int],
-        nbytes: int,
-    ) -> int:
-        """Submit a copy between two buffers to the main queue; returns the number of the submission."""
-        functions = self._device.functions
-        region = vk.new("VkBufferCopy", srcOffset=source[1], dstOffset=target[1], size=nbytes)
-        with self._device.lock:
-            commands.use((source[0], target[0]))
-            with commands.record() as handle:
-                functions.vkCmdCopyBuffer(handle, source[0].handle, target[0].handle, 1, region)
-                self._barrier(functions, handle)
-            number = commands.submit()
-        commands.settle(number)
-        return number
+    def _kept(
+        self, source: tuple[TransferMemory, int], target: tuple[TransferMemory, int], nbytes: int
+    ) -> CopyCommands:
+        """Return the commands of an earlier copy like this one, or new ones."""
+        key = source[0].serial, source[1], target[0].serial, target[1], nbytes
+        with self._lock:
+            commands = self._copies.get(key)
+            if commands is None:
+                commands = self._copies[key] = CopyCommands(self._device)
+                if len(self._copies) > _MOST_COPIES:
+                    self._copies.popitem(last=False)[1].close()
+            self._copies.move_to_end(key)
+        return commands
 
     def _beside(self, *buffers: TransferMemory) -> int | None:
         """Return the submission after which a copy can begin, if the main queue has work after it.
@@ -172,7 +204,7 @@ class Transfers:
         """Submit a copy of a staging buffer: after submission `after`, or after all if that is None."""
         try:
             if after is None:
-                number, timeline = self.copy(staging.commands, source, target, nbytes), self._device.timeline
+                number, timeline = staging.commands.submit(source, target, nbytes), self._device.timeline
             else:
                 number, timeline = self._copy_beside(source, target, nbytes, after)
             staging.number, staging.timeline = number, timeline
@@ -180,10 +212,12 @@ class Transfers:
             staging.number, staging.timeline = staging.buffer.used, self._device.timeline
             raise
 
-    def _upload(self, data: Bytes, target: TransferMemory, offset: int, after: int | None) -> None:
+    def _upload(
+        self, data: Bytes, target: TransferMemory, offset: int, after: int | None, *, alone: bool
+    ) -> None:
         staging = self._take()
         try:
-            staging.bytes[: data.size] = data
+            (host_copy if alone else np.copyto)(staging.bytes[: data.size], data)
             self._copy(staging, (staging.buffer, 0), (target, offset), data.size, after)
         finally:
             self._idle.put(staging)
@@ -195,7 +229,7 @@ class Transfers:
         try:
             self._copy(staging, (source, offset), (staging.buffer, 0), out.size, after)
             self._wait(staging, poll=poll)
-            out[:] = staging.bytes[: out.size]
+            (host_copy if poll else np.copyto)(out, staging.bytes[: out.size])
         finally:
             self._idle.put(staging)
 
@@ -208,7 +242,10 @@ class Transfers:
             self._queue.destroy()
 
     def trim(self) -> None:
-        """Free the staging buffers that are not in use; later transfers make new ones."""
+        """Free the staging buffers that are not in use, and kept commands; later transfers make new ones."""
+        with self._lock:
+            while self._copies:
+                self._copies.popitem()[1].close()
         while True:
             try:
                 staging = self._idle.get_nowait()
@@ -292,6 +329,20 @@ def _piece(nbytes: int) -> int:
 @cache
 def _executor() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_threads(), thread_name_prefix="vkgroup-transfer")
+
+
+def host_copy(target: Bytes, source: Bytes) -> None:
+    """Copy bytes of the host; large ones in threads."""
+    parts = min(_COPYING_THREADS, _threads(), target.size // _SMALLEST_PIECE)
+    if parts < 2:
+        target[...] = source
+        return
+    piece = -(-target.size // parts)
+
+    def copy(at: int) -> None:
+        target[at : at + piece] = source[at : at + piece]
+
+    _in_threads(copy, range(0, target.size, piece))
 
 
 def _in_threads(function: Callable[[int], None], arguments: range) -> None:

@@ -27,9 +27,6 @@ from vkgroup.dispatch.dlpack import (
 )
 from vkgroup.dispatch.slots import Slot
 
-_WRITTEN_DIRECTLY = 64 << 10
-"""Bytes of an array that the host copies to the GPU's memory, which is faster than to submit a transfer."""
-
 
 class _Holder:
     """Has an attribute, as a buffer has its memory."""
@@ -64,7 +61,7 @@ class VulkanBuffer(Buffer):
             addressable=addressable,
             shared=exported,
             written=written,
-            window=written and self.nbytes <= _WRITTEN_DIRECTLY and not (host or exported),
+            window=not (host or exported),
         )
 
     @classmethod
