@@ -1,6 +1,7 @@
 """Times of API calls as users make them, beside the GPU's time and other libraries, in the same rounds.
 
-    python bench/calls.py [--device D] [--most 2^28] [--rounds 9] [--json FILE]
+    python bench/calls.py [--device D] [--sizes 1000,2^20] [--transfers 4096,2^20] [--rounds 9]
+                          [--json FILE]
 
 Calls take and return buffers of the device; allocation of results is included. "waited" synchronises after
 each call, "in flight" after many calls. "GPU" is the time between timestamps around the recorded kernel.
@@ -29,6 +30,9 @@ from vkgroup.bench.definition import Data
 from vkgroup.bench.overhead import CallWork
 from vkgroup.dispatch import Device, Dispatch, PendingRun
 from vkgroup.kernels.sort import plan_sort
+
+sys.path.append(str(Path(__file__).parent))
+from transfers import interval, measured
 
 sys.path.append(str(Path(__file__).parent / "peers"))
 PEERS = [importlib.import_module(name).PEER for name in ("hephaistos_peer", "wgpu_peer")]
@@ -188,52 +192,10 @@ def other_rows(device: Device, torch: Any, finish: dict[str, Call]) -> dict[str,
     return rows
 
 
-def transfers(device: Device, nbytes: int, rounds: int, torch: Any) -> dict[str, dict[str, float]]:
-    """Return bytes a second of uploads and downloads, pageable and pinned: title → contender → median."""
-    array, out = np.ones(nbytes // 4, np.float32), np.ones(nbytes // 4, np.float32)
-    pinned = device.host_array(nbytes // 4)
-    pinned[:] = array
-    buffer = device.empty(nbytes // 4)
-
-    def upload(source: Any) -> None:
-        buffer.write(source)
-        device.synchronize()
-
-    calls: dict[str, Row] = {
-        "upload": {"vkgroup": lambda: upload(array)},
-        "upload, pinned": {"vkgroup": lambda: upload(pinned)},
-        "download": {"vkgroup": lambda: buffer.read()},
-        "download into an array": {"vkgroup": lambda: buffer.read(out=out)},
-        "download, pinned": {"vkgroup": lambda: buffer.read(out=pinned)},
-    }
-    if torch is not None:
-        host, there = torch.from_numpy(array), torch.empty(nbytes // 4, device="cuda")
-        target, locked = torch.from_numpy(out), torch.empty(nbytes // 4, pin_memory=True)
-        calls["upload"]["torch"] = lambda: (there.copy_(host), torch.cuda.synchronize())
-        calls["upload, pinned"]["torch"] = lambda: (there.copy_(locked), torch.cuda.synchronize())
-        calls["download"]["torch"] = lambda: there.cpu()
-        calls["download into an array"]["torch"] = lambda: target.copy_(there)
-        calls["download, pinned"]["torch"] = lambda: (locked.copy_(there), torch.cuda.synchronize())
-    times: dict[str, dict[str, list[float]]] = {
-        title: {name: [] for name in row} for title, row in calls.items()
-    }
-    for _ in range(rounds):
-        for title, row in calls.items():
-            for name, call in row.items():
-                start = time.perf_counter()
-                call()
-                times[title][name].append(nbytes / (time.perf_counter() - start))
-    return {
-        title: {name: statistics.median(values[1:]) for name, values in row.items()}
-        for title, row in times.items()
-    }
-
-
-def interval(values: list[float]) -> list[float]:
-    """Return the median, and the values at 2.5 and 97.5 percent."""
-    ordered = sorted(values)
-    last = len(ordered) - 1
-    return [statistics.median(values), ordered[round(0.025 * last)], ordered[round(0.975 * last)]]
+def number_of(text: str) -> int:
+    """Return a number that is written as itself or as a power, such as 2^20."""
+    base, _, power = text.partition("^")
+    return int(base) ** int(power or 1)
 
 
 def measure(rows: dict[str, Row], rounds: int, finish: dict[str, Call]) -> dict[str, Any]:
@@ -273,12 +235,16 @@ def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--device")
-    parser.add_argument("--most", default="2^28", help="largest number of elements")
+    parser.add_argument("--sizes", default="1000,2^12,2^16,2^20,2^24,2^28", help="numbers of elements")
+    parser.add_argument(
+        "--transfers",
+        default=",".join(f"2^{power}" for power in range(12, 31, 2)),
+        help="sizes of arrays that are transferred, in bytes",
+    )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    base, _, power = arguments.most.partition("^")
-    most = int(base) ** int(power or 1)
+    sizes = [number_of(text) for text in arguments.sizes.split(",")]
     with vkgroup.open(arguments.device) as device:
         gpu = device.capabilities.type == "discrete_gpu"
         torch, cupy = (library(name) if gpu else None for name in ("torch", "cupy"))
@@ -297,7 +263,7 @@ def main() -> None:
         }
         found["calls"] = measure(other_rows(device, torch, finish), arguments.rounds, finish)
         found["GPU of calls"] = {RECORDED: gpu_seconds_of_dispatch(device)}
-        for size in dict.fromkeys((1000, min(1 << 20, most), most)):
+        for size in sizes:
             rows = {RECORDED: dispatch_rows(device)[RECORDED]} | kernel_rows(device, size, torch, cupy)
             rounds = arguments.rounds if size <= _SHORT else max(3, arguments.rounds // 3)
             found[f"kernels of {size}"] = measure(rows, rounds, finish)
@@ -306,7 +272,13 @@ def main() -> None:
             if torch is not None:
                 torch.cuda.empty_cache()
             found[f"GPU of {size}"] = gpu_seconds(device, size)
-        found["transfers"] = transfers(device, 4 * most, max(4, arguments.rounds // 2), torch)
+        found["transfers"] = measured(
+            device,
+            torch,
+            cupy,
+            [number_of(text) for text in arguments.transfers.split(",")],
+            arguments.rounds,
+        )
         found["memory"] = str(device.memory())
         found["dispatches beside peers"] = measure(peer_rows(device, finish), arguments.rounds, finish)
     show(found)
@@ -331,8 +303,10 @@ def show(found: dict[str, Any]) -> None:
                 print(f"  {name}: {1e6 * waited:.1f}, {1e6 * flying:.1f} ({waited / recorded:.2f})", end="")
             print()
     print("\nGB/s")
-    for title, row in found["transfers"].items():
-        print(f"  {title:26}", *(f"{name}: {rate / 1e9:.1f}" for name, rate in row.items()))
+    for nbytes, rows in found["transfers"].items():
+        for title, row in rows.items():
+            rates = (f"{name}: {rate[0] / 1e9:.2f}" for name, rate in row.items())
+            print(f"  {int(nbytes):>13,} {title:18}", *rates)
     print(found["memory"])
 
 

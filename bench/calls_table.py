@@ -61,11 +61,18 @@ def table(results: Results, part: str) -> list[str]:
 
 def transfers(results: Results) -> list[str]:
     """Return the lines of the table of transfers, in GB/s."""
-    names = [name for name in ("vkgroup", "torch") if name in results[0]["transfers"]["upload"]]
-    lines = ["## Transfers, in GB/s", "", f"| | {' | '.join(names)} |", f"|{'---|' * (1 + len(names))}"]
-    for title in results[0]["transfers"]:
-        cells = [ranged([result["transfers"][title][name] for result in results], 1e-9) for name in names]
-        lines.append(f"| {title} | {' | '.join(cells)} |")
+    found = [result["transfers"] for result in results]
+    names = [name for name in ("vkgroup", "torch", "cupy") if name in next(iter(found[0].values()))["upload"]]
+    lines = [
+        "## Transfers, in GB/s",
+        "",
+        f"| | bytes | {' | '.join(names)} |",
+        f"|{'---|' * (2 + len(names))}",
+    ]
+    for title in next(iter(found[0].values())):
+        for nbytes in found[0]:
+            cells = [ranged([rows[nbytes][title][name][0] for rows in found], 1e-9) for name in names]
+            lines.append(f"| {title} | {int(nbytes):,} | {' | '.join(cells)} |")
     return lines
 
 

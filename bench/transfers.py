@@ -1,33 +1,31 @@
 """Rates of transfers between the host and the GPU beside torch and CuPy, in the same rounds.
 
-    python bench/transfers.py [--device D] [--most 2^30] [--rounds 9] [--json FILE]
-
-An upload is waited for. A download fills an existing array. Pinned arrays are those of each library.
+`bench/calls.py` measures them. An upload is waited for. A download fills an existing array. Pinned arrays are
+those of each library.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
+import statistics
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import vkgroup
 from vkgroup.dispatch import Device
-
-sys.path.append(str(Path(__file__).parent))
-from calls import interval, library
 
 Call = Callable[[], object]
 
 _LEAST_SECONDS = 0.01
 """Seconds of one measurement, at least; shorter transfers are repeated."""
+
+
+def interval(values: list[float]) -> list[float]:
+    """Return the median, and the values at 2.5 and 97.5 percent."""
+    ordered = sorted(values)
+    last = len(ordered) - 1
+    return [statistics.median(values), ordered[round(0.025 * last)], ordered[round(0.975 * last)]]
 
 
 def own_calls(device: Device, nbytes: int) -> dict[str, Call]:
@@ -94,44 +92,18 @@ def rates(rows: dict[str, dict[str, Call]], nbytes: int, rounds: int) -> dict[st
     return {title: {name: interval(r) for name, r in row.items()} for title, row in found.items()}
 
 
-def main() -> None:
-    """Measure, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--device")
-    parser.add_argument("--most", default="2^30", help="largest number of bytes")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
-    base, _, power = arguments.most.partition("^")
-    most = int(base) ** int(power or 1)
-    with vkgroup.open(arguments.device) as device:
-        gpu = device.capabilities.type == "discrete_gpu"
-        torch, cupy = (library(name) if gpu else None for name in ("torch", "cupy"))
-        found: dict[str, Any] = {
-            "date": datetime.now(UTC).date().isoformat(),
-            "device": device.name,
-            "driver": device.capabilities.driver_info,
-            "rounds": arguments.rounds,
-            "rates": {},
-        }
-        print("GB/s")
-        for nbytes in (4 << 2 * step for step in range(5, 15)):
-            if nbytes > most:
-                break
-            rows = {"vkgroup": own_calls(device, nbytes)}
-            if torch is not None:
-                rows["torch"] = torch_calls(torch, nbytes)
-            if cupy is not None:
-                rows["cupy"] = cupy_calls(cupy, nbytes)
-            row = found["rates"][str(nbytes)] = rates(rows, nbytes, arguments.rounds)
-            for title, contenders in row.items():
-                texts = (f"{name} {rate[0] / 1e9:.2f}" for name, rate in contenders.items())
-                print(f"{nbytes:>12,} {title:18}", *texts, flush=True)
-            del rows
-            device.trim()
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+def measured(
+    device: Device, torch: Any, cupy: Any, sizes: list[int], rounds: int
+) -> dict[str, dict[str, dict[str, list[float]]]]:
+    """Return bytes a second by size in bytes, title and contender, each an `interval`."""
+    found = {}
+    for nbytes in sizes:
+        rows = {"vkgroup": own_calls(device, nbytes)}
+        if torch is not None:
+            rows["torch"] = torch_calls(torch, nbytes)
+        if cupy is not None:
+            rows["cupy"] = cupy_calls(cupy, nbytes)
+        found[str(nbytes)] = rates(rows, nbytes, rounds)
+        del rows
+        device.trim()
+    return found

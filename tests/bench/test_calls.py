@@ -24,8 +24,8 @@ def _run(script: str, *arguments: str, device: str = "") -> str:
 
 def test_calls_are_measured_and_tabulated(swiftshader: CachedDriver, tmp_path: Path) -> None:
     file = tmp_path / "calls.json"
-    arguments = ("--device", swiftshader.name, "--most", "1000", "--rounds", "1", "--json", str(file))
-    printed = _run("calls.py", *arguments, device=swiftshader.name)
+    arguments = ("--device", swiftshader.name, "--sizes", "1000", "--transfers", "4096,2^16", "--rounds", "1")
+    printed = _run("calls.py", *arguments, "--json", str(file), device=swiftshader.name)
     found = json.loads(file.read_text("utf-8"))
     for part in ("calls", "kernels of 1000", "dispatches beside peers"):
         for title, row in found[part].items():

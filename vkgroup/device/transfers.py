@@ -316,6 +316,7 @@ class HostMemory:
         return buffer, address - start
 
 
+@cache
 def _threads() -> int:
     return min(MOST_THREADS, os.cpu_count() or 1)
 

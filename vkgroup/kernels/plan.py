@@ -20,7 +20,6 @@ from vkgroup.dispatch.sequence import Step
 from vkgroup.kernels.pipelines import pipelines_of
 from vkgroup.kernels.types import sizes_of
 
-
 _LARGEST_FILL, _FILL_WORKGROUP = 1 << 20, 256
 """Bytes of the largest buffer that a shader fills, and the invocations of its workgroups."""
 
