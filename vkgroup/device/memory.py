@@ -306,9 +306,9 @@ class DeviceBuffer(Closeable):
             self.mapped[offset : offset + data.size] = data
             return
         host = self.device.host_memory.find(data)
-        direct = self.window is not None and (host is None or data.size <= _LARGEST_DIRECT)
-        if direct and self.device.finished(self.used):
-            host_copy(self.window[offset : offset + data.size], data)
+        window = self.window if host is None or data.size <= _LARGEST_DIRECT else None
+        if window is not None and self.device.finished(self.used):
+            host_copy(window[offset : offset + data.size], data)
             return
         transfers = self.device.transfers
         if host is not None:
