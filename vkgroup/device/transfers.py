@@ -47,12 +47,6 @@ SMALLEST_BESIDE = 1 << 16
 _COPYING_THREADS, _LARGEST_ALONE = 4, 4 << 20
 """Threads that copy bytes of the host, and the bytes that one copies before others would have woken up."""
 
-_TURNS, _SMALLEST_TURN, _LARGEST_TURN = 4, 256 << 10, 1 << 20
-"""Pieces of a download in turns, and their sizes."""
-
-_SMALLEST_IN_TURNS, _LARGEST_IN_TURNS = 512 << 10, 256 << 20
-"""Bytes of downloads in turns. Smaller ones are one copy; of larger ones, several threads copy more."""
-
 _MOST_COPIES = 32
 """Copies without a staging buffer whose commands are kept."""
 
@@ -84,13 +78,6 @@ class _Staging:
         self.buffer, self.bytes = buffer, buffer.mapped
         self.number, self.timeline = 0, device.timeline
         self.commands = CopyCommands(device)
-        self.turns: list[CopyCommands] = []
-
-    def close(self) -> None:
-        """Free the commands and the buffer once nothing of them is in flight."""
-        for commands in (self.commands, *self.turns):
-            commands.close()
-        self.buffer.close()
 
 
 class CopyCommands:
@@ -153,9 +140,6 @@ class Transfers:
     def download(self, source: TransferMemory, offset: int, out: Bytes) -> None:
         """Copy bytes out of a buffer, after the work that uses it and was submitted before."""
         after = self._beside(source)
-        if after is None and _SMALLEST_IN_TURNS <= out.size <= _LARGEST_IN_TURNS:
-            self._download_in_turns(source, offset, out)
-            return
         if out.size <= PIECE_BYTES:
             self._download(source, offset, out, after, poll=True)
             return
@@ -249,39 +233,6 @@ class Transfers:
         finally:
             self._idle.put(staging)
 
-    def _download_in_turns(self, source: TransferMemory, offset: int, out: Bytes) -> None:
-        """Copy a piece out of a staging buffer while the device copies the next ones into it.
-
-        The pieces are so small that the host finds them in the processor's cache, where the device put them.
-        """
-        device, nbytes = self._device, out.size
-        staging = self._take()
-        try:
-            while len(staging.turns) < _TURNS:
-                staging.turns.append(CopyCommands(device))
-            piece = min(max(_SMALLEST_TURN, nbytes // _TURNS), _LARGEST_TURN, PIECE_BYTES // _TURNS)
-            numbers: list[int] = []
-
-            def submit(at: int) -> None:
-                turn = len(numbers) % _TURNS
-                target = staging.buffer, turn * piece
-                size = min(piece, nbytes - at)
-                numbers.append(staging.turns[turn].submit((source, offset + at), target, size))
-
-            starts = range(0, nbytes, piece)
-            for at in starts[:_TURNS]:
-                submit(at)
-            for turn, at in enumerate(starts):
-                device.timeline.flush()
-                device.wait(numbers[turn], TRANSFER_TIMEOUT)
-                begin, part = turn % _TURNS * piece, out[at : at + piece]
-                part[...] = staging.bytes[begin : begin + part.size]
-                if turn + _TURNS < len(starts):
-                    submit(starts[turn + _TURNS])
-        finally:
-            staging.number, staging.timeline = staging.buffer.used, device.timeline
-            self._idle.put(staging)
-
     def _wait(self, staging: _Staging, *, poll: bool) -> None:
         self._device.wait(staging.number, TRANSFER_TIMEOUT, poll=poll, timeline=staging.timeline)
 
@@ -302,7 +253,8 @@ class Transfers:
                 return
             with self._lock:
                 self._made -= 1
-            staging.close()
+            staging.commands.close()
+            staging.buffer.close()
 
     def _take(self) -> _Staging:
         """Return a staging buffer that the device does not use any more."""

@@ -49,6 +49,7 @@ class VulkanLauncher(Launcher):
     ) -> None:
         # First what `close` needs, if this fails.
         self._recordings: OrderedDict[tuple[Any, ...], RecordedCommands] = OrderedDict()
+        self._calls: dict[tuple[int, ...], RecordedCommands] = {}  # of `call`, by its memory
         self._sets: dict[str, MemorySets] = {}
         self._scratch: list[DeviceBuffer] = []
         super().__init__(device, steps, scratch, name)
@@ -141,17 +142,15 @@ class VulkanLauncher(Launcher):
             return result
         result = VulkanBuffer.undefined(device, *output, False, False)
         new = result.memory
-        views = (buffer.offset, buffer.nbytes), (0, output[2])
+        view = memory.serial, buffer.offset, buffer.nbytes, new.serial
         with device.lock:
-            if self.given[0] == source:
-                key: tuple[Any, ...] = (memory.serial, new.serial, *views, self._scratch_serial)
-            else:
-                key = (new.serial, memory.serial, views[1], views[0], self._scratch_serial)
-            recording = self._recordings.get(key)
+            recording = self._calls.get(view)
             if recording is None or not (self._scratch or not self.scratch):
                 self.run({source: buffer, target: result})
+                # `submit` has moved its recording to the end.
+                self._calls[view] = self._recordings[next(reversed(self._recordings))]
                 return result
-            self._recordings.move_to_end(key)
+            recording.in_use = True
             recording.commands.submit((memory, new, *self._scratch))
             if not self._keeps_scratch:
                 self._free_scratch()
@@ -239,6 +238,7 @@ class VulkanLauncher(Launcher):
     def _take_scratch(self) -> list[DeviceBuffer]:
         self._scratch = [DeviceBuffer(self.device, nbytes) for nbytes in self.scratch.values()]
         self._scratch_serial = tuple(memory.serial for memory in self._scratch)
+        self._calls.clear()
         return self._scratch
 
     def _free_scratch(self) -> None:
@@ -253,7 +253,8 @@ class VulkanLauncher(Launcher):
         if len(self._recordings) < MOST_RECORDINGS:
             recording = RecordedCommands(self.device, self._dispatches, self.name)
         else:
-            recording = self._recordings.popitem(last=False)[1]
+            self._calls.clear()
+            recording = self._oldest()
             self.device.wait(recording.number, None)
         try:
             recording.update(parts)
@@ -269,6 +270,15 @@ class VulkanLauncher(Launcher):
             raise
         self._recordings[key] = recording
         return recording
+
+    def _oldest(self) -> RecordedCommands:
+        """Remove and return a recording that was not used lately; `call` only marks those that it uses."""
+        while True:
+            key, recording = self._recordings.popitem(last=False)
+            if not recording.in_use:
+                return recording
+            recording.in_use = False
+            self._recordings[key] = recording
 
     def _check(self, buffers: Mapping[str, Buffer]) -> None:
         """Check the buffers against the limits of the device and the blocks of the shaders."""
@@ -308,6 +318,7 @@ class VulkanLauncher(Launcher):
         """Free the recordings and the scratch memory once nothing of them is in flight."""
         self.device.forget(self)
         with self.device.lock:
+            self._calls.clear()
             while self._recordings:
                 self._recordings.popitem()[1].close()
             self._free_scratch()

@@ -53,12 +53,16 @@ class RecordedPass:
 
 
 class RecordedCommands:
-    """A command buffer with its descriptor sets, recorded again for other buffers."""
+    """A command buffer with its descriptor sets, recorded again for other buffers.
+
+    `in_use`: whether it was used since its owner looked for one that is not.
+    """
 
     def __init__(self, device: LogicalDevice, dispatches: Sequence[RecordedPass], name: str) -> None:
         self.commands = Commands(device, name)
         self._device, self._dispatches = device, dispatches
         self._pool: Any = None
+        self.in_use = False
         self.sets: list[Any] = []
         layouts = [layout for dispatch in dispatches for layout in dispatch.pipeline.set_layouts]
         try:
