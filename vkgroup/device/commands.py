@@ -98,10 +98,10 @@ class Commands(Closeable):
             yield self.handle
             device.check(functions.vkEndCommandBuffer(self.handle), "recording commands")
 
-    def submit(self, buffers: Sequence[Used] | None = None) -> int:
+    def submit(self, buffers: Sequence[Used] | None = None, *, now: bool = False) -> int:
         """Submit the recorded commands, and return the number of the submission without waiting for it.
 
-        `buffers` replace those of `use`; CUDA shares none of them.
+        `buffers` replace those of `use`; CUDA shares none of them. `now`: as for `Timeline.submit`.
         """
         device = self.device
         if device.lost:
@@ -111,7 +111,7 @@ class Commands(Closeable):
         used = self._buffers if buffers is None else buffers
         try:
             number = self.number = device.timeline.submit(
-                self._handles, self._count, self.what, self.shader_only and not self._shared
+                self._handles, self._count, self.what, self.shader_only and not self._shared, now
             )
             for buffer in used:
                 buffer.used = number
@@ -139,7 +139,7 @@ class Commands(Closeable):
             The work did not finish: it cannot be called back, so the device is lost.
         """
         timeout = checked_timeout(timeout)
-        self.finish(self.submit(), timeout)
+        self.finish(self.submit(now=True), timeout)
 
     def finish(self, number: int, timeout: float | None) -> None:
         """Wait for a submission as `run` does; the timeout was checked."""

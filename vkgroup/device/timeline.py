@@ -119,19 +119,22 @@ class Timeline:
         info.signalSemaphoreCount, info.pSignalSemaphores = 1, self._semaphores
         return info
 
-    def submit(self, commands: Any, count: int, what: str, shader_only: bool = False) -> int:
+    def submit(
+        self, commands: Any, count: int, what: str, shader_only: bool = False, now: bool = False
+    ) -> int:
         """Submit an array of VkCommandBuffers, and return the number of the submission.
 
         They end with a `barrier`, or if `shader_only` with a `shader_barrier`.
 
         While the queue has work, submissions are collected. They are passed on by the first of: a wait or a
-        query for one, `_MOST_COLLECTED` of them, `_LONGEST_COLLECTION` seconds. `what` names it in errors.
+        query for one, `_MOST_COLLECTED` of them, `_LONGEST_COLLECTION` seconds. With `now` all of them are
+        passed on: a wait follows. `what` names it in errors.
         """
         if self.submitted - self.completed >= _MOST_IN_FLIGHT:
             self.wait(self.submitted - _MOST_IN_FLIGHT // 2, None)
         with self.lock:
             number = self._collect(commands, count, what, shader_only)
-            if self._passed <= self.completed or not self._waits_for_more():
+            if now or self._passed <= self.completed or not self._waits_for_more():
                 self._pass_on(what)
         return number
 

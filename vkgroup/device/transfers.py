@@ -102,7 +102,7 @@ class CopyCommands:
                     functions.vkCmdCopyBuffer(handle, source[0].handle, target[0].handle, 1, region)
                     barrier(functions, handle)
                 self._recorded = key
-            number = commands.submit()
+            number = commands.submit(now=True)
         commands.settle(number)
         return number
 

@@ -90,7 +90,7 @@ class ArrayRun(Closeable):
 
     def run(self, arrays: Sequence[Array], timeout: float | None) -> RunResult:
         """Run on arrays of the given sizes, in the order of the slots; errors as those of `Device.run`."""
-        memories, number = self._start(arrays)
+        memories, number = self._start(arrays, now=True)
         try:
             self._device.wait(number, timeout)
             self._device.raise_validation_errors()
@@ -123,13 +123,13 @@ class ArrayRun(Closeable):
             with suppress(DriverError):  # which the result raises again
                 oldest.result()
 
-    def _start(self, arrays: Sequence[Array]) -> tuple[list[DeviceBuffer], int]:
+    def _start(self, arrays: Sequence[Array], *, now: bool = False) -> tuple[list[DeviceBuffer], int]:
         """Copy arrays to a set of buffers and submit the work; returns the set and the number."""
         memories = self._sets.take()
         try:
             for index, array in zip(self._inputs, arrays, strict=True):
                 fill(memories[index], array)
-            return memories, self._launcher.submit(memories, self._sets.views).number
+            return memories, self._launcher.submit(memories, self._sets.views, now=now).number
         except BaseException:
             close_all(memories)
             raise

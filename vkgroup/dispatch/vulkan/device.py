@@ -66,7 +66,7 @@ class VulkanSequence(Sequence):
     def _run(self, timeout: float | None, wait: bool) -> int:
         assert self._commands is not None
         timeout = checked_timeout(timeout)
-        number = self._commands.submit()
+        number = self._commands.submit(now=wait)
         if wait:
             self._commands.finish(number, timeout)
         else:

@@ -92,9 +92,10 @@ class VulkanLauncher(Launcher):
             views.append((buffer.offset, buffer.nbytes))
         if not usable:
             return self._fallback.run(buffers, wait=wait)
-        number = self.submit(memories, views, buffers).number
         # Other libraries do not wait for vkgroup.
-        if wait or any(memory.references for memory in memories):
+        wait = wait or any(memory.references for memory in memories)
+        number = self.submit(memories, views, buffers, now=wait).number
+        if wait:
             device.wait(number, None)
         if device.instance.messages is not None:
             device.raise_validation_errors()
@@ -105,10 +106,13 @@ class VulkanLauncher(Launcher):
         memories: list[DeviceBuffer],
         views: Sequence[tuple[int, int]],
         buffers: Mapping[str, Buffer] | None = None,
+        *,
+        now: bool = False,
     ) -> RecordedCommands:
         """Submit the steps on memories, each with the offset and size of what is used of it.
 
-        `buffers` are checked if there is no recording for the memories. Returns the recording.
+        `now`: as for `Timeline.submit`. `buffers` are checked if there is no recording for the memories.
+        Returns the recording.
         """
         with self.device.lock:
             scratch = self._scratch
@@ -124,7 +128,7 @@ class VulkanLauncher(Launcher):
                 recording = self._record(key, parts)
             else:
                 self._recordings.move_to_end(key)
-            recording.commands.submit([*memories, *scratch] if scratch else memories)
+            recording.commands.submit([*memories, *scratch] if scratch else memories, now=now)
             if not self._keeps_scratch:
                 self._free_scratch()
         return recording
@@ -212,7 +216,7 @@ class VulkanLauncher(Launcher):
         try:
             for name, array in inputs.items():
                 fill(memories[self._places[name]], array)
-            device.wait(self.submit(memories, sets.views).number, None)
+            device.wait(self.submit(memories, sets.views, now=True).number, None)
             found = []
             for name in results:
                 shape, dtype, _ = outputs[name]

@@ -170,7 +170,7 @@ class VulkanWork(Work):
         with self.device.lock:
             if self._recorded != (command, push):
                 self._record(self._commands, command, push)
-            number = self._commands.submit()
+            number = self._commands.submit(now=wait)
         if wait:
             self._commands.finish(number, timeout)
         else:
