@@ -33,12 +33,14 @@ class Commands(Closeable):
     """A command buffer, which can be in flight several times.
 
     `what` names the recorded work in errors. `number` is that of the last submission. `shader_only`: the
-    recorded work is dispatches alone, and ends with a `shader_barrier`.
+    recorded work is dispatches alone, and ends with a `shader_barrier`. `ordered`: it needs no `barrier`
+    behind such work, because it begins with dispatches or with a barrier.
     """
 
     def __init__(self, device: DeviceCore, what: str = "work") -> None:
         self.device, self.what = device, what
-        self.number, self.shader_only = 0, False
+        self.number = 0
+        self.shader_only = self.ordered = False
         self._buffers: tuple[Used, ...] = ()
         self._shared: list[SharedMemory] = []
         self._take()
@@ -110,8 +112,9 @@ class Commands(Closeable):
             wait_for_cuda(self._shared)
         used = self._buffers if buffers is None else buffers
         try:
+            shader_only = self.shader_only and not self._shared
             number = self.number = device.timeline.submit(
-                self._handles, self._count, self.what, self.shader_only and not self._shared, now
+                self._handles, self._count, self.what, shader_only, now=now, ordered=self.ordered
             )
             for buffer in used:
                 buffer.used = number

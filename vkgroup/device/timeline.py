@@ -120,11 +120,19 @@ class Timeline:
         return info
 
     def submit(
-        self, commands: Any, count: int, what: str, shader_only: bool = False, now: bool = False
+        self,
+        commands: Any,
+        count: int,
+        what: str,
+        shader_only: bool = False,
+        *,
+        now: bool = False,
+        ordered: bool = False,
     ) -> int:
         """Submit an array of VkCommandBuffers, and return the number of the submission.
 
-        They end with a `barrier`, or if `shader_only` with a `shader_barrier`.
+        They end with a `barrier`, or if `shader_only` with a `shader_barrier`. If `ordered` they begin with
+        dispatches, or with the barrier that other work needs behind a `shader_barrier`.
 
         While the queue has work, submissions are collected. They are passed on by the first of: a wait or a
         query for one, `_MOST_COLLECTED` of them, `_LONGEST_COLLECTION` seconds. With `now` all of them are
@@ -133,7 +141,7 @@ class Timeline:
         if self.submitted - self.completed >= _MOST_IN_FLIGHT:
             self.wait(self.submitted - _MOST_IN_FLIGHT // 2, None)
         with self.lock:
-            number = self._collect(commands, count, what, shader_only)
+            number = self._collect(commands, count, what, shader_only, shader_only or ordered)
             if now or self._passed <= self.completed or not self._waits_for_more():
                 self._pass_on(what)
         return number
@@ -168,11 +176,13 @@ class Timeline:
                 if self._collected:
                     self._pass_on(None)
 
-    def _collect(self, commands: Any, count: int, what: str, shader_only: bool = False) -> int:
+    def _collect(
+        self, commands: Any, count: int, what: str, shader_only: bool = False, ordered: bool = False
+    ) -> int:
         """Add a submission to those that are collected, and return its number."""
         if self._collected == _MOST_COLLECTED:  # the driver has refused them
             self.flush()
-        if self._needs_barrier and not shader_only and count:
+        if self._needs_barrier and not ordered and count:
             commands = vk.ffi.new("VkCommandBuffer[]", [self.barrier, *commands[0:count]])
             count += 1
         place, number = self._collected, self.submitted + 1

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device import vk
-from vkgroup.device.barriers import barrier
+from vkgroup.device.barriers import barrier, barrier_before_copy
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import DeviceCore
 from vkgroup.device.timeline import Timeline
@@ -85,6 +85,7 @@ class CopyCommands:
 
     def __init__(self, device: DeviceCore) -> None:
         self._device, self._commands = device, Commands(device, "a transfer")
+        self._commands.ordered = True
         self._recorded: tuple[int, ...] = ()
 
     def submit(
@@ -99,6 +100,7 @@ class CopyCommands:
                 commands.use((source[0], target[0]))
                 region = vk.new("VkBufferCopy", srcOffset=source[1], dstOffset=target[1], size=nbytes)
                 with commands.record() as handle:
+                    barrier_before_copy(functions, handle)
                     functions.vkCmdCopyBuffer(handle, source[0].handle, target[0].handle, 1, region)
                     barrier(functions, handle)
                 self._recorded = key

@@ -62,6 +62,7 @@ class VulkanSequence(Sequence):
             self._record(commands)
             (shader_barrier if shader_only else barrier)(functions, commands)
         self._commands.shader_only = shader_only
+        self._commands.ordered = all(isinstance(step, Dispatch) for step in self.stages[0])
 
     def _run(self, timeout: float | None, wait: bool) -> int:
         assert self._commands is not None

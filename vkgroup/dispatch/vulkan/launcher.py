@@ -269,6 +269,7 @@ class VulkanLauncher(Launcher):
                 self._record_steps(commands, parts, recording)
                 (shader_barrier if shader_only else barrier)(self.device.functions, commands)
             recording.commands.shader_only = shader_only
+            recording.commands.ordered = isinstance(self._steps[0], RecordedPass)
         except BaseException:
             recording.close()
             raise

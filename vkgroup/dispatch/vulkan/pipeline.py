@@ -232,7 +232,7 @@ class VulkanWork(Work):
             self.record_state(commands, push)
             self.record_command(commands, command)
             (shader_barrier if shader_only else barrier)(functions, commands)
-        recorder.shader_only = shader_only
+        recorder.shader_only, recorder.ordered = shader_only, direct
         self._recorded = command, push
 
     def record_state(self, commands: Any, push: bytes) -> None:
