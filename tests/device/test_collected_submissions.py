@@ -78,7 +78,8 @@ class Busy:
 
     def release(self) -> None:
         """Let the work end."""
-        self._flag.memory.mapped[0] = 1  # type: ignore[attr-defined]
+        if not self._flag.closed:
+            self._flag.memory.mapped[0] = 1  # type: ignore[attr-defined]
 
     def __exit__(self, *error: object) -> None:
         self.release()
@@ -286,6 +287,64 @@ def test_ctrl_c_loses_no_call_that_was_counted(
     device.synchronize()
     assert (buffer.read() == 1 + timeline.submitted - first).all()
     device.close()
+
+
+def test_a_handler_of_a_signal_may_query(swiftshader: CachedDriver) -> None:
+    """It runs between any two steps of a submission."""
+    with vkgroup.open(swiftshader.name) as device:
+        buffer, work = adding(device)
+        submission = work.dispatch(COUNT // 64)
+        before = signal.signal(signal.SIGALRM, lambda *arguments: submission.done)
+        count, end = 1, time.monotonic() + 3
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.00037)
+            while time.monotonic() < end:
+                submission = work.dispatch(COUNT // 64, wait=False)
+                count += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        assert (buffer.read() == count).all()
+
+
+def test_a_thread_that_waits_for_a_refused_call_goes_on(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, work = adding(device)
+    timeline = device.logical.timeline
+    inside = threading.Event()
+
+    def refuse(*arguments: object) -> int:
+        inside.set()
+        time.sleep(0.2)
+        return int(vk.VK_ERROR_OUT_OF_HOST_MEMORY)
+
+    def wait() -> None:
+        inside.wait()
+        device.synchronize()
+
+    waiter = threading.Thread(target=wait, daemon=True)
+    waiter.start()
+    with monkeypatch.context() as patch:
+        patch.setattr(timeline, "_submit", refuse)
+        with pytest.raises(OutOfMemory):
+            work.dispatch(COUNT // 64, wait=False)
+    waiter.join(30)
+    assert not waiter.is_alive()
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_device_whose_calls_are_refused_can_be_closed(swiftshader: CachedDriver) -> None:
+    device = vkgroup.open(swiftshader.name)
+    _, work = adding(device)
+    with Busy(device) as busy:
+        for _ in range(3):
+            work.dispatch(COUNT // 64, wait=False)
+        device.logical.timeline._submit = lambda *arguments: vk.VK_ERROR_OUT_OF_HOST_MEMORY
+        busy.release()
+        with pytest.raises(OutOfMemory):
+            device.close()
+        assert device.closed
 
 
 _ENDS = """

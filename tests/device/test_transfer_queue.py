@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import vkgroup
-from vkgroup.device import logical, transfers
+from vkgroup.base.errors import OutOfMemory
+from vkgroup.device import logical, transfers, vk
 from vkgroup.device.transfer_queue import TransferQueue
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.pipeline import Work
@@ -220,3 +221,24 @@ def test_threads_copy_beside_each_others_work(two_queues: Device) -> None:
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_after_a_refused_copy_others_go_on(
+    two_queues: Device, busy: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = two_queues.logical.transfers._queue
+    assert queue is not None
+    with two_queues.buffer(words(11)) as buffer:
+        two_queues.synchronize()
+        for refused in (True, False, False):
+            busy.dispatch(WORDS // 64, push={"times": LONG}, wait=False)
+            with monkeypatch.context() as patch:
+                if refused:
+                    patch.setattr(
+                        queue.timeline, "_submit", lambda *arguments: vk.VK_ERROR_OUT_OF_HOST_MEMORY
+                    )
+                    with pytest.raises(OutOfMemory):
+                        buffer.read()
+                else:
+                    assert np.array_equal(buffer.read(), words(11))
+            two_queues.synchronize()

@@ -187,3 +187,36 @@ def test_transfers_work_with_one_staging_buffer(staged: Device, monkeypatch: pyt
     data = numbers(9 * PIECE_BYTES)
     with staged.buffer(data) as buffer:
         assert np.array_equal(buffer.read(), data)
+
+
+def test_kept_copies_are_not_closed_before_they_are_submitted(
+    staged: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = transfers.Transfers._kept
+    trims: list[threading.Thread] = []
+
+    def trimmed(*arguments: object) -> object:
+        commands = kept(*arguments)  # type: ignore[arg-type]
+        trims.append(threading.Thread(target=staged.trim))
+        trims[-1].start()
+        trims[-1].join(0.2)
+        return commands
+
+    monkeypatch.setattr(transfers.Transfers, "_kept", trimmed)
+    data, out = numbers(1 << 16), staged.host_array(1 << 16, np.uint8)
+    with staged.buffer(data) as buffer:
+        for _ in range(3):
+            out[:] = 0
+            buffer.read(out=out)
+            assert np.array_equal(out, data)
+    for thread in trims:
+        thread.join()
+
+
+def test_kept_copies_do_not_keep_arrays_alive(staged: Device) -> None:
+    with staged.buffer(numbers(1 << 20)) as buffer:
+        for _ in range(3):
+            buffer.read(out=staged.host_array(1 << 20, np.uint8))
+        staged.synchronize()
+        gc.collect()
+        assert staged.memory().in_use < 3 << 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import vkgroup
 from vkgroup.base.errors import DriverError, InvalidDispatch, OutOfMemory
 from vkgroup.dispatch import Device
 from vkgroup.dispatch import pipeline as pipeline_module
+from vkgroup.dispatch.vulkan import array_run, memory_sets
 from vkgroup.drivers import CachedDriver
 
 SOURCE = """#version 450
@@ -254,3 +256,40 @@ def test_runs_with_other_constants_are_told_apart(fresh: Device) -> None:
         assert fresh.run(OTHER, 1, {0: ones}, specialization={0: value})[0][0] == value
     with pytest.raises(InvalidDispatch, match="specialization"):
         fresh.run(OTHER, 1, {0: ones}, specialization=[7])
+
+
+def test_a_result_that_is_interrupted_shares_no_buffers_with_others(
+    fresh: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give = memory_sets.MemorySets.give
+    ones = np.ones(64, np.uint32)
+    interrupted = start(fresh, ones, 1)
+
+    def interrupt(self: memory_sets.MemorySets, memories: list[Any]) -> None:
+        give(self, memories)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(memory_sets.MemorySets, "give", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            interrupted.result()
+    runs = [start(fresh, ones, scale) for scale in (2, 3, 4)]
+    assert (interrupted.result()["sums"] == 1 + 7).all()
+    assert [int(run.result()["sums"][0]) for run in runs] == [2 + 7, 3 + 7, 4 + 7]
+
+
+def test_a_handler_of_a_signal_may_take_a_result(fresh: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied, found = array_run.copied, []
+    run = start(fresh, np.ones(64, np.uint32), 1)
+
+    def signalled(*arguments: Any) -> Any:
+        monkeypatch.setattr(array_run, "copied", copied)
+        signal.raise_signal(signal.SIGALRM)
+        return copied(*arguments)
+
+    before = signal.signal(signal.SIGALRM, lambda *arguments: found.append(run.result()))
+    try:
+        monkeypatch.setattr(array_run, "copied", signalled)
+        assert run.result() is found[0]
+    finally:
+        signal.signal(signal.SIGALRM, before)

@@ -112,9 +112,8 @@ class Commands(Closeable):
             wait_for_cuda(self._shared)
         used = self._buffers if buffers is None else buffers
         try:
-            shader_only = self.shader_only and not self._shared
             number = self.number = device.timeline.submit(
-                self._handles, self._count, self.what, shader_only, now=now, ordered=self.ordered
+                self._handles, self._count, self.what, self.shader_only, now=now, ordered=self.ordered
             )
             for buffer in used:
                 buffer.used = number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -51,6 +52,7 @@ class BufferOwner(DeviceCore):
 
 
 B = TypeVar("B", bound=Keepable)
+T = TypeVar("T")
 
 
 class KeptBuffers(Generic[B]):
@@ -158,13 +160,22 @@ class KeptBuffers(Generic[B]):
     def _close_ready(self) -> None:
         """Free the buffers that nothing refers to."""
         while self.ready:
-            for buffer in self.ready.popitem()[1]:
+            for buffer in _emptied(self.ready.popitem()[1]):
                 if buffer.allocation is not None:
                     self._estimate -= buffer.allocation.size
                     buffer.free()
 
     def _free(self, kind: Any) -> None:
-        for handle, allocation, *_ in self._kept.pop(kind, ()):
+        for handle, allocation, *_ in _emptied(self._kept.pop(kind, [])):
             assert allocation is not None
             self._estimate -= allocation.size
             self._device.free_buffer(handle, allocation)
+
+
+def _emptied(entries: list[T]) -> Iterator[T]:
+    """Take the entries out of a list one by one, since another thread may take one at the same time."""
+    while entries:
+        try:
+            yield entries.pop()
+        except IndexError:  # another thread was faster
+            return

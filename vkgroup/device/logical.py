@@ -18,6 +18,7 @@ from vkgroup.base.errors import (
     DispatchTimeout,
     DriverError,
     NoDevice,
+    OutOfMemory,
     Unsupported,
     ValidationError,
 )
@@ -208,6 +209,7 @@ class LogicalDevice(MemoryDevice):
         """Free all objects of the device, then the device; if it hangs, the process's end frees it."""
         if self.handle is None:
             return
+        refused = self._flush()
         unfinished = self._finish()
         self.closing = True
         self.kept.clear()
@@ -223,7 +225,21 @@ class LogicalDevice(MemoryDevice):
             self._destroy()
         if unfinished:
             raise DispatchTimeout(f"{self.capabilities.name} is closed, but {unfinished}.", "VK_TIMEOUT")
+        if refused is not None:
+            raise refused
         self.instance.raise_validation_errors()
+
+    def _flush(self) -> OutOfMemory | None:
+        """Pass on what is collected; if the driver refuses it, drop it and return the error."""
+        try:
+            if self.usable:
+                self.timeline.flush()
+        except OutOfMemory as error:
+            self.timeline.forget()
+            return error
+        except DeviceLost:  # which the wait says again
+            pass
+        return None
 
     def _finish(self) -> str:
         """Wait for the work in flight, so that its objects can be freed.

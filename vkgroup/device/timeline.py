@@ -81,8 +81,7 @@ class Timeline:
         self._check, self.lock = check, lock
         self._counter = getattr(functions, f"vkGetSemaphoreCounterValue{suffix}")
         self._wait = getattr(functions, f"vkWaitSemaphores{suffix}")
-        self._submit = functions.vkQueueSubmit
-        self._queues, self._codes = (queue,), list[int]()
+        self._submit, self._queues = functions.vkQueueSubmit, (queue,)
         kind = vk.new("VkSemaphoreTypeCreateInfo", semaphoreType=vk.VK_SEMAPHORE_TYPE_TIMELINE)
         self._semaphores = vk.ffi.new("VkSemaphore[1]")
         info = vk.new("VkSemaphoreCreateInfo", pNext=kind)
@@ -95,6 +94,7 @@ class Timeline:
         self._commands: list[Any] = [None] * _MOST_COLLECTED  # keeps the arrays of command buffers alive
         self._needs_barrier = False  # what comes next, unless it is dispatches alone
         self.barrier: Any = None
+        self._waits: Any = None  # keeps what the first submission waits for alive
         self._counts = [0] * _MOST_COLLECTED
         self._collected, self._passed, self._since = 0, 0, 0.0
         self._thread: threading.Thread | None = None
@@ -154,16 +154,9 @@ class Timeline:
         other.flush(number)
         with self.lock:
             self.flush()
-            signal, info = self._signals[0], self._places[0]
             value, stage = vk.ffi.new("uint64_t[]", [number]), vk.ffi.new("uint32_t[]", [_ALL_COMMANDS])
-            signal.waitSemaphoreValueCount, signal.pWaitSemaphoreValues = 1, value
-            info.waitSemaphoreCount, info.pWaitSemaphores = 1, other._semaphores
-            info.pWaitDstStageMask = stage
-            try:
-                submitted = self._collect(commands, count, what)
-                self._pass_on(what)
-            finally:
-                signal.waitSemaphoreValueCount = info.waitSemaphoreCount = 0
+            submitted = self._collect(commands, count, what, waits=(other._semaphores, value, stage))
+            self._pass_on(what)
         return submitted
 
     def flush(self, number: int | None = None) -> None:
@@ -177,7 +170,13 @@ class Timeline:
                     self._pass_on(None)
 
     def _collect(
-        self, commands: Any, count: int, what: str, shader_only: bool = False, ordered: bool = False
+        self,
+        commands: Any,
+        count: int,
+        what: str,
+        shader_only: bool = False,
+        ordered: bool = False,
+        waits: Any = None,
     ) -> int:
         """Add a submission to those that are collected, and return its number."""
         if self._collected == _MOST_COLLECTED:  # the driver has refused them
@@ -191,6 +190,8 @@ class Timeline:
         if count != self._counts[place]:
             info.commandBufferCount = self._counts[place] = count
         self._values[place], self._commands[place] = number, commands
+        if waits is not self._waits and not place:
+            self._set_waits(waits)
         # Python raises KeyboardInterrupt after calls of functions, so these happen together.
         self._collected = place + 1
         self.submitted = number
@@ -198,6 +199,14 @@ class Timeline:
             self._needs_barrier = shader_only
         self._in_flight.append((number, what))
         return number
+
+    def _set_waits(self, waits: Any) -> None:
+        """Let the submission at the first place wait for another queue, or for nothing."""
+        signal, info = self._signals[0], self._places[0]
+        signal.waitSemaphoreValueCount = info.waitSemaphoreCount = 0 if waits is None else 1
+        if waits is not None:
+            info.pWaitSemaphores, signal.pWaitSemaphoreValues, info.pWaitDstStageMask = waits
+        self._waits = waits
 
     def _waits_for_more(self) -> bool:
         """Return whether what is collected need not be passed on yet; the queue seemed to have work."""
@@ -212,35 +221,41 @@ class Timeline:
     def _pass_on(self, newest: str | None) -> None:
         """Pass on what is collected.
 
-        If the driver refuses it, the submission `newest` is forgotten, and the error raised.
+        If the driver refuses it, the commands of the submission `newest` are removed, and the error raised.
+        The number remains, because other threads may wait for it: an empty submission will have it.
         """
-        number, codes = self.submitted, self._codes
-        codes.clear()
+        codes, counts = list[int](), [0]
+        call = map(self._submit, self._queues, counts, self._arrays, _NO_FENCE)
+        # Python calls handlers of signals after calls of functions, and between these lines there are none.
+        # After the driver's call they find that all was passed on, as it was. If one raises
+        # KeyboardInterrupt, `extend` has stored what the driver returned.
+        count, passed, number = self._collected, self._passed, self.submitted
+        if not count:  # a handler has done it
+            return
         try:
-            # Python may raise KeyboardInterrupt after a call, and discard what it returned. `extend` has
-            # stored it before that.
-            codes.extend(map(self._submit, self._queues, (self._collected,), self._arrays, _NO_FENCE))
+            counts[0] = count
+            self._collected, self._passed = 0, number
+            codes.extend(call)
         finally:
-            if codes == _SUCCESS:
-                self._collected, self._passed = 0, number
-            elif newest is not None:
-                self._collected -= 1
-                self.submitted, self._needs_barrier = number - 1, True
-                self._in_flight.pop()
+            if codes != _SUCCESS and not self._collected:
+                self._collected, self._passed = count, passed
         if codes != _SUCCESS:
-            waiting = dict.fromkeys(what for at, what in self._in_flight if at > self._passed)
+            if newest is not None:
+                self._places[count - 1].commandBufferCount = self._counts[count - 1] = 0
+                self._needs_barrier = self.barrier is not None
+            waiting = dict.fromkeys(what for at, what in self._in_flight if at > passed)
             self._check(codes[0], f"submitting {newest or ', '.join(waiting)}")
 
     def _wake_thread(self) -> bool:
         """Let a thread pass on what is collected, if nothing else does; False if there can be no thread."""
         if not self._awake:
-            if self._thread is None:
-                thread = threading.Thread(target=self._pass_on_later, name="vkgroup submissions", daemon=True)
+            if self._thread is None or not self._thread.is_alive():
+                name = "vkgroup submissions"
+                thread = self._thread = threading.Thread(target=self._pass_on_later, name=name, daemon=True)
                 try:
                     thread.start()
                 except RuntimeError:  # Python is ending
                     return False
-                self._thread = thread
             self._wakes.put(None)
             self._awake = True
         return True
@@ -265,8 +280,8 @@ class Timeline:
                             break
 
     def forget(self) -> None:
-        """Drop what is collected: it belongs to the process that this one was forked from."""
-        self._collected = 0
+        """Drop what is collected: the driver refuses it, or it belongs to the parent of this process."""
+        self._collected, self.submitted = 0, self._passed
 
     def poll(self) -> int:
         """Ask which submissions have finished; returns the number of the last one."""
@@ -306,6 +321,8 @@ class Timeline:
         start = time.monotonic()
         try:
             while True:
+                if number > self._passed:  # the driver has refused it, or a handler has submitted more
+                    self.flush()
                 left = float("inf") if timeout is None else timeout - (time.monotonic() - start)
                 if left <= 0:
                     return self.poll() >= number
@@ -353,7 +370,8 @@ class Timeline:
         """End the thread and destroy the semaphore; nothing is in flight."""
         with self.lock:
             self._stopped = True
-            self._wakes.put(None)
+            for _ in range(2):  # Ctrl-C may have led to a second thread
+                self._wakes.put(None)
         self._functions.vkDestroySemaphore(self._device, self._semaphores[0], vk.NULL)
 
     def _advance(self, number: int) -> None:

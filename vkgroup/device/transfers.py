@@ -91,21 +91,27 @@ class CopyCommands:
     def submit(
         self, source: tuple[TransferMemory, int], target: tuple[TransferMemory, int], nbytes: int
     ) -> int:
-        """Submit a copy to the main queue; returns the number of the submission."""
+        """Submit a copy to the main queue; returns the number of the submission.
+
+        The recording does not keep the buffers alive, unless CUDA shares one of them.
+        """
         commands, functions = self._commands, self._device.functions
+        buffers = source[0], target[0]
+        shared = any(buffer.shared is not None for buffer in buffers)
         key = source[0].serial, source[1], target[0].serial, target[1], nbytes
         with self._device.lock:
             if self._recorded != key:
                 self._recorded = ()
-                commands.use((source[0], target[0]))
+                commands.use(buffers if shared else ())
                 region = vk.new("VkBufferCopy", srcOffset=source[1], dstOffset=target[1], size=nbytes)
                 with commands.record() as handle:
                     barrier_before_copy(functions, handle)
                     functions.vkCmdCopyBuffer(handle, source[0].handle, target[0].handle, 1, region)
                     barrier(functions, handle)
                 self._recorded = key
-            number = commands.submit(now=True)
-        commands.settle(number)
+            number = commands.submit(buffers, now=True)
+        if shared or any(buffer.references for buffer in buffers):
+            self._device.wait(number, None)
         return number
 
     def close(self) -> None:
@@ -160,20 +166,21 @@ class Transfers:
             number, timeline = self._copy_beside(source, target, nbytes, after)
             self._device.wait(number, TRANSFER_TIMEOUT, timeline=timeline)
             return
-        self._device.wait(self._kept(source, target, nbytes).submit(source, target, nbytes), TRANSFER_TIMEOUT)
+        with self._lock:  # until it is submitted, nobody may close it
+            number = self._kept(source, target, nbytes).submit(source, target, nbytes)
+        self._device.wait(number, TRANSFER_TIMEOUT)
 
     def _kept(
         self, source: tuple[TransferMemory, int], target: tuple[TransferMemory, int], nbytes: int
     ) -> CopyCommands:
         """Return the commands of an earlier copy like this one, or new ones."""
         key = source[0].serial, source[1], target[0].serial, target[1], nbytes
-        with self._lock:
-            commands = self._copies.get(key)
-            if commands is None:
-                commands = self._copies[key] = CopyCommands(self._device)
-                if len(self._copies) > _MOST_COPIES:
-                    self._copies.popitem(last=False)[1].close()
-            self._copies.move_to_end(key)
+        commands = self._copies.get(key)
+        if commands is None:
+            commands = self._copies[key] = CopyCommands(self._device)
+            if len(self._copies) > _MOST_COPIES:
+                self._copies.popitem(last=False)[1].close()
+        self._copies.move_to_end(key)
         return commands
 
     def _beside(self, *buffers: TransferMemory) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Lock
+from threading import RLock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,11 +163,19 @@ class Submission:
 class PendingRun:
     """The result of `Device.submit`, whose work may be in flight."""
 
-    def __init__(self, device: DeviceBase, submission: Submission, finish: Callable[[], RunResult]) -> None:
+    def __init__(
+        self,
+        device: DeviceBase,
+        submission: Submission,
+        finish: Callable[[], RunResult],
+        release: Callable[[], None] | None = None,
+    ) -> None:
+        """`finish` may be called several times before `release`, which is called once."""
         self._device, self._submission = device, submission
         self._finish: Callable[[], RunResult] | None = finish
+        self._release = release
         self._result: RunResult | None = None
-        self._lock = Lock()
+        self._lock = RLock()
 
     @property
     def done(self) -> bool:
@@ -192,8 +200,13 @@ class PendingRun:
             self._submission.wait(timeout)
             self._device.require_open()
             with self._lock:
-                if self._finish is not None:
-                    self._result, self._finish = self._finish(), None
+                result = self._result if self._finish is None else self._finish()
+                # A handler of a signal may have been here since.
+                if self._result is None:
+                    self._result, self._finish = result, None
+                release, self._release = self._release, None
+                if release is not None:
+                    release()
         assert self._result is not None
         return self._result
 

@@ -94,10 +94,12 @@ class ArrayRun(Closeable):
         try:
             self._device.wait(number, timeout)
             self._device.raise_validation_errors()
-            return self._finish(memories, [(array.shape, array.dtype) for array in arrays])
+            result = self._copied(memories, [(array.shape, array.dtype) for array in arrays])
         except BaseException:
             close_all(memories)
             raise
+        self._sets.give(memories)
+        return result
 
     def submit(self, arrays: Sequence[Array]) -> PendingRun:
         """Submit the work on arrays as `run`, after copying them.
@@ -109,7 +111,12 @@ class ArrayRun(Closeable):
         memories, number = self._start(arrays)
         described = [(array.shape, array.dtype) for array in arrays]
         submission = Submission(self._device, number)
-        run = PendingRun(self._device, submission, lambda: self._finish(memories, described))
+        run = PendingRun(
+            self._device,
+            submission,
+            lambda: self._copied(memories, described),
+            lambda: self._sets.give(memories),
+        )
         self._pending.append(ref(run))
         return run
 
@@ -134,10 +141,9 @@ class ArrayRun(Closeable):
             close_all(memories)
             raise
 
-    def _finish(self, memories: list[DeviceBuffer], described: list[tuple[Any, Any]]) -> RunResult:
-        """Return copies of what the work has written, which has finished, and give the buffers back."""
+    def _copied(self, memories: list[DeviceBuffer], described: list[tuple[Any, Any]]) -> RunResult:
+        """Return copies of what the work has written, which has finished."""
         results = {key: copied(memories[index], *described[place]) for key, place, index in self._results}
-        self._sets.give(memories)
         return RunResult(results, self._keys, None)
 
     def close(self) -> None:

@@ -144,10 +144,19 @@ class VulkanWork(Work):
 
     @property
     def shader_only(self) -> bool:
-        """Whether a `shader_barrier` follows its dispatches: the host does not read what they write."""
+        """Whether a `shader_barrier` follows its dispatches: they write nothing for the host or for CUDA."""
         bound = [resource for resources in self.resources.values() for resource in resources]
-        buffers = all(isinstance(item, VulkanBuffer | PooledBuffer) for item in bound)
-        return self._kind == "compute" and buffers and all(m.mapped is None for m in self.memories())
+        if self._kind != "compute" or not all(
+            isinstance(item, VulkanBuffer | PooledBuffer) for item in bound
+        ):
+            return False
+        by_address = any(
+            "PhysicalStorageBufferAddresses" in shader.module.reflection.capabilities
+            for shader in self.pipeline.stages.shaders
+        )
+        return not by_address and all(
+            memory.mapped is None and memory.shared is None for memory in self.memories()
+        )
 
     def _prepare(self) -> None:
         self._descriptors = DescriptorSets(self.device, self.slots, self.resources, self.samplers)
