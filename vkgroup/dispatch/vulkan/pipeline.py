@@ -145,17 +145,14 @@ class VulkanWork(Work):
     @property
     def shader_only(self) -> bool:
         """Whether a `shader_barrier` follows its dispatches: they write nothing for the host or for CUDA."""
-        bound = [resource for resources in self.resources.values() for resource in resources]
-        if self._kind != "compute" or not all(
-            isinstance(item, VulkanBuffer | PooledBuffer) for item in bound
-        ):
-            return False
-        by_address = any(
-            "PhysicalStorageBufferAddresses" in shader.module.reflection.capabilities
-            for shader in self.pipeline.stages.shaders
-        )
-        return not by_address and all(
-            memory.mapped is None and memory.shared is None for memory in self.memories()
+        memories = self.memories()
+        only_buffers = len(memories) == sum(map(len, self.resources.values()))
+        shaders = self.pipeline.stages.shaders
+        pointers = "PhysicalStorageBufferAddresses"
+        return (
+            (self._kind == "compute" and only_buffers)
+            and all(memory.mapped is None and memory.shared is None for memory in memories)
+            and not any(pointers in shader.module.reflection.capabilities for shader in shaders)
         )
 
     def _prepare(self) -> None:
