@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from alarms import interrupt_often
 
 import vkgroup
 from vkgroup import kernels
@@ -269,21 +270,8 @@ def test_ctrl_c_loses_no_call_that_was_counted(
     buffer, work = adding(device)
     work.dispatch(COUNT // 64)
     timeline = device.logical.timeline
-    before, first = signal.signal(signal.SIGALRM, signal.default_int_handler), timeline.submitted
-    try:
-        for number in range(300):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, 20e-6 + number * 1e-6)
-                for _ in range(60):
-                    work.dispatch(COUNT // 64, wait=False)
-            except KeyboardInterrupt:
-                pass
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-    except KeyboardInterrupt:  # the last alarm, late
-        pass
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    first = timeline.submitted
+    interrupt_often(lambda: work.dispatch(COUNT // 64, wait=False), 300, 1e-6)
     device.synchronize()
     assert (buffer.read() == 1 + timeline.submitted - first).all()
     device.close()

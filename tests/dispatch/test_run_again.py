@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from alarms import interrupt_often
 
 import vkgroup
 from vkgroup.base.errors import DriverError, InvalidDispatch, OutOfMemory
@@ -215,21 +216,7 @@ def test_runs_that_ctrl_c_interrupts_leave_the_next_ones_right(
     ones = np.ones(64, np.uint32)
     for _ in range(3):
         run(fresh, ones, ones, 1, 1)
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        for number in range(200):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, 20e-6 + number * 2e-6)
-                for _ in range(20):
-                    run(fresh, ones, ones, 1, 1)
-            except KeyboardInterrupt:
-                pass
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-    except KeyboardInterrupt:  # the last alarm, late
-        pass
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    interrupt_often(lambda: run(fresh, ones, ones, 1, 1), 200, 2e-6)
     for scale in range(3):
         assert (run(fresh, ones, ones, scale, 1)["sums"] == 2 + scale).all()
     fresh.synchronize()

@@ -19,7 +19,7 @@ _SHADER_BARRIER = vk.new(
     | vk.ffi.integer_const("VK_ACCESS_SHADER_WRITE_BIT")
     | vk.ffi.integer_const("VK_ACCESS_UNIFORM_READ_BIT"),
 )
-_SHADER_TO_TRANSFER = vk.new(
+_TRANSFER = vk.new(
     "VkMemoryBarrier",
     srcAccessMask=vk.ffi.integer_const("VK_ACCESS_SHADER_WRITE_BIT"),
     dstAccessMask=vk.ffi.integer_const("VK_ACCESS_TRANSFER_READ_BIT")
@@ -50,13 +50,6 @@ def shader_barrier(functions: vk.Functions, commands: Any) -> None:
     It takes 2.2 µs less than `barrier` (H200). `Timeline.submit` adds a `barrier` before other work.
     """
     functions.vkCmdPipelineBarrier(commands, _SHADER, _SHADER, 0, 1, _SHADER_BARRIER, 0, vk.NULL, 0, vk.NULL)
-
-
-def barrier_before_copy(functions: vk.Functions, commands: Any) -> None:
-    """Order dispatches before this point, which end with a `shader_barrier`, against copies after it."""
-    functions.vkCmdPipelineBarrier(
-        commands, _SHADER, _TRANSFER, 0, 1, _SHADER_TO_TRANSFER, 0, vk.NULL, 0, vk.NULL
-    )
 
 
 def inner_barrier(functions: vk.Functions, commands: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from vkgroup.base.lifetime import Closeable
 from vkgroup.device import vk
+from vkgroup.device.barriers import barrier, shader_barrier
 from vkgroup.device.core import DeviceCore, checked_timeout
 from vkgroup.device.sharing import Shareable, SharedMemory, wait_for_cuda
 
@@ -99,6 +100,11 @@ class Commands(Closeable):
             device.check(functions.vkBeginCommandBuffer(self.handle, _BEGIN), "recording commands")
             yield self.handle
             device.check(functions.vkEndCommandBuffer(self.handle), "recording commands")
+
+    def end(self, *, shader_only: bool, ordered: bool) -> None:
+        """Record the barrier that later work needs, as the last command; see the class for the arguments."""
+        self.shader_only, self.ordered = shader_only, ordered
+        (shader_barrier if shader_only else barrier)(self.device.functions, self.handle)
 
     def submit(self, buffers: Sequence[Used] | None = None, *, now: bool = False) -> int:
         """Submit the recorded commands, and return the number of the submission without waiting for it.

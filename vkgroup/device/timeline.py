@@ -321,8 +321,7 @@ class Timeline:
         start = time.monotonic()
         try:
             while True:
-                if number > self._passed:  # the driver has refused it, or a handler has submitted more
-                    self.flush()
+                self.flush(number)  # the driver may have refused it, or a handler may have submitted more
                 left = float("inf") if timeout is None else timeout - (time.monotonic() - start)
                 if left <= 0:
                     return self.poll() >= number

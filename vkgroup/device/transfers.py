@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device import vk
-from vkgroup.device.barriers import barrier, barrier_before_copy
+from vkgroup.device.barriers import inner_barrier
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import DeviceCore
 from vkgroup.device.timeline import Timeline
@@ -34,9 +34,6 @@ Bytes = npt.NDArray[np.uint8]
 
 PIECE_BYTES = 16 << 20
 """Size of a staging buffer; larger transfers go in pieces of it."""
-
-_SMALLEST_PIECE = 1 << 20
-"""Smaller transfers are not divided among threads."""
 
 MOST_THREADS = 14
 """Maximum number of threads; more of them, and larger pieces, did not help on a host with 16 processors."""
@@ -80,12 +77,18 @@ class _Staging:
         self.commands = CopyCommands(device)
 
 
+def _key(
+    source: tuple[TransferMemory, int], target: tuple[TransferMemory, int], nbytes: int
+) -> tuple[int, ...]:
+    """Return what tells a copy from others."""
+    return source[0].serial, source[1], target[0].serial, target[1], nbytes
+
+
 class CopyCommands:
     """Commands that copy between two buffers; they are recorded where a copy differs from the last one."""
 
     def __init__(self, device: DeviceCore) -> None:
         self._device, self._commands = device, Commands(device, "a transfer")
-        self._commands.ordered = True
         self._recorded: tuple[int, ...] = ()
 
     def submit(
@@ -98,16 +101,16 @@ class CopyCommands:
         commands, functions = self._commands, self._device.functions
         buffers = source[0], target[0]
         shared = any(buffer.shared is not None for buffer in buffers)
-        key = source[0].serial, source[1], target[0].serial, target[1], nbytes
+        key = _key(source, target, nbytes)
         with self._device.lock:
             if self._recorded != key:
                 self._recorded = ()
                 commands.use(buffers if shared else ())
                 region = vk.new("VkBufferCopy", srcOffset=source[1], dstOffset=target[1], size=nbytes)
                 with commands.record() as handle:
-                    barrier_before_copy(functions, handle)
+                    inner_barrier(functions, handle)
                     functions.vkCmdCopyBuffer(handle, source[0].handle, target[0].handle, 1, region)
-                    barrier(functions, handle)
+                    commands.end(shader_only=False, ordered=True)
                 self._recorded = key
             number = commands.submit(buffers, now=True)
         if shared or any(buffer.references for buffer in buffers):
@@ -133,13 +136,13 @@ class Transfers:
 
     def upload(self, data: Bytes, target: TransferMemory, offset: int) -> None:
         """Copy bytes into a buffer. The bytes have been read when this returns; the device may still copy."""
-        piece = _piece(data.size)
         # Who views the target's memory does not wait for vkgroup, so the copy is waited for, in order.
         beside = data.size >= SMALLEST_BESIDE and not target.references
         after = self._beside(target) if beside else None
         if data.size <= PIECE_BYTES:
             self._upload(data, target, offset, after, alone=True)
             return
+        piece = _piece(data.size)
         starts = range(0, data.size, piece)
         _in_threads(
             lambda at: self._upload(data[at : at + piece], target, offset + at, after, alone=False), starts
@@ -174,7 +177,7 @@ class Transfers:
         self, source: tuple[TransferMemory, int], target: tuple[TransferMemory, int], nbytes: int
     ) -> CopyCommands:
         """Return the commands of an earlier copy like this one, or new ones."""
-        key = source[0].serial, source[1], target[0].serial, target[1], nbytes
+        key = _key(source, target, nbytes)
         commands = self._copies.get(key)
         if commands is None:
             commands = self._copies[key] = CopyCommands(self._device)
@@ -331,9 +334,9 @@ def _threads() -> int:
 
 
 def _piece(nbytes: int) -> int:
-    """Return the size of the pieces of a transfer: one for each thread, but none smaller than is useful."""
+    """Return the size of the pieces of a transfer of more than one: at least one for each thread."""
     each = -(-nbytes // _threads())
-    return min(PIECE_BYTES, max(_SMALLEST_PIECE, -(-each // 4096) * 4096))
+    return min(PIECE_BYTES, -(-each // 4096) * 4096)
 
 
 @cache

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from vkgroup.base.errors import Unsupported
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import vk
-from vkgroup.device.barriers import barrier, inner_barrier, shader_barrier
+from vkgroup.device.barriers import inner_barrier, shader_barrier
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import checked_timeout
@@ -53,16 +53,14 @@ class VulkanSequence(Sequence):
         return self._commands is None or self._commands.handle is None
 
     def _create(self) -> None:
-        functions = self.device.functions
         self._commands = Commands(self.device, self.name)
         self._commands.use(self._memories())
         works = [getattr(step, "work", None) for stage in self.stages for step in stage]
         shader_only = all(isinstance(work, VulkanWork) and work.shader_only for work in works)
         with self._commands.record() as commands:
             self._record(commands)
-            (shader_barrier if shader_only else barrier)(functions, commands)
-        self._commands.shader_only = shader_only
-        self._commands.ordered = all(isinstance(step, Dispatch) for step in self.stages[0])
+            ordered = all(isinstance(step, Dispatch) for step in self.stages[0])
+            self._commands.end(shader_only=shader_only, ordered=ordered)
 
     def _run(self, timeout: float | None, wait: bool) -> int:
         assert self._commands is not None

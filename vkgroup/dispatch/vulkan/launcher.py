@@ -8,7 +8,7 @@ from typing import Any
 
 from vkgroup.base.errors import DriverError
 from vkgroup.device import vk
-from vkgroup.device.barriers import barrier, inner_barrier, shader_barrier
+from vkgroup.device.barriers import inner_barrier, shader_barrier
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.buffer import Buffer
@@ -150,14 +150,18 @@ class VulkanLauncher(Launcher):
         with device.lock:
             recording = self._calls.get(view)
             if recording is None or not (self._scratch or not self.scratch):
-                self.run({source: buffer, target: result})
-                # `submit` has moved its recording to the end.
-                self._calls[view] = self._recordings[next(reversed(self._recordings))]
-                return result
-            recording.in_use = True
-            recording.commands.submit((memory, new, *self._scratch))
-            if not self._keeps_scratch:
-                self._free_scratch()
+                named: dict[str, Any] = {source: buffer, target: result}
+                used = [named[name] for name in self.given]
+                memories, views = (
+                    [item.memory for item in used],
+                    [(item.offset, item.nbytes) for item in used],
+                )
+                self._calls[view] = self.submit(memories, views, named)
+            else:
+                recording.in_use = True
+                recording.commands.submit((memory, new, *self._scratch))
+                if not self._keeps_scratch:
+                    self._free_scratch()
         if device.instance.messages is not None:
             device.raise_validation_errors()
         return result
@@ -267,9 +271,8 @@ class VulkanLauncher(Launcher):
             shader_only = alone and all(memory.mapped is None for memory, _, _ in parts)
             with recording.commands.record() as commands:
                 self._record_steps(commands, parts, recording)
-                (shader_barrier if shader_only else barrier)(self.device.functions, commands)
-            recording.commands.shader_only = shader_only
-            recording.commands.ordered = isinstance(self._steps[0], RecordedPass)
+                ordered = isinstance(self._steps[0], RecordedPass)
+                recording.commands.end(shader_only=shader_only, ordered=ordered)
         except BaseException:
             recording.close()
             raise

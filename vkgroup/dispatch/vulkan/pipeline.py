@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.device import vk
-from vkgroup.device.barriers import barrier, shader_barrier
+from vkgroup.device.barriers import barrier
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import checked_timeout
 from vkgroup.device.logical import LogicalDevice
@@ -237,8 +237,7 @@ class VulkanWork(Work):
                 barrier(functions, commands)
             self.record_state(commands, push)
             self.record_command(commands, command)
-            (shader_barrier if shader_only else barrier)(functions, commands)
-        recorder.shader_only, recorder.ordered = shader_only, direct
+            recorder.end(shader_only=shader_only, ordered=direct)
         self._recorded = command, push
 
     def record_state(self, commands: Any, push: bytes) -> None:
