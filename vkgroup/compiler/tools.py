@@ -7,6 +7,7 @@ import re
 import warnings
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import cffi
 
@@ -42,6 +43,10 @@ _MATRIX_EXTENSION = "SPV_EXT_cooperative_matrix_maintenance1"
 """Message for capabilities that an EXT extension shares with one of NV, which SPIRV-Tools knows first."""
 
 _VALID = "valid"
+
+_valid_for: WeakKeyDictionary[Module, set[str]] = WeakKeyDictionary()
+"""The environments for which modules of this process were found valid, by their words: the device that runs a
+module asks again after its compilation."""
 
 _VERSION = re.compile(r"(?:\s*;[^\n]*\n)*?\s*;[ \t]*Version:[ \t]*(\d+)\.(\d+)")
 
@@ -113,9 +118,12 @@ def validate_for(module: Module, environment: str) -> None:
     Where SPIRV-Tools of the wheel is too old for a module, that of the installed glslang validates it. A
     module that is newer than both gives a `NotValidated` warning.
     """
+    if environment in _valid_for.get(module, ()):
+        return
     tools = _tools()
     reason = tools.problem(environment, tools.words(module)) if validates() else ""
-    if _newer(reason, module) and reason != _LONG_VECTORS:
+    newer = _newer(reason, module) if reason != _LONG_VECTORS else None
+    if newer:
         reason = _of_newer_tools(module, environment) or reason
         if newer := _newer(reason, module):
             warnings.warn(
@@ -127,6 +135,8 @@ def validate_for(module: Module, environment: str) -> None:
     if reason and reason not in (_LONG_VECTORS, _VALID):
         raise InvalidModule(f"not valid for {environment}: {reason}")
     check_legacy(module)
+    if validates() and not newer:
+        _valid_for.setdefault(module, set()).add(environment)
 
 
 def _newer(reason: str, module: Module) -> re.Match[str] | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-import numpy as np
-
 from vkgroup.base.errors import Unsupported
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.spec.categories import OPERATION_BITS, Category
@@ -49,24 +47,23 @@ def features_of_atomics(module: Module) -> list[str]:
 
     32-bit integers need none.
     """
-    opcodes = module.words[module.instruction_starts] & 0xFFFF
-    if _codes().isdisjoint(np.unique(opcodes).tolist()):
+    atomics = module.instructions_of(_codes("OpAtomic"))
+    if not atomics:
         return []
-    types = {entry.result_id: entry.result_type for entry in module.instructions if entry.result_type}
-    declared = {entry.result_id: entry for entry in module.instructions if entry.name.startswith("OpType")}
+    declared = {entry.result_id: entry for entry in module.instructions_of(_codes("OpType"))}
     found = set()
-    for entry in module.instructions:
-        if entry.opcode in _codes():
-            pointer = declared.get(types.get(entry.operands[0], 0))
-            if pointer is not None and pointer.name == "OpTypePointer":
-                storage = grammar().enumerant("StorageClass", pointer.operands[0])
-                found.add(_feature(entry, _MEMORIES.get(storage, ""), declared.get(pointer.operands[1])))
+    for entry in atomics:
+        identifier = entry.operands[0]
+        pointer = declared.get(int(module.result_types[identifier]) if identifier < module.bound else 0)
+        if pointer is not None and pointer.name == "OpTypePointer":
+            storage = grammar().enumerant("StorageClass", pointer.operands[0])
+            found.add(_feature(entry, _MEMORIES.get(storage, ""), declared.get(pointer.operands[1])))
     return sorted(found - {""})
 
 
 @cache
-def _codes() -> frozenset[int]:
-    return frozenset(code for name, code in grammar().opcodes.items() if name.startswith("OpAtomic"))
+def _codes(beginning: str) -> frozenset[int]:
+    return frozenset(code for name, code in grammar().opcodes.items() if name.startswith(beginning))
 
 
 def _feature(entry: Instruction, memory: str, kind: Instruction | None) -> str:
@@ -131,8 +128,8 @@ def missing(
         needs += _missing_for_use(use, capabilities)
     if "GroupNonUniformRotateKHR" in reflection.capabilities and any(
         # Clustered rotation is an operand of the same instruction.
-        instruction.name == "OpGroupNonUniformRotateKHR" and len(instruction.operands) > _ROTATE_OPERANDS
-        for instruction in module.instructions
+        len(instruction.operands) > _ROTATE_OPERANDS
+        for instruction in module.instructions_of(_codes("OpGroupNonUniformRotateKHR"))
     ):
         needs += _unmet("clustered rotation", "shaderSubgroupRotateClustered", capabilities)
     for feature in features_of_atomics(module):

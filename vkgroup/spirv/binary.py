@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, Self
@@ -79,15 +79,55 @@ class Binary:
         return int(self.words[3])
 
     @cached_property
+    def opcodes(self) -> npt.NDArray[np.int64]:
+        """Opcode of each instruction, shape (instructions,)."""
+        return (self.words[self.instruction_starts] & 0xFFFF).astype(np.int64)
+
+    @cached_property
+    def present(self) -> frozenset[int]:
+        """The opcodes of the module."""
+        return frozenset(self.opcodes.tolist())
+
+    @cached_property
+    def result_types(self) -> npt.NDArray[np.int64]:
+        """Type id by result id, 0 if there is none; shape (bound,)."""
+        specs = [grammar().instruction(code) for code in self.present]
+        typed = np.zeros(1 << 16, np.bool_)
+        typed[[spec.opcode for spec in specs if spec and spec.has_type and spec.has_result]] = True
+        starts = self.instruction_starts[typed[self.opcodes]]
+        starts = starts[(self.words[starts] >> 16) > 2]
+        results = self.words[starts + 2].astype(np.int64)
+        known = results < self.bound
+        types = np.zeros(self.bound, np.int64)
+        types[results[known]] = self.words[starts + 1][known]
+        return types
+
+    @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
         """All instructions in order.
 
         Raises InvalidModule: an instruction is shorter than the grammar requires.
         """
+        return self._decoded(pairwise([*self.instruction_starts.tolist(), len(self.words)]))
+
+    def instructions_of(self, opcodes: Iterable[int]) -> tuple[Instruction, ...]:
+        """The instructions of some opcodes, in order, without decoding the others.
+
+        Raises InvalidModule: one of them is shorter than the grammar requires.
+        """
+        wanted = self.present.intersection(opcodes)
+        if not wanted:
+            return ()
+        starts = self.instruction_starts[np.isin(self.opcodes, list(wanted))]
+        ends = starts + (self.words[starts] >> 16)
+        return self._decoded(zip(starts.tolist(), ends.tolist(), strict=True))
+
+    def _decoded(self, bounds: Iterable[tuple[int, int]]) -> tuple[Instruction, ...]:
+        """Return the instructions whose first word and end are given."""
         words = self.words.tolist()
         table = grammar()
         decoded = []
-        for start, end in pairwise([*self.instruction_starts.tolist(), len(words)]):
+        for start, end in bounds:
             opcode = words[start] & 0xFFFF
             spec = table.instruction(opcode)
             if spec is None:

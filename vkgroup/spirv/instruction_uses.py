@@ -46,21 +46,18 @@ def find_subgroup_uses(module: Binary, declared: Declarations) -> frozenset[Subg
     Raises InvalidModule: one of them is too short.
     """
     table = grammar()
-    first = module.words[module.instruction_starts].astype(np.int64)
-    opcodes = first & 0xFFFF
-    present = _codes() & set(np.unique(opcodes).tolist())
+    present = _codes() & module.present
     if not present:
         return frozenset()
-    type_of = _result_types(module, opcodes)
     constant = np.zeros(module.bound, np.bool_)
     constant[[identifier for identifier in declared.constants if identifier < module.bound]] = True
     uses: set[SubgroupUse] = set()
     for code in present:
         spec = table.instruction(code)
-        chosen = opcodes == code
-        if spec is None or (first[chosen] >> 16).min() < spec.minimum_words:
+        starts = module.instruction_starts[module.opcodes == code]
+        if spec is None or (module.words[starts] >> 16).min() < spec.minimum_words:
             raise InvalidModule(f"an {table.name(code)} has too few words")
-        uses |= _uses_of(module, declared, spec, module.instruction_starts[chosen], type_of, constant)
+        uses |= _uses_of(module, declared, spec, starts, constant)
     return frozenset(uses)
 
 
@@ -70,26 +67,11 @@ def _codes() -> frozenset[int]:
     return frozenset(code for name, code in grammar().opcodes.items() if name.startswith("OpGroupNonUniform"))
 
 
-def _result_types(module: Binary, opcodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the type id by result id, 0 where there is none; shape (bound,)."""
-    table = grammar()
-    specs = [table.instruction(code) for code in np.unique(opcodes).tolist()]
-    typed = [spec.opcode for spec in specs if spec and spec.has_type and spec.has_result]
-    starts = module.instruction_starts[np.isin(opcodes, typed)]
-    starts = starts[(module.words[starts] >> 16) > 2]
-    results = module.words[starts + 2].astype(np.int64)
-    known = results < module.bound
-    types = np.zeros(module.bound, np.int64)
-    types[results[known]] = module.words[starts + 1][known]
-    return types
-
-
 def _uses_of(
     module: Binary,
     declared: Declarations,
     spec: InstructionSpec,
     starts: npt.NDArray[np.int64],
-    type_of: npt.NDArray[np.int64],
     constant: npt.NDArray[np.bool_],
 ) -> set[SubgroupUse]:
     """Return the kinds of one opcode's instructions, which begin at `starts`."""
@@ -97,10 +79,10 @@ def _uses_of(
     value, group = spec.operand_index("Value"), spec.operand_index("Operation")
     identifier = spec.operand_index(_BROADCAST_ID.get(spec.name, ""))
     nothing = np.zeros(len(starts), np.int64)
-    types = words[starts + 1] if value is None else type_of[_ids(module, starts + value)]
+    types = words[starts + 1] if value is None else module.result_types[_ids(module, starts + value)]
     groups = nothing if group is None else words[starts + group]
     varies = nothing if identifier is None else ~constant[_ids(module, starts + identifier)]
-    rows = np.unique(np.stack([types, groups, varies], axis=1).astype(np.int64), axis=0)
+    rows = set(zip(types.tolist(), groups.tolist(), varies.tolist(), strict=True))
     return {
         SubgroupUse(
             operation=spec.name,
@@ -108,7 +90,7 @@ def _uses_of(
             group_operation="" if group is None else grammar().enumerant("GroupOperation", operation),
             dynamic_id=bool(is_dynamic),
         )
-        for type_id, operation, is_dynamic in rows.tolist()
+        for type_id, operation, is_dynamic in rows
     }
 
 
@@ -333,8 +315,8 @@ class _Body(NamedTuple):
 def find_access(module: Binary, variables: frozenset[int]) -> VariableAccess:
     """Return which of `variables` (result ids) the module's functions read and write."""
     starts = module.instruction_starts
-    first = module.words[starts].astype(np.int64)
-    body = _Body(module.words, starts, first & 0xFFFF, first >> 16, module.bound)
+    lengths = (module.words[starts] >> 16).astype(np.int64)
+    body = _Body(module.words, starts, module.opcodes, lengths, module.bound)
     roles = _roles()
     handles, storage_images = _handle_loads(body)
     root = _roots(body, roles, handles)

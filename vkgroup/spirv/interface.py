@@ -181,11 +181,14 @@ def writes_built_in(module: Binary, name: str) -> bool:
                 elif built_in == name and number is not None and isinstance(variable.type, StructType):
                     members.add((variable.id, number))
     blocks = {variable for variable, _ in members}
-    for instruction in module.instructions:
+    if not whole | blocks:
+        return False
+    names = ("OpStore", "OpAccessChain", "OpInBoundsAccessChain")
+    for instruction in module.instructions_of(grammar().opcodes[name] for name in names):
         operands = instruction.operands
         if instruction.name == "OpStore" and operands[0] in whole | blocks:
             return True
-        if instruction.name in ("OpAccessChain", "OpInBoundsAccessChain") and len(operands) > 1:
+        if instruction.name != "OpStore" and len(operands) > 1:
             chosen = declared.constants.get(operands[1])
             if chosen is not None and (operands[0], chosen.value) in members:
                 return True

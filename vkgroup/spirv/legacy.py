@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from vkgroup.base.errors import InvalidModule
 from vkgroup.spirv.binary import Instruction, text_of
 from vkgroup.spirv.declarations import Declarations
@@ -165,8 +163,8 @@ def check_legacy(module: Module) -> None:
     Besides the result types in `_RESULTS`, a predicate is a Boolean, an index an integer, and a value that is
     read has the result's type. Raises InvalidModule with the instruction and its required type.
     """
-    codes = [grammar().opcodes[name] for name in _RESULTS]
-    if not np.isin(module.words[module.instruction_starts] & 0xFFFF, codes).any():
+    checked = module.instructions_of(grammar().opcodes[name] for name in _RESULTS)
+    if not checked:
         return
     types = Declarations(module).types
     type_of = {entry.result_id: entry.result_type for entry in module.instructions}
@@ -192,6 +190,6 @@ def check_legacy(module: Module) -> None:
         is_integer = isinstance(index, ScalarType) and index.kind in ("int", "uint")
         return "" if is_integer or len(operands) == 1 else "the index must be an integer"
 
-    for entry in module.instructions:
-        if entry.name in _RESULTS and (wrong := problem(entry)):
+    for entry in checked:
+        if wrong := problem(entry):
             raise InvalidModule(f"{entry.name} %{entry.result_id}: {wrong}")

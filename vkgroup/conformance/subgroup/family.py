@@ -53,12 +53,37 @@ def subgroup_size(case: Case, capabilities: Capabilities) -> int:
     return case.subgroup_size or capabilities.subgroup.size
 
 
+class _Lacking:
+    """What a device lacks for cases; the answers are kept: half a million cases share a few thousand."""
+
+    def __init__(self, capabilities: Capabilities) -> None:
+        self.capabilities = capabilities
+        self._of_cases: dict[Hashable, tuple[str, ...]] = {}
+        self._of_operands: dict[Hashable, tuple[str, ...]] = {}
+
+    def of(self, case: Case) -> list[str]:
+        """Return the requirements that the device lacks."""
+        place = case.stage, case.pattern, case.shape, case.subgroup_size
+        width = case.preserved_width if case.data == "special" else 0
+        key = *place, case.category, case.type, width, case.operation in BARRIERS
+        needs = self._of_cases.get(key)
+        if needs is None:
+            needs = self._of_cases[key] = tuple(_of_case(case, self.capabilities))
+        key = *place, case.operation, case.operand
+        others = self._of_operands.get(key)
+        if others is None:
+            others = self._of_operands[key] = tuple(_of_operand(case, self.capabilities))
+        return [*needs, *others]
+
+
+_last_asked: list[_Lacking] = []
+
+
 def missing(case: Case, capabilities: Capabilities) -> list[str]:
     """Return the requirements of a case that the device lacks, by Vulkan's names; empty if none."""
-    needs = [*_of_case(case, capabilities), *_of_operand(case, capabilities)]
-    if case.subgroup_size:
-        needs += lacking_size(case.subgroup_size, case.stage, _invocations(case), capabilities)
-    return needs
+    if not _last_asked or _last_asked[0].capabilities is not capabilities:
+        _last_asked[:] = [_Lacking(capabilities)]
+    return _last_asked[0].of(case)
 
 
 def _of_case(case: Case, capabilities: Capabilities) -> Iterator[str]:
@@ -95,6 +120,7 @@ def _of_case(case: Case, capabilities: Capabilities) -> Iterator[str]:
 
 
 def _of_operand(case: Case, capabilities: Capabilities) -> Iterator[str]:
+    """Yield the lacking requirements of the operation, its operand and the subgroup size in the workgroup."""
     size, operand = subgroup_size(case, capabilities), choices(case.operation).get(case.operand)
     if case.operation in BARRIERS:
         lanes = -(-_invocations(case) // size) * size
@@ -109,6 +135,8 @@ def _of_operand(case: Case, capabilities: Capabilities) -> Iterator[str]:
         constant = any(row.kind is OperandKind.ID and row.constant for row in operands)
         if constant and operand.literal is None and dynamic not in capabilities.features:
             yield dynamic
+    if case.subgroup_size:
+        yield from lacking_size(case.subgroup_size, case.stage, _invocations(case), capabilities)
 
 
 def _invocations(case: Case) -> int:
