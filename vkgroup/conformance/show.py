@@ -285,6 +285,6 @@ def _example(entry: BatchEntry, program: BatchProgram) -> tuple[str, dict[str, l
     got, _ = results_of(entry, program, instances, words)
     expected = expected_of(entry, instances, got)
     judged = JudgedLanes(entry, program, instances, words, got, expected, ~active[..., None])
-    rows = judged.rows(0)
+    rows = judged.rows(0, list(range(size)))
     del rows["got"]
     return f"{judged.where(0)}, if all its {size} lanes are active", rows

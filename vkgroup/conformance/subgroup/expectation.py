@@ -42,22 +42,22 @@ class JudgedLanes:
         instances = self.instances
         return self.program.stage.subgroup_name(int(instances.group[row]), int(instances.number[row]))
 
-    def rows(self, row: int) -> dict[str, list[str | None]]:
-        """Return texts of an instance's lanes by name: input, operand, expected (None for any value), got."""
+    def rows(self, row: int, lanes: list[int]) -> dict[str, list[str | None]]:
+        """Return texts of some lanes of an instance by name: input, operand, expected (None for any), got."""
         entry, instances, rows = self.entry, self.instances, dict[str, list[str | None]]()
         if entry.feed is not None:
-            rows["input"] = [text_of(value) for value in entry.feed.values[instances.place[row]]]
+            rows["input"] = [text_of(value) for value in entry.feed.values[instances.place[row, lanes]]]
         if entry.argument is not None:
-            operands = entry.argument.of_lanes(instances.place, instances.active)[row]
+            operands = entry.argument.of_lanes(instances.place, instances.active)[row, lanes]
             rows["operand"] = [hex_of(value) if value.shape else str(value) for value in operands]
-        defined = enumerate(np.any(self.expected.defined[row], axis=-1))
-        rows["expected"] = [self.expected.text((row, lane)) if one else None for lane, one in defined]
-        return rows | {"got": [text_of(value) for value in self.got[row]]}
+        defined = np.any(self.expected.defined[row], axis=-1)
+        rows["expected"] = [self.expected.text((row, lane)) if defined[lane] else None for lane in lanes]
+        return rows | {"got": [text_of(value) for value in self.got[row, lanes]]}
 
     def line(self, index: tuple[int, ...]) -> str:
         """Describe one lane: position, active mask, inputs, expected result and recorded result."""
         (row, lane), instances = index, self.instances
-        texts = {name: texts[lane] for name, texts in self.rows(row).items()}
+        texts = {name: text for name, (text,) in self.rows(row, [lane]).items()}
         words = [f"slot {instances.slot[row]} active {hex_of(instances.mask[row])}:"]
         words += (f"{name} {text}" for name, text in texts.items())
         return f"{self.where(row)} lane {lane} {' '.join(words)}"
@@ -70,7 +70,7 @@ class JudgedLanes:
             self.where(row),
             recorded,
             wrong[row, recorded],
-            {name: [texts[lane] for lane in recorded.tolist()] for name, texts in self.rows(row).items()},
+            self.rows(row, recorded.tolist()),
             size=instances.size,
             active=instances.active[row],
             slot=int(instances.slot[row]),
