@@ -25,7 +25,7 @@ from vkgroup.check.findings import RACES
 from vkgroup.check.flow import compared_literals
 from vkgroup.check.inputs import GeneratedNumber, NumberKey, Numbers
 from vkgroup.check.trial_set import TrialSet
-from vkgroup.check.trials import WORK_LIMIT, CheckTrial
+from vkgroup.check.trials import WORK_LIMIT, CheckTrial, EventKey
 from vkgroup.reference.events import Event
 
 _STRIDE = re.compile(r"stride|step|pitch|^nb\d|_nb\d|^s[a-z]{0,2}\d$|_s\d$|jump")
@@ -158,6 +158,8 @@ class TrialSearch(TrialSet):
         self._varied: list[CheckTrial] = []
         self._constants_to_vary = self.trier.defaults if self.trier.request.has_constant_size else ()
         self._further_varied = self._vary()
+        #: Integers with a value whose errors no guess removes, with what was executed, and the errors.
+        self._not_repaired: set[tuple[NumberKey, frozenset[int], frozenset[EventKey]]] = set()
 
     def run(self) -> CheckTrial:
         """Return the best trial: the first one if no generated value matters."""
@@ -241,14 +243,21 @@ class TrialSearch(TrialSet):
     def _repaired(
         self, numbers: Numbers, number: GeneratedNumber, covered: Mapping[int, int]
     ) -> CheckTrial | None:
-        """Return a trial of a value that covers more, guesses for the others included; None without one."""
+        """Return a trial of a value that covers more, guesses for the others included; None without one.
+
+        Another value that executes the same with the same errors as one that no guess repaired is left out.
+        """
         trial = self.try_(numbers)
         if not trial.ended or not trial.executed.keys() - covered.keys():
+            return None
+        like = number.key, frozenset(trial.executed), frozenset(trial.events)
+        if like in self._not_repaired:
             return None
         for others in ({}, *islice(self.guessed(), _MOST_REPAIRS)):
             trial = self.try_({**numbers, **others, number.key: numbers[number.key]})
             if self.is_consistent(trial) and trial.executed.keys() - covered.keys():
                 return trial
+        self._not_repaired.add(like)
         return None
 
     def supplements(self) -> list[CheckTrial]:
