@@ -17,6 +17,7 @@ from vkgroup.base.errors import InvalidInput
 from vkgroup.conformance.diagnosis import nan_order
 from vkgroup.conformance.diagnosis.hypotheses import HYPOTHESES
 from vkgroup.conformance.diagnosis.masks import SENTENCES
+from vkgroup.conformance.diagnosis.observation import active_groups
 from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.intrinsics import EXAMPLE
 from vkgroup.record.causes import find_causes
@@ -249,7 +250,8 @@ def test_an_h200_keeps_values_by_comparison_in_a_tree(case) -> None:
     operation = SUBGROUP_OPERATIONS[case.split(".")[2]]
     assert operation.operator is not None
     select, tree = next(iter(nan_order.selections(operation.operator).values()))
-    predicted = nan_order.in_steps(operation, value, active, [other], select, tree=tree)
+    groups = active_groups(operation, [other], active)
+    predicted = nan_order.in_steps(operation, value, groups, select, tree=tree)
     assert np.isnan(value[active]).any()
     np.testing.assert_array_equal(predicted[defined], got[defined])
 

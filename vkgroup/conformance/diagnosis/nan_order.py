@@ -6,14 +6,14 @@ failed comparison selects. Then the result depends on the order of the steps, so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from vkgroup.conformance.arrays import Array, Flags
+from vkgroup.conformance.arrays import Array
 from vkgroup.conformance.comparison import Expected
-from vkgroup.conformance.diagnosis.observation import CaseObservation, required
+from vkgroup.conformance.diagnosis.observation import ActiveGroups, CaseObservation, required
 from vkgroup.reference.semantics.groups import OPERATORS, identity
 from vkgroup.spec.operations import Operation
 
@@ -50,53 +50,41 @@ def combined(seen: CaseObservation, select: Select, *, tree: bool) -> Expected |
     operation, value = seen.operation, seen.value
     if operation is None or value is None or operation.operator not in ("Min", "Max"):
         return None
-    result = in_steps(operation, value, seen.active, seen.others, select, tree=tree)
+    result = in_steps(operation, value, seen.groups, select, tree=tree)
     return required(result, seen.active[..., None])
 
 
 def in_steps(
-    operation: Operation, value: Array, active: Flags, others: Sequence[Any], select: Select, *, tree: bool
+    operation: Operation, value: Array, groups: Sequence[ActiveGroups], select: Select, *, tree: bool
 ) -> Array:
     """Return each active lane's result, (rows, size, components), if every step is `select`.
 
     In a tree, step s combines lanes 2^s apart. A reduction over a whole subgroup or cluster combines each
     lane with lane XOR 2^s. Scans, and reductions in which some lanes are inactive, combine the i-th active
     lane with the one 2^s before it, and a reduction takes the last result. An exclusive scan begins with the
-    identity in front. `others` holds the size of the clusters, or the ballots of a partition.
+    identity in front.
     """
     assert operation.operator is not None
     group = operation.group_operation or ""
     first = identity(OPERATORS[operation.operator], value.dtype)
     result = np.zeros_like(value)
-    with np.errstate(all="ignore"):
-        for row, lanes_of_row in enumerate(active):
-            for lanes in _groups(group, others, row, lanes_of_row):
-                chosen = value[row, lanes]
-                if "Exclusive" in group:
-                    chosen = np.concatenate([np.full_like(chosen[:1], first), chosen[:-1]])
-                if "Scan" in group:
-                    result[row, lanes] = _scan(chosen, select, tree)
-                elif tree and lanes_of_row.all() and "Partitioned" not in group:
-                    result[row, lanes] = _butterfly(chosen, select)
-                else:
-                    result[row, lanes] = _scan(chosen, select, tree)[-1]
+    for whole, rows, lanes in groups:
+        chosen = value[rows, lanes].swapaxes(0, 1)
+        if "Exclusive" in group:
+            chosen = np.concatenate([np.full_like(chosen[:1], first), chosen[:-1]])
+        with np.errstate(all="ignore"):
+            if "Scan" in group:
+                steps = _scan(chosen, select, tree)
+            elif tree and whole and "Partitioned" not in group:
+                steps = _butterfly(chosen, select)
+            else:
+                steps = np.broadcast_to(_scan(chosen, select, tree)[-1], chosen.shape)
+        result[rows, lanes] = steps.swapaxes(0, 1)
     return result
 
 
-def _groups(group: str, others: Sequence[Any], row: int, active: Flags) -> Iterable[Array]:
-    """Return the active lanes of a row that are combined with each other, each group in ascending order."""
-    lanes = np.flatnonzero(active)
-    if group.startswith("Partitioned"):
-        _, subset = np.unique(others[0][row, lanes], axis=0, return_inverse=True)
-    elif group == "ClusteredReduce":
-        subset = lanes // int(others[-1])
-    else:
-        subset = np.zeros(len(lanes), np.int64)
-    return [lanes[subset.ravel() == number] for number in np.unique(subset)]
-
-
 def _scan(values: Array, select: Select, tree: bool) -> Array:
-    """Return the inclusive scan of (lanes, components)."""
+    """Return the inclusive scan of (lanes, groups, components)."""
     result = values.copy()
     if tree:
         step = 1
@@ -111,7 +99,7 @@ def _scan(values: Array, select: Select, tree: bool) -> Array:
 
 
 def _butterfly(values: Array, select: Select) -> Array:
-    """Return the reduction of (lanes, components) of a power of two of lanes, in each lane."""
+    """Return the reduction of (lanes, groups, components) of a power of two of lanes, in each lane."""
     lane, step = np.arange(len(values)), 1
     while step < len(values):
         values, step = select(values, values[lane ^ step]), 2 * step

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.arrays import POISON, Array, Flags
+from vkgroup.conformance.arrays import POISON, Array, Flags, Indices
 from vkgroup.conformance.comparison import Expected, legal
 from vkgroup.conformance.subgroup.expectation import JudgedLanes, legal_results, others_of
 from vkgroup.spec.operations import SUBGROUP_OPERATIONS, Operation
@@ -18,6 +18,36 @@ from vkgroup.spec.operations import SUBGROUP_OPERATIONS, Operation
 Prediction = Expected | Flags
 Variants = Iterator[tuple[str, Prediction]]
 """Texts that complete the sentence of a hypothesis, each with its prediction."""
+
+
+class ActiveGroups(NamedTuple):
+    """Groups of active lanes that an operation combines with each other, all of the same length."""
+
+    whole: bool  # whether all lanes of their rows are active
+    rows: Indices  # (groups, 1)
+    lanes: Indices  # (groups, length), in ascending order
+
+
+def active_groups(operation: Operation, others: Sequence[Any], active: Flags) -> list[ActiveGroups]:
+    """Return the groups in all rows; `others`: the size of the clusters, or the ballots of a partition."""
+    kind, found = operation.group_operation or "", dict[tuple[bool, int], list[tuple[int, Indices]]]()
+    for row, of_row in enumerate(active):
+        lanes = np.flatnonzero(of_row)
+        parts = [lanes]
+        if kind.startswith("Partitioned"):
+            _, subset = np.unique(others[0][row, lanes], axis=0, return_inverse=True)
+            parts = [lanes[subset.ravel() == number] for number in range(int(subset.max(initial=-1)) + 1)]
+        elif kind == "ClusteredReduce":
+            parts = np.split(lanes, np.flatnonzero(np.diff(lanes // int(others[-1]))) + 1)
+        for part in parts:
+            found.setdefault((bool(of_row.all()), len(part)), []).append((row, part))
+    return [
+        ActiveGroups(
+            whole, np.array([row for row, _ in of_length])[:, None], np.array([p for _, p in of_length])
+        )
+        for (whole, length), of_length in found.items()
+        if length
+    ]
 
 
 @dataclass(frozen=True)
@@ -61,6 +91,11 @@ class CaseObservation:
     def others(self) -> list[Any]:
         """The operands beyond the value, as the reference functions take them."""
         return others_of(self.lanes.entry, self.lanes.instances)
+
+    @cached_property
+    def groups(self) -> list[ActiveGroups]:
+        """The groups of active lanes that the operation combines; none if it combines none."""
+        return [] if self.operation is None else active_groups(self.operation, self.others, self.active)
 
     @cached_property
     def unwritten(self) -> Flags:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from vkgroup.reference.semantics.lanes import first_active
 from vkgroup.spec.categories import Category
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spec.operations import BUILTIN_VARIABLES, SUBGROUP_OPERATIONS, Operation
+from vkgroup.spec.types import GlslType
 
 # The set of lanes that take part.
 
@@ -75,11 +77,16 @@ def _row(seen: CaseObservation, **columns: Any) -> Operation | None:
     mine = seen.operation
     if mine is None:
         return None
-    kind = seen.lanes.entry.case.glsl_type
     wanted = {name: getattr(mine, name) for name in ("operator", "group_operation")} | columns
+    return _operation_on(seen.lanes.entry.case.glsl_type, **wanted)
+
+
+@cache
+def _operation_on(kind: GlslType, **columns: Any) -> Operation | None:
+    """Return the first operation of the table on a type with these values in columns."""
     for operation in SUBGROUP_OPERATIONS.values():
         fits = operation.operator is not None and kind in operation.types
-        if fits and all(getattr(operation, name) == value for name, value in wanted.items()):
+        if fits and all(getattr(operation, name) == value for name, value in columns.items()):
             return operation
     return None
 
