@@ -11,6 +11,7 @@ from sources import BY_STAGE, COMPUTE, diagnostics_of
 from vkgroup.base.errors import CompileError, InvalidModule
 from vkgroup.cli.main import main
 from vkgroup.compiler import TargetEnvironment, assemble, compile_source, disassemble, optimize, validate
+from vkgroup.compiler.validator import SpirvTools
 from vkgroup.spirv import Module
 
 
@@ -130,3 +131,25 @@ def test_no_validate_accepts_an_invalid_module(
     assert main(["run", str(file), "--groups", "1", "--device", "reference", "--no-validate"]) == 0
     assert main(["check", str(file), "--no-validate", "--device", "none", "--subgroup-size", "4"]) == 0
     assert main(["compile", str(file)]) == 2
+
+
+def test_a_module_is_validated_once_for_a_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    problem = SpirvTools.problem
+
+    def counted(tools: SpirvTools, environment: str, words: object) -> str:
+        asked.append(environment)
+        return problem(tools, environment, words)
+
+    monkeypatch.setattr(SpirvTools, "problem", counted)
+    module = assemble(disassemble(compile_source(COMPUTE, stage="compute")) + "\n; once\n")
+    asked.clear()
+    for each in (module, module, Module.from_bytes(module.to_bytes())):
+        validate(each, TargetEnvironment.VULKAN_1_2)
+    assert asked == ["vulkan1.2"]
+    validate(module, TargetEnvironment.VULKAN_1_3)
+    assert asked == ["vulkan1.2", "vulkan1.3"]
+    invalid = assemble("OpCapability Shader")
+    for _ in range(2):
+        with pytest.raises(InvalidModule):
+            validate(invalid, TargetEnvironment.VULKAN_1_2)

@@ -118,3 +118,18 @@ def test_without_ballots_only_uniform_control_flow_is_judged() -> None:
     lacking = replace(EVERYTHING, subgroup=Subgroup(32, ("compute",), left, True))
     assert missing("vote.compute.subgroupAll.bool.partial.exact", lacking) == ""
     assert "to observe the active mask" in missing("vote.compute.subgroupAll.bool.odd.exact", lacking)
+
+
+def test_answers_are_kept_for_one_device_only() -> None:
+    # All cases of one operation and type: they differ in the axes by which answers are kept.
+    cases = [
+        case for name, case in cases_by_name().items() if name.startswith("arithmetic.compute.subgroupAdd.f")
+    ]
+    lesser = replace(EVERYTHING, features=frozenset(), float_controls={}, size_control=SizeControl())
+    for capabilities in (EVERYTHING, lesser, EVERYTHING):
+        kept = [family.missing(case, capabilities) for case in cases]
+        # Another object that is equal is another device: nothing is kept for it.
+        assert kept == [family.missing(case, replace(capabilities)) for case in cases]
+    assert [family.missing(case, EVERYTHING) for case in cases] != [
+        family.missing(case, lesser) for case in cases
+    ]

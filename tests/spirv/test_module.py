@@ -25,6 +25,13 @@ MINIMAL = """
 """
 
 
+ADDING = """#version 450
+layout(local_size_x = 4) in;
+layout(binding = 0) buffer Numbers { uint numbers[]; };
+void main() { numbers[gl_GlobalInvocationID.x] += atomicAdd(numbers[0], 1u); }
+"""
+
+
 @pytest.fixture(scope="module")
 def module() -> Module:
     return assemble(MINIMAL)
@@ -140,3 +147,20 @@ def test_grammar_knows_names_and_numbers() -> None:
     assert load.operand_index("Nothing") is None
     assert table.instruction(0xFFF0) is None
     assert table is grammar()
+
+
+@pytest.mark.parametrize(
+    "names", [("OpTypeVoid", "OpReturn"), ("OpStore",), ("OpIAdd", "OpLoad", "OpStore"), ()]
+)
+def test_instructions_of_some_opcodes_are_those_among_all(module: Module, names: tuple[str, ...]) -> None:
+    compiled = compile_source(ADDING, stage="compute")
+    for each in (module, compiled):
+        found = each.instructions_of(grammar().opcodes[name] for name in names)
+        assert found == tuple(entry for entry in each.instructions if entry.name in names)
+
+
+def test_result_types_are_those_of_the_instructions() -> None:
+    compiled = compile_source(ADDING, stage="compute")
+    typed = {entry.result_id: entry.result_type for entry in compiled.instructions if entry.result_type}
+    assert {result: kind for result, kind in enumerate(compiled.result_types.tolist()) if kind} == typed
+    assert len(typed) > 10
