@@ -27,7 +27,7 @@ LAYERS = {
     "drivers": 2_110,
     "bootstrap": 590,
     "device": 6_250,
-    "dispatch": 10_890,
+    "dispatch": 10_900,
     "amber": 2_380,
     "record": 1_670,
     "workers": 3_150,

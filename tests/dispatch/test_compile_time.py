@@ -10,7 +10,7 @@ import pytest
 
 import vkgroup
 from vkgroup.base.errors import DispatchTimeout
-from vkgroup.dispatch import Device
+from vkgroup.dispatch import Device, Dispatch
 from vkgroup.drivers import CachedDriver
 from vkgroup.spirv import Module
 
@@ -51,6 +51,22 @@ def test_the_time_limit_begins_after_compilation(timed: bool, lavapipe_device: D
     assert time.monotonic() - start > _LIMIT, "the compiler was too fast for this test"
     assert (result[0] == np.arange(400)).all()
     assert "open" in repr(lavapipe_device)
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_the_time_limit_of_a_sequence_begins_after_compilation(timed: bool, lavapipe_device: Device) -> None:
+    module, buffer, start = _slow(), lavapipe_device.buffer(_values()[0]), time.monotonic()
+    with (
+        lavapipe_device.pipeline(module) as pipeline,
+        pipeline.bind({0: buffer}) as work,
+        lavapipe_device.sequence([Dispatch(work, 1)]) as sequence,
+    ):
+        if timed:
+            assert sequence.timed(timeout=_LIMIT) is not None
+        else:
+            sequence.run(timeout=_LIMIT)
+        assert time.monotonic() - start > _LIMIT, "the compiler was too fast for this test"
+        assert (buffer.read() == np.arange(400)).all()
 
 
 def test_prepare_compiles_without_running(lavapipe_device: Device) -> None:
