@@ -65,14 +65,14 @@ class _Lacking:
         """Return the requirements that the device lacks."""
         place = case.stage, case.pattern, case.shape, case.subgroup_size
         width = case.preserved_width if case.data == "special" else 0
-        key = *place, case.category, case.type, width, case.operation in BARRIERS
-        needs = self._of_cases.get(key)
+        of_case = *place, case.category, case.type, width, case.operation in BARRIERS
+        needs = self._of_cases.get(of_case)
         if needs is None:
-            needs = self._of_cases[key] = tuple(_of_case(case, self.capabilities))
-        key = *place, case.operation, case.operand
-        others = self._of_operands.get(key)
+            needs = self._of_cases[of_case] = tuple(_of_case(case, self.capabilities))
+        of_operand = *place, case.operation, case.operand
+        others = self._of_operands.get(of_operand)
         if others is None:
-            others = self._of_operands[key] = tuple(_of_operand(case, self.capabilities))
+            others = self._of_operands[of_operand] = tuple(_of_operand(case, self.capabilities))
         return [*needs, *others]
 
 
