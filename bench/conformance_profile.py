@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import argparse
 import cProfile
-import json
-import os
 import resource
 import sys
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -22,14 +21,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from conformance_speed import cold_cache
+from conformance_speed import cold_cache, report
 
 from vkgroup.compiler import isolated
 from vkgroup.compiler.validator import SpirvTools
 from vkgroup.conformance import AnyCase, family_of, plan, select
 from vkgroup.conformance.run import Setup, execute_batch
 from vkgroup.device import vk
-from vkgroup.record.run import versions
 from vkgroup.workers.opening import open_device
 from vkgroup.workers.opening import select as select_device
 
@@ -47,18 +45,21 @@ _WAITING = ("vkWaitSemaphores", "vkWaitForFences", "vkQueueWaitIdle", "vkDeviceW
 
 
 class Stopwatch:
-    """Wall time and time of the calling thread by category, without what is nested."""
+    """Wall time and time of the thread that made it, by category, without what is nested."""
 
     def __init__(self) -> None:
         self.wall: dict[str, float] = defaultdict(float)
         self.thread: dict[str, float] = defaultdict(float)
         self.calls: dict[str, int] = defaultdict(int)
         self._nested: list[list[float]] = []
+        self._thread = threading.get_ident()
 
     def timed(self, category: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function with its time added to a category."""
+        """Return the function with its time added to a category; calls of other threads are not timed."""
 
         def call(*arguments: Any, **named: Any) -> Any:
+            if threading.get_ident() != self._thread:
+                return function(*arguments, **named)
             nested = [0.0, 0.0]
             self._nested.append(nested)
             wall, thread = time.perf_counter(), time.thread_time()
@@ -184,10 +185,6 @@ def main() -> int:
     total = sum(measured["busy"].values())
     beyond = sum(measured["busy"][name] for name in (FRONT_END, VALIDATION, PYTHON))
     result = {
-        "device": capabilities.name,
-        "driver": f"{capabilities.driver_name} {capabilities.driver_info}",
-        "versions": versions(),
-        "processors": os.cpu_count(),
         "cases": len(cases),
         "milliseconds_a_case": round(1000 * total / len(cases), 3),
         "milliseconds_a_case_beyond_the_driver": round(1000 * beyond / len(cases), 3),
@@ -200,11 +197,7 @@ def main() -> int:
         **{name: round(measured[name], 3) for name in ("batches", "wall_seconds", "processor_seconds")},
         "note": "one worker; vkgroup's and Mesa's caches cold, other drivers' own as they are",
     }
-    text = json.dumps(result, indent=2)
-    print(text)
-    if arguments.json is not None:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(text + "\n")
+    report(capabilities, result, arguments.json)
     return 0
 
 

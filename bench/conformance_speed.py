@@ -15,9 +15,10 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from vkgroup import drivers
 from vkgroup.conformance import AnyCase, Result, family_of, plan, select
@@ -59,6 +60,21 @@ def seconds(
     return elapsed
 
 
+def report(capabilities: Capabilities, result: Mapping[str, Any], file: Path | None) -> None:
+    """Print a result with device, driver and versions as JSON, and write it to the file, if there is one."""
+    about = {
+        "device": capabilities.name,
+        "driver": f"{capabilities.driver_name} {capabilities.driver_info}",
+        "versions": versions(),
+        "processors": os.cpu_count(),
+    }
+    text = json.dumps({**about, **result}, indent=2)
+    print(text)
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text + "\n")
+
+
 def main() -> int:
     """Measure and print the result, and write JSON if requested."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -85,10 +101,6 @@ def main() -> int:
                 file=sys.stderr,
             )
     result = {
-        "device": capabilities.name,
-        "driver": f"{capabilities.driver_name} {capabilities.driver_info}",
-        "versions": versions(),
-        "processors": os.cpu_count(),
         "jobs": arguments.jobs,
         "cases_a_second": {name: sorted(round(rate, 1) for rate in values) for name, values in rates.items()},
         "ratio_of_medians": round(
@@ -96,11 +108,7 @@ def main() -> int:
         ),
         "note": "worker start included; vkgroup's and Mesa's caches cold, other drivers' own as they are",
     }
-    text = json.dumps(result, indent=2)
-    print(text)
-    if arguments.json is not None:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(text + "\n")
+    report(capabilities, result, arguments.json)
     return 0
 
 
