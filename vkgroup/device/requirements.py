@@ -53,8 +53,7 @@ def features_of_atomics(module: Module) -> list[str]:
     declared = {entry.result_id: entry for entry in module.instructions_of(_codes("OpType"))}
     found = set()
     for entry in atomics:
-        identifier = entry.operands[0]
-        pointer = declared.get(int(module.result_types[identifier]) if identifier < module.bound else 0)
+        pointer = declared.get(module.type_of(entry.operands[0]))
         if pointer is not None and pointer.name == "OpTypePointer":
             storage = grammar().enumerant("StorageClass", pointer.operands[0])
             found.add(_feature(entry, _MEMORIES.get(storage, ""), declared.get(pointer.operands[1])))

@@ -102,6 +102,10 @@ class Binary:
         types[results[known]] = self.words[starts + 1][known]
         return types
 
+    def type_of(self, identifier: int) -> int:
+        """Return the type id of a result id; 0 if it has no type, or is no id of the module."""
+        return int(self.result_types[identifier]) if identifier < self.bound else 0
+
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
         """All instructions in order.

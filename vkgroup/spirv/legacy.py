@@ -167,12 +167,11 @@ def check_legacy(module: Module) -> None:
     if not checked:
         return
     types = Declarations(module).types
-    type_of = {entry.result_id: entry.result_type for entry in module.instructions}
     widths = {32, 16} if _HALVES & module.reflection.extensions else {32}
 
     def problem(entry: Instruction) -> str:
         wanted, result = _RESULTS[entry.name], types.get(entry.result_type)
-        operands = [types.get(type_of.get(operand, 0)) for operand in entry.operands]
+        operands = [types.get(module.type_of(operand)) for operand in entry.operands]
         numbers = ("int", "uint", "float")
         fits = {
             "a Boolean": result == ScalarType("bool", 1),
@@ -184,7 +183,7 @@ def check_legacy(module: Module) -> None:
             return f"the result type must be {wanted}"
         if not entry.name.endswith("InvocationKHR"):
             return "" if operands[0] == ScalarType("bool", 1) else "the predicate must be a Boolean"
-        if type_of.get(entry.operands[0]) != entry.result_type:
+        if module.type_of(entry.operands[0]) != entry.result_type:
             return "the value must be of the result's type"
         index = operands[-1]
         is_integer = isinstance(index, ScalarType) and index.kind in ("int", "uint")
