@@ -152,10 +152,8 @@ class VulkanLauncher(Launcher):
             if recording is None or not (self._scratch or not self.scratch):
                 named: dict[str, Any] = {source: buffer, target: result}
                 used = [named[name] for name in self.given]
-                memories, views = (
-                    [item.memory for item in used],
-                    [(item.offset, item.nbytes) for item in used],
-                )
+                memories = [item.memory for item in used]
+                views = [(item.offset, item.nbytes) for item in used]
                 self._calls[view] = self.submit(memories, views, named)
             else:
                 recording.in_use = True
