@@ -27,6 +27,7 @@ import numpy as np
 import vkgroup
 from vkgroup import kernels
 from vkgroup.bench.definition import Data
+from vkgroup.bench.interrupts import away_from_interrupts
 from vkgroup.bench.overhead import CallWork
 from vkgroup.dispatch import Device, Dispatch, PendingRun
 from vkgroup.kernels.sort import plan_sort
@@ -245,7 +246,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     sizes = [number_of(text) for text in arguments.sizes.split(",")]
-    with vkgroup.open(arguments.device) as device:
+    with vkgroup.open(arguments.device) as device, away_from_interrupts(device) as away:
         gpu = device.capabilities.type == "discrete_gpu"
         torch, cupy = (library(name) if gpu else None for name in ("torch", "cupy"))
         finish: dict[str, Call] = {"vkgroup": device.synchronize, "numpy": lambda: None}
@@ -260,6 +261,7 @@ def main() -> None:
             "processor": platform.processor() or platform.machine(),
             "python": platform.python_version(),
             "rounds": arguments.rounds,
+            "note": away,
         }
         found["calls"] = measure(other_rows(device, torch, finish), arguments.rounds, finish)
         found["GPU of calls"] = {RECORDED: gpu_seconds_of_dispatch(device)}

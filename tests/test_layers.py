@@ -37,7 +37,7 @@ LAYERS = {
     "probe": 2_820,
     "cost": 740,
     "kernels": 6_850,
-    "bench": 4_490,
+    "bench": 4_560,
     "gl": 1_570,
     "outputs": 8_940,
     "__init__": 180,

@@ -14,6 +14,7 @@ from vkgroup.base.errors import InvalidInput, OutOfMemory, Unsupported
 from vkgroup.base.suggestions import suggestion
 from vkgroup.bench import catalogue
 from vkgroup.bench.definition import Definition, Peer
+from vkgroup.bench.interrupts import away_from_interrupts
 from vkgroup.bench.machine import Cache, eviction, last_level_cache
 from vkgroup.bench.measure import (
     BenchmarkSession,
@@ -88,6 +89,7 @@ def run(
     swept, notes = _swept(definitions, options.sweep)
     rows: list[BenchmarkRow] = []
     with ExitStack() as stack:
+        away = "" if options.smoke else stack.enter_context(away_from_interrupts(device))
         rng = np.random.default_rng(options.seed)
         prepared_ceilings = stack.enter_context(Ceilings(device, ceiling_definitions, cache, rng))
         evict = None if options.smoke else stack.enter_context(eviction(device, cache))
@@ -107,7 +109,8 @@ def run(
         )
 
         def result() -> BenchmarkResult:
-            return BenchmarkResult(tuple(rows), cache, versions, absent, (*notes, *prepared_ceilings.notes))
+            remarks = (*notes, *filter(None, [away]), *prepared_ceilings.notes)
+            return BenchmarkResult(tuple(rows), cache, versions, absent, remarks)
 
         for number, definition in enumerate(swept):
             sizes = _sizes(device, definition, options)

@@ -19,12 +19,6 @@ _SHADER_BARRIER = vk.new(
     | vk.ffi.integer_const("VK_ACCESS_SHADER_WRITE_BIT")
     | vk.ffi.integer_const("VK_ACCESS_UNIFORM_READ_BIT"),
 )
-_TRANSFER = vk.new(
-    "VkMemoryBarrier",
-    srcAccessMask=vk.ffi.integer_const("VK_ACCESS_SHADER_WRITE_BIT"),
-    dstAccessMask=vk.ffi.integer_const("VK_ACCESS_TRANSFER_READ_BIT")
-    | vk.ffi.integer_const("VK_ACCESS_TRANSFER_WRITE_BIT"),
-)
 _TRANSFER = vk.ffi.integer_const("VK_PIPELINE_STAGE_TRANSFER_BIT")
 _SHADER = vk.ffi.integer_const("VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT")
 _SHADER_AND_TRANSFER = _SHADER | _TRANSFER
