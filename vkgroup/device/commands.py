@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from vkgroup.base.lifetime import Closeable
 from vkgroup.device import vk
-from vkgroup.device.barriers import barrier, shader_barrier
+from vkgroup.device.barriers import SHADER, barrier, barrier_between
 from vkgroup.device.core import DeviceCore, checked_timeout
 from vkgroup.device.sharing import Shareable, SharedMemory, wait_for_cuda
 
@@ -34,8 +34,8 @@ class Commands(Closeable):
     """A command buffer, which can be in flight several times.
 
     `what` names the recorded work in errors. `number` is that of the last submission. `shader_only`: the
-    recorded work is dispatches alone, and ends with a `shader_barrier`. `ordered`: it needs no `barrier`
-    behind such work, because it begins with dispatches or with a barrier.
+    recorded work is dispatches alone, and ends with a barrier between dispatches. `ordered`: it needs no
+    `barrier` behind such work, because it begins with dispatches or with a barrier.
     """
 
     def __init__(self, device: DeviceCore, what: str = "work") -> None:
@@ -104,7 +104,11 @@ class Commands(Closeable):
     def end(self, *, shader_only: bool, ordered: bool) -> None:
         """Record the barrier that later work needs, as the last command; see the class for the arguments."""
         self.shader_only, self.ordered = shader_only, ordered
-        (shader_barrier if shader_only else barrier)(self.device.functions, self.handle)
+        functions = self.device.functions
+        if shader_only:
+            barrier_between(functions, self.handle, SHADER, SHADER)
+        else:
+            barrier(functions, self.handle)
 
     def submit(self, buffers: Sequence[Used] | None = None, *, now: bool = False) -> int:
         """Submit the recorded commands, and return the number of the submission without waiting for it.

@@ -131,8 +131,8 @@ class Timeline:
     ) -> int:
         """Submit an array of VkCommandBuffers, and return the number of the submission.
 
-        They end with a `barrier`, or if `shader_only` with a `shader_barrier`. If `ordered` they begin with
-        dispatches, or with the barrier that other work needs behind a `shader_barrier`.
+        They end with a `barrier`, or if `shader_only` with one between dispatches. If `ordered` they begin
+        with dispatches, or with the barrier that other work needs behind dispatches.
 
         While the queue has work, submissions are collected. They are passed on by the first of: a wait or a
         query for one, `_MOST_COLLECTED` of them, `_LONGEST_COLLECTION` seconds. With `now` all of them are

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device import vk
-from vkgroup.device.barriers import inner_barrier
+from vkgroup.device.barriers import SHADER, TRANSFER, barrier_between
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import DeviceCore
 from vkgroup.device.timeline import Timeline
@@ -108,7 +108,7 @@ class CopyCommands:
                 commands.use(buffers if shared else ())
                 region = vk.new("VkBufferCopy", srcOffset=source[1], dstOffset=target[1], size=nbytes)
                 with commands.record() as handle:
-                    inner_barrier(functions, handle)
+                    barrier_between(functions, handle, SHADER, TRANSFER)
                     functions.vkCmdCopyBuffer(handle, source[0].handle, target[0].handle, 1, region)
                     commands.end(shader_only=False, ordered=True)
                 self._recorded = key

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from vkgroup.base.errors import Unsupported
 from vkgroup.compiler import TargetEnvironment, compile_source
 from vkgroup.device import vk
-from vkgroup.device.barriers import inner_barrier, shader_barrier
+from vkgroup.device.barriers import SHADER, TRANSFER, barrier_between
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import checked_timeout
@@ -105,9 +105,8 @@ class VulkanSequence(Sequence):
         functions = self.device.functions
         for number, stage in enumerate(self.stages):
             if number:
-                near = (*self.stages[number - 1], *stage)
-                both = all(isinstance(step, Dispatch) for step in near)
-                (shader_barrier if both else inner_barrier)(functions, commands)
+                before, after = map(_stages_of, self.stages[number - 1 : number + 1])
+                barrier_between(functions, commands, before, after)
             for step in stage:
                 _record_step(functions, commands, step)
 
@@ -120,6 +119,12 @@ class VulkanSequence(Sequence):
             self._timer.close()
             self._timer = None
         self._holding = False
+
+
+def _stages_of(steps: Iterable[Step]) -> int:
+    """Return where steps that run side by side are executed."""
+    kinds = {SHADER if isinstance(step, Dispatch) else TRANSFER for step in steps}
+    return sum(kinds)
 
 
 def _record_step(functions: vk.Functions, commands: Any, step: Step) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from vkgroup.base.errors import DriverError
 from vkgroup.device import vk
-from vkgroup.device.barriers import inner_barrier, shader_barrier
+from vkgroup.device.barriers import SHADER, TRANSFER, barrier_between
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.buffer import Buffer
@@ -297,10 +297,9 @@ class VulkanLauncher(Launcher):
     def _record_steps(self, commands: Any, parts: Parts, recording: RecordedCommands) -> None:
         functions, dispatched = self.device.functions, 0
         for number, step in enumerate(self._steps):
-            is_pass = isinstance(step, RecordedPass)
             if number:
-                both = is_pass and isinstance(self._steps[number - 1], RecordedPass)
-                (shader_barrier if both else inner_barrier)(functions, commands)
+                before, after = map(_stage_of, self._steps[number - 1 : number + 1])
+                barrier_between(functions, commands, before, after)
             if isinstance(step, RecordedPass):
                 step.record(functions, commands, recording.sets[dispatched])
                 dispatched += 1
@@ -331,6 +330,10 @@ class VulkanLauncher(Launcher):
             self._holding = False
         for sets in list(self._sets.values()):
             sets.trim()
+
+
+def _stage_of(step: RecordedPass | Clear | Move) -> int:
+    return SHADER if isinstance(step, RecordedPass) else TRANSFER
 
 
 def _names_of(step: Clear | Move) -> tuple[str, ...]:

@@ -144,7 +144,7 @@ class VulkanWork(Work):
 
     @property
     def shader_only(self) -> bool:
-        """Whether a `shader_barrier` follows its dispatches: they write nothing for the host or for CUDA."""
+        """Whether a barrier between dispatches follows them: they write nothing for the host or for CUDA."""
         memories = self.memories()
         only_buffers = len(memories) == sum(map(len, self.resources.values()))
         shaders = self.pipeline.stages.shaders
