@@ -99,8 +99,8 @@ class CopyCommands:
         The recording does not keep the buffers alive, unless CUDA shares one of them.
         """
         commands, functions = self._commands, self._device.functions
-        buffers = source[0], target[0]
-        shared = any(buffer.shared is not None for buffer in buffers)
+        one, other = buffers = source[0], target[0]
+        shared = one.shared is not None or other.shared is not None
         key = _key(source, target, nbytes)
         with self._device.lock:
             if self._recorded != key:
@@ -113,7 +113,7 @@ class CopyCommands:
                     commands.end(shader_only=False, ordered=True)
                 self._recorded = key
             number = commands.submit(buffers, now=True)
-        if shared or any(buffer.references for buffer in buffers):
+        if shared or one.references or other.references:
             self._device.wait(number, None)
         return number
 
