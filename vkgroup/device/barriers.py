@@ -16,8 +16,8 @@ _FULL_BARRIER = vk.new(
 _STAGES = vk.ffi.integer_const("VK_PIPELINE_STAGE_ALL_COMMANDS_BIT")
 _STAGES_AND_HOST = _STAGES | vk.ffi.integer_const("VK_PIPELINE_STAGE_HOST_BIT")
 
-SHADER = vk.ffi.integer_const("VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT")
-TRANSFER = vk.ffi.integer_const("VK_PIPELINE_STAGE_TRANSFER_BIT")
+SHADER: int = vk.ffi.integer_const("VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT")
+TRANSFER: int = vk.ffi.integer_const("VK_PIPELINE_STAGE_TRANSFER_BIT")
 
 _WRITES = {
     SHADER: vk.ffi.integer_const("VK_ACCESS_SHADER_WRITE_BIT"),
