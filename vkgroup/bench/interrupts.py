@@ -20,7 +20,7 @@ _CALLS = 100
 def away_from_interrupts(device: Device) -> Iterator[str]:
     """Keep the thread off the processors that serve the device's interrupts; yields a note about it, or "".
 
-    NVIDIA's driver raises an interrupt at the end of a submission. A submission that is waited for takes
+    NVIDIA's GPUs raise interrupts when submissions end. A submission that is waited for takes
     46 µs on the processor that serves it, and 16 on another one (H200). Threads that the thread starts stay
     away, too. Nothing changes if there is no /proc/interrupts (Linux), or no other processor.
     """
