@@ -30,7 +30,7 @@ LAYERS = {
     "dispatch": 10_910,
     "amber": 2_380,
     "record": 1_670,
-    "workers": 3_150,
+    "workers": 3_160,
     "programs": 3_050,
     "conformance": 25_270,
     "check": 11_520,

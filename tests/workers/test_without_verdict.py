@@ -23,6 +23,7 @@ from mutants.driver_errors import (
     wait_on_elect,
 )
 
+import vkgroup
 from vkgroup.base.errors import (
     DeviceLost,
     DispatchTimeout,
@@ -43,6 +44,7 @@ from vkgroup.workers.opening import select
 from vkgroup.workers.scheduler import MOST_WITHOUT_VERDICT
 from vkgroup.workers.worker_process import own_code
 
+PACKAGE = Path(vkgroup.__file__).parent
 GUILTY = "basic.compute.subgroupElect.bool.all.exact"
 OTHERS = ("vote.compute.subgroupAny.bool.all.exact", "vote.compute.subgroupAll.bool.all.exact")
 ERRORS_OF_OURS = [
@@ -148,22 +150,31 @@ def test_slow_code_of_ours_is_no_timeout_of_the_device() -> None:
 @pytest.mark.parametrize(
     ("innermost", "ours"),
     [
-        ("/x/vkgroup/device/vk.py", False),
-        ("/x/vkgroup/dispatch/vulkan/pipeline.py", False),
-        ("/x/vkgroup/reference/interpreter/execution/machine.py", False),
-        ("/x/vkgroup/compiler/tools.py", True),
-        ("/x/vkgroup/conformance/verdict.py", True),
+        ("device/vk.py", False),
+        ("dispatch/vulkan/pipeline.py", False),
+        ("reference/interpreter/execution/machine.py", False),
+        ("compiler/tools.py", True),
+        ("conformance/verdict.py", True),
     ],
 )
 def test_a_stack_tells_whose_time_it_was(innermost: str, ours: bool) -> None:
-    stack = (
+    innermost = f"{PACKAGE}/{innermost}"
+    assert own_code(stack_of(innermost)) == (f"{innermost}:7" if ours else "")
+
+
+def test_a_folder_of_a_user_may_have_the_same_name() -> None:
+    assert own_code(stack_of("/x/vkgroup/compiler/hang.py")) == f"{PACKAGE}/conformance/run.py:9"
+
+
+def stack_of(innermost: str) -> str:
+    """Return a worker's stack as `faulthandler` writes it."""
+    return (
         'Thread 0x1 (most recent call first):\n  File "/x/vkgroup/workers/worker.py", line 50 in _read\n\n'
         'Current thread 0x2 (most recent call first):\n  File "/lib/python/selectors.py", line 4 in select\n'
         f'  File "{innermost}", line 7 in f\n'
-        '  File "/x/vkgroup/conformance/run.py", line 9 in execute_batch\n'
-        '  File "/x/vkgroup/workers/worker.py", line 80 in serve\n  File "<string>", line 1 in <module>\n'
+        f'  File "{PACKAGE}/conformance/run.py", line 9 in execute_batch\n'
+        f'  File "{PACKAGE}/workers/worker.py", line 80 in serve\n  File "<string>", line 1 in <module>\n'
     )
-    assert own_code(stack) == (f"{innermost}:7" if ours else "")
 
 
 def test_without_a_stack_the_worker_is_in_a_driver() -> None:

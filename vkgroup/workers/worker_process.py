@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
 
@@ -55,8 +56,9 @@ class WorkerDied(Exception):
 STACK_SECONDS = 2.0
 """Seconds that a worker may take to write its stack."""
 
+_PACKAGE = re.escape(str(Path(__file__).parents[1]))
 _FRAME = re.compile(
-    r'^  File "(?P<file>.*/vkgroup/(?P<folder>\w+)(?:/.*)?\.py)", line (?P<line>\d+) in (\S+)'
+    rf'^  File "(?P<file>{_PACKAGE}/(?P<folder>\w+)(?:/.*)?\.py)", line (?P<line>\d+) in (\S+)'
 )
 
 _MAIN = f"{spare.PROGRAM.replace('.', '/')}.py"
