@@ -19,7 +19,7 @@ class Table:
     """A table of interrupts like Linux', in which reads of a buffer count."""
 
     def __init__(self, path: Path, device: int, clock: int) -> None:
-        self.path, self.counts = path, {f"{42}": {device: 0}, "LOC": {clock: 0}, "7": {clock: 5}}
+        self.path, self.counts = path, {"42": {device: 0}, "LOC": {clock: 0}, "7": {clock: 5}}
         self.write()
 
     def write(self) -> None:
@@ -41,14 +41,18 @@ class Table:
         return counting
 
 
+def plant(table: Table, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the table take the place of Linux', and count the reads of the device's buffers."""
+    buffer = type(device.buffer(4))
+    monkeypatch.setattr(interrupts, "_INTERRUPTS", table.path)
+    monkeypatch.setattr(buffer, "read", table.counted(buffer.read))
+
+
 def test_measurements_leave_the_processor_that_serves_the_device(
     device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy, clock = CPUS[-1], CPUS[0]
-    table = Table(tmp_path / "interrupts", busy, clock)
-    monkeypatch.setattr(interrupts, "_INTERRUPTS", table.path)
-    buffer = type(device.buffer(4))
-    monkeypatch.setattr(buffer, "read", table.counted(buffer.read))
+    plant(Table(tmp_path / "interrupts", busy, clock), device, monkeypatch)
     with away_from_interrupts(device) as note:
         inside = os.sched_getaffinity(0)
     assert inside == set(CPUS) - {busy}
@@ -59,10 +63,7 @@ def test_measurements_leave_the_processor_that_serves_the_device(
 def test_the_only_processor_is_not_left(
     device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = Table(tmp_path / "interrupts", CPUS[0], CPUS[0])
-    monkeypatch.setattr(interrupts, "_INTERRUPTS", table.path)
-    buffer = type(device.buffer(4))
-    monkeypatch.setattr(buffer, "read", table.counted(buffer.read))
+    plant(Table(tmp_path / "interrupts", CPUS[0], CPUS[0]), device, monkeypatch)
     os.sched_setaffinity(0, {CPUS[0]})
     try:
         with away_from_interrupts(device) as note:

@@ -20,9 +20,9 @@ _CALLS = 100
 def away_from_interrupts(device: Device) -> Iterator[str]:
     """Keep the thread off the processors that serve the device's interrupts; yields a note about it, or "".
 
-    NVIDIA's GPUs raise interrupts when submissions end. A submission that is waited for takes
-    46 µs on the processor that serves it, and 16 on another one (H200). Threads that the thread starts stay
-    away, too. Nothing changes if there is no /proc/interrupts (Linux), or no other processor.
+    NVIDIA's GPUs raise interrupts when submissions end. A submission that is waited for takes 46 µs on the
+    processor that serves them, and 16 on another one (H200). Threads that this thread starts stay away, too.
+    Nothing changes if there is no /proc/interrupts (Linux), or no other processor.
     """
     allowed = set(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else set[int]()
     with device.buffer(np.zeros(1, np.uint32)) as word:

@@ -89,7 +89,8 @@ def run(
     swept, notes = _swept(definitions, options.sweep)
     rows: list[BenchmarkRow] = []
     with ExitStack() as stack:
-        away = "" if options.smoke else stack.enter_context(away_from_interrupts(device))
+        if not options.smoke and (away := stack.enter_context(away_from_interrupts(device))):
+            notes = (*notes, away)
         rng = np.random.default_rng(options.seed)
         prepared_ceilings = stack.enter_context(Ceilings(device, ceiling_definitions, cache, rng))
         evict = None if options.smoke else stack.enter_context(eviction(device, cache))
@@ -109,8 +110,7 @@ def run(
         )
 
         def result() -> BenchmarkResult:
-            remarks = (*notes, *filter(None, [away]), *prepared_ceilings.notes)
-            return BenchmarkResult(tuple(rows), cache, versions, absent, remarks)
+            return BenchmarkResult(tuple(rows), cache, versions, absent, (*notes, *prepared_ceilings.notes))
 
         for number, definition in enumerate(swept):
             sizes = _sizes(device, definition, options)
