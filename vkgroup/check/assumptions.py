@@ -115,7 +115,7 @@ class ConstantExperiment:
         module = self.dispatch.program.module
         changed = replace_constants(module, values)
         try:
-            program = self.dispatch.remade(module=changed)
+            program = self.dispatch.remade(changed)
             run = self.dispatch.run(RunParameters(size), program=program)
             self.work += run.work
         except VkgroupError:

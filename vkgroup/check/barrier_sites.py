@@ -14,7 +14,6 @@ from vkgroup.reference.interpreter.operations.memory_semantics import (
     semantics_of,
 )
 from vkgroup.spirv import Instruction, Module, PointerType
-from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.editor import Editor, Words
 
 REMOVED, OF_SUBGROUP = "", "the subgroup's scope"
@@ -51,7 +50,7 @@ class BarrierSites:
     """The barriers and atomics of a module with the changes that make them weaker."""
 
     def __init__(self, module: Module) -> None:
-        self._module, self._declared = module, Declarations(module)
+        self._module, self._declared = module, module.declarations
         self._types = {entry.result_id: entry.result_type for entry in module.instructions if entry.result_id}
 
     def __iter__(self) -> Iterator[BarrierSite]:

@@ -195,7 +195,7 @@ class BarrierStudy:
             where,
             state.dispatch.inputs.resources(),
             watch=watched,
-            program=state.dispatch.remade(module=module),
+            program=state.dispatch.remade(module),
         )
         counts = [sum(each.position == position for each in trace) for trace in outcome.trace.values()]
         return max(counts, default=0)
@@ -206,7 +206,7 @@ class BarrierStudy:
         for state, runs in self._bases:
             changed = self._changed(state.dispatch.program.module, site, change)
             further = changed.words.size - state.dispatch.program.module.words.size
-            program = state.dispatch.remade(module=changed)
+            program = state.dispatch.remade(changed)
             for base in runs:
                 size = base.configuration.subgroup_size
                 if outcome.errors.get(size):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from vkgroup.reference.interpreter.program.flow import (
     END,
@@ -14,6 +14,12 @@ from vkgroup.reference.interpreter.program.flow import (
     successors,
 )
 from vkgroup.spirv import Instruction, Module, call_of
+
+
+@lru_cache(maxsize=16)
+def control_flow_of(module: Module) -> ControlFlow:
+    """Return the control flow of a module."""
+    return ControlFlow(module)
 
 
 class ControlFlow:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import NamedTuple
 
-from vkgroup.check.control_flow import ControlFlow
+from vkgroup.check.control_flow import control_flow_of
 from vkgroup.check.influence import influence_of
 from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import Instruction, Module, call_of, grammar
 from vkgroup.spirv.chains import CHAINS, STORES, VARIABLES
-from vkgroup.spirv.declarations import Declarations
 
 _UP = {"Less": 1, "Greater": -1}
 _TURNED = {"Less": "Greater", "Greater": "Less"}
@@ -33,7 +32,7 @@ class CountedLoops:
     def __init__(self, module: Module) -> None:
         self._influence = influence_of(module)
         self._instructions = self._influence.instructions
-        self._declared, self._flow = Declarations(module), ControlFlow(module)
+        self._declared, self._flow = module.declarations, control_flow_of(module)
         self._by_id = {entry.result_id: entry for entry in self._instructions if entry.result_id}
         names = grammar().enumeration("StorageClass")
         self._classes = {

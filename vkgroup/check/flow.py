@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from vkgroup.check.control_flow import ControlFlow
+from vkgroup.check.control_flow import ControlFlow, control_flow_of
 from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import Instruction, Module, ScalarType, call_of, grammar
 from vkgroup.spirv.chains import CHAINS, typed
-from vkgroup.spirv.declarations import Declarations
 
 WHOLE = -1
 """Member index for a variable that is used as a whole: an image or a block."""
@@ -57,7 +56,7 @@ class ModuleCode:
     """Declarations and instructions of a module; those of its functions are `body`."""
 
     def __init__(self, module: Module) -> None:
-        self.module, self.declared = module, Declarations(module)
+        self.module, self.declared = module, module.declarations
         #: Instructions on untyped pointers stand as those on typed ones.
         self.instructions: tuple[Instruction, ...] = module.instructions
         if "UntypedPointersKHR" in module.reflection.capabilities:
@@ -89,7 +88,7 @@ class ModuleCode:
     @cached_property
     def control_flow(self) -> ControlFlow:
         """The blocks of the module, and the branches that decide which are executed."""
-        return ControlFlow(self.module)
+        return control_flow_of(self.module)
 
     def constant(self, identifier: int, otherwise: int) -> int:
         """Return the value of a constant index; `otherwise` for an id that is none."""

@@ -20,7 +20,6 @@ from vkgroup.check.inputs import Extent, Input, image_of, image_type
 from vkgroup.reference.interpreter.operations.images.memory import AXES
 from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import Binding, ImageType, Instruction, Module, call_of
-from vkgroup.spirv.declarations import Declarations
 
 Extents = Mapping[tuple[str, bool], Extent]
 """Least extents of generated images by dimension and whether they have layers."""
@@ -216,7 +215,7 @@ def asked_images(module: Module) -> AskedImages:
 
 def reads_levels(module: Module) -> bool:
     """Whether a shader may read levels of sampled images other than the first, or ask for their number."""
-    constants = Declarations(module).constants
+    constants = module.declarations.constants
     for entry in module.instructions:
         if "ImplicitLod" in entry.name or entry.name in ("OpImageQueryLod", "OpImageQueryLevels"):
             return True

@@ -34,6 +34,13 @@ _NO_READS = (
 )
 _SELECTING = ("VariablePointers", "VariablePointersStorageBuffer")
 _INPUTS = ("Input", "PushConstant", "Uniform", "StorageBuffer", "UniformConstant")
+_UNORDERED = ("OpAtomic", "OpReadClock")
+_FOLLOWED = (
+    *("OpFunction", "OpImageTexelPointer", "OpLoad", "OpReturnValue", "OpPhi", "OpArrayLength"),
+    *(*CHAINS, *STORES, *_HANDLES, *_UNORDERED),
+)
+"""Beginnings of the names of instructions whose influence is more than that of operands on a result."""
+
 _NO_VALUES = ("OpName", "OpMemberName", "OpDecorate", "OpMemberDecorate", "OpLine", "OpNoLine", "OpLabel")
 _SPECIALIZED = ("OpSpecConstant", "OpSpecConstantTrue", "OpSpecConstantFalse")
 _MAX_ROUNDS = 32
@@ -68,10 +75,15 @@ class Influence(ModuleCode):
         self._specialize(module.instructions)
         variables = [entry.result_id for entry in self.body if entry.name == "OpVariable"]
         self.roots |= {variable: (variable, WHOLE) for variable in variables}
+        steps = [(entry, self._operands(entry)) for entry in self.body]
+        values = self._values
         for _ in range(_MAX_ROUNDS):
             before = self._extent()
-            for entry in self.body:
-                self._follow(entry)
+            for entry, operands in steps:
+                if operands is None:
+                    self._follow(entry)
+                elif operands:
+                    values[entry.result_id] |= self._any(operands)
             if before == self._extent():
                 break
 
@@ -126,6 +138,14 @@ class Influence(ModuleCode):
             contents |= self._values[source[0]] | (self._bit(source) if source[0] in self.inputs else 0)
         return contents
 
+    def _operands(self, entry: Instruction) -> tuple[int, ...] | None:
+        """Return the operands that decide a result, if nothing else does, else None: `_follow` knows."""
+        if entry.name.startswith(_FOLLOWED) or call_of(entry) is not None:
+            return None
+        if self._selects_pointers and self._is_pointer(entry):
+            return None
+        return sort_operands(entry).values if entry.result_id else ()
+
     def _follow(self, entry: Instruction) -> None:
         words, name = entry.operands, entry.name
         if name == "OpFunction":
@@ -152,7 +172,7 @@ class Influence(ModuleCode):
             self._values[entry.result_id] |= self._bit((self.roots.get(words[0], (words[0], 0))[0], LENGTH))
         elif entry.result_id:
             bits = self._any(sort_operands(entry).values)
-            if name.startswith(("OpAtomic", "OpReadClock")):
+            if name.startswith(_UNORDERED):
                 bits |= self._bit(UNKNOWN)
             if name.startswith("OpAtomic"):
                 bits |= self._contents(words[0]) | self._indices[words[0]]

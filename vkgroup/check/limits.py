@@ -156,7 +156,9 @@ def _watch(dispatch: CheckedDispatch, comparisons: Sequence[WatchedComparison]) 
         return run if watched else function
 
     limited_dispatch = replace(dispatch, timeout=None, work_limit=WORK_LIMIT)
-    limited_dispatch.run(usual_run(dispatch), races=False, program=dispatch.remade(instrument))
+    positions = {each.instruction.position for each in comparisons}
+    watching = dispatch.instrumented(instrument, positions)
+    limited_dispatch.run(usual_run(dispatch), races=False, program=watching)
 
 
 def _numbers(

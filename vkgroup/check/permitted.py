@@ -17,6 +17,7 @@ from vkgroup.check.runs import CheckedDispatch, CheckedRun
 from vkgroup.check.state import CheckState
 from vkgroup.check.trials import CheckTrial, Trier, key_of
 from vkgroup.reference.interpreter.execution.models import CHOICES
+from vkgroup.reference.interpreter.execution.paths import tangled
 
 _SPARSE_RUNS = ((32, "half"), (64, "half"), (32, "quarter"), (8, "seeded"), (128, "seeded"))
 """Subgroup sizes and parts of their lanes that hold invocations, if all sizes run."""
@@ -104,9 +105,10 @@ class PermittedExecutions:
     def _dispatch(self) -> CheckedDispatch:
         return self.state.dispatch
 
-    def _run(self, where: RunParameters, dispatch: CheckedDispatch | None = None) -> CheckedRun | None:
-        """Run once; None if the run did not end. Models of progress bring no new races."""
-        races = not any(word.startswith("progress=") for word in where.model)
+    def _run(
+        self, where: RunParameters, dispatch: CheckedDispatch | None = None, *, races: bool = True
+    ) -> CheckedRun | None:
+        """Run once; None if the run did not end."""
         try:
             return (dispatch or self._dispatch).run(where, races=races)
         except (DispatchTimeout, OutOfMemory, Unsupported):
@@ -180,16 +182,26 @@ class PermittedExecutions:
     def _reconvergence(self) -> Iterator[Finding]:
         """Yield a finding for each run in which invocations that stay apart change the results."""
         size = self._size
-        if size is None or self.state.host.reconvergence == "maximal":
+        if size is None or self.state.host.reconvergence == "maximal" or not self._may_part(size):
             return
         for apart in CHOICES["apart"]:
             where = RunParameters(size, model=("reconvergence=declared", f"apart={apart}"))
-            run = self._run(where)
+            run = self._run(where, races=False)
             if run is None or not run.partings:
+                return
+            run = self._run(where)
+            if run is None:
                 return
             finding = self._wrong_only_in(run)
             if finding is not None:
                 yield self._of_parting(run, finding)
+
+    def _may_part(self, size: int) -> bool:
+        """Whether a group operation may be executed where invocations need not be together."""
+        if not any(tangled(segment) for segment in self._dispatch.program.segments):
+            return False
+        plain = RunParameters(size)
+        return all(run.parted for run in self.state.runs if run.configuration == plain and run.ended)
 
     def _of_parting(self, run: CheckedRun, finding: Finding) -> Finding:
         """Return the finding on the first group operation whose invocations need not be together."""
@@ -227,13 +239,14 @@ class PermittedExecutions:
     def _progress(self) -> Iterator[Finding]:
         """Yield a finding for each order in which a workgroup waits for another that has not started."""
         size, progress = self._size, self.state.host.progress
-        if size is None or progress == "fair" or not self._may_wait:
+        if size is None or progress == "fair" or not self._may_wait("subgroup"):
             return
-        for seed in (1, 0, 7):
+        across = self._may_wait("workgroup")
+        for seed in (1, 0, 7) if across else ():
             words = ("progress=occupancy", *((f"seed={seed}",) if seed else ()))
             if (found := self._waits(RunParameters(size, model=words), FindingKind.PROGRESS)) is not None:
                 yield replace(found, notes=(*found.notes, Note(_PROGRESS_RULE)), remedy=_PROGRESS_REMEDY)
-        for model, what in _ASSUMED:
+        for model, what in _ASSUMED if across else _ASSUMED[1:]:
             found = self._waits(RunParameters(size, model=model), "occupancy")
             if found is not None and progress == "one":
                 yield replace(found, kind=FindingKind.PROGRESS, notes=(*found.notes, Note(_ONE_RULE)))
@@ -243,16 +256,15 @@ class PermittedExecutions:
                 if text not in self.state.notes:
                     self.state.notes.append(text)
 
-    @property
-    def _may_wait(self) -> bool:
-        """Whether a loop may wait for other invocations: one that a counter does not end."""
-        program = self._dispatch.program
-        positions = [program.segments[number].position for number in program.waiting_loops]
-        return not all(position >= 0 and self.state.counted.ends(position) for position in positions)
+    def _may_wait(self, unit: str) -> bool:
+        """Whether a loop may wait for another workgroup or subgroup: one that a counter does not end."""
+        program, counted = self._dispatch.program, self.state.counted
+        waiting = {program.segments[number].position for number in program.waiting_loops(unit)}
+        return not all(position >= 0 and counted.ends(position) for position in waiting)
 
     def _waits(self, where: RunParameters, kind: str) -> Finding | None:
         """Return the first wait of a kind in a run; None if there is none."""
-        run = self._run(where)
+        run = self._run(where, races=False)  # progress brings no new races
         waits = [event for event in run.events if event.kind == kind] if run is not None else []
         if run is None or not waits:
             return None

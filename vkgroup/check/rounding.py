@@ -48,7 +48,9 @@ def tolerance_of(dispatch: CheckedDispatch, base: CheckedRun) -> Tolerance:
     ends: list[Ends] = [lambda shape: np.ones(shape, np.bool_), lambda shape: np.zeros(shape, np.bool_)]
     ends += [lambda shape: random.random(shape) < 0.5] * _RANDOM_RUNS
     for move in (_replaced_by(np.nan), _replaced_by(0.0), *map(_at, ends)):
-        moved = dispatch.run(base.configuration, races=False, program=dispatch.remade(_instrument(move)))
+        moved = dispatch.run(
+            base.configuration, races=False, program=dispatch.instrumented(_instrument(move))
+        )
         for place, entry, field, one, other in pairs_of(dispatch.inputs, base, moved):
             change = _change(one, other, _is_rounded(entry.format)) + _step(entry.format, one)
             if 32 not in preserving:
@@ -56,7 +58,7 @@ def tolerance_of(dispatch: CheckedDispatch, base: CheckedRun) -> Tolerance:
             widen(tolerance, (place, field.name), change)
     # The signs of zeros have no range: a number is that of one of these runs, or of the base.
     for sign in (0.0, -0.0):
-        zeros = dispatch.remade(_with_zeros(sign, preserving))
+        zeros = dispatch.instrumented(_with_zeros(sign, preserving))
         signed = dispatch.run(base.configuration, races=False, program=zeros)
         for place, _, field, _, other in pairs_of(dispatch.inputs, base, signed):
             if (place, field.name) in tolerance:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -58,6 +58,7 @@ class CheckedRun:
     ended: bool = True  # whether it ended before the limit of its work
     # by the positions of group operations: how invocations parted that were not together there
     partings: Mapping[int, Parting] = field(default_factory=dict)
+    parted: bool = True  # as in `ExecutionOutcome`
 
     @property
     def serious_events(self) -> list[Event]:
@@ -83,13 +84,16 @@ class CheckedDispatch:
     work_limit: float = math.inf  # work after which a run stops before its end
     chose_groups: bool = False  # whether `groups` was chosen, because none was given
 
-    def remade(self, instrument: Instrument | None = None, module: Module | None = None) -> ExecutableShader:
-        """Return the program with an instrument, or that of a changed module."""
-        module = self.program.module if module is None else module
-        # Instruments see all instructions; what is supported is known.
-        return ExecutableShader(
-            module, self.program.entry.name, None, instrument, whole=instrument is not None
-        )
+    def remade(self, module: Module) -> ExecutableShader:
+        """Return the program of a changed module."""
+        # What is supported is known.
+        return ExecutableShader(module, self.program.entry.name, whole=False)
+
+    def instrumented(
+        self, instrument: Instrument, positions: Container[int] | None = None
+    ) -> ExecutableShader:
+        """Return the program with an instrument; `positions` as for `ExecutableShader.instrumented`."""
+        return self.program.instrumented(instrument, positions)
 
     @cached_property
     def has_floats(self) -> bool:
@@ -142,6 +146,7 @@ class CheckedDispatch:
             work.spent,
             not work.is_spent,
             outcome.partings,
+            outcome.parted,
         )
 
     def _unwritten(self, configuration: RunParameters, memory: Memory) -> Event:

@@ -303,6 +303,11 @@ class Module(Binary):
     """
 
     @cached_property
+    def declarations(self) -> Declarations:
+        """The declarations by result id; nobody may change them."""
+        return Declarations(self)
+
+    @cached_property
     def reflection(self) -> Reflection:
         """The declarations: entry points, bindings, constants, capabilities.
 
@@ -311,7 +316,7 @@ class Module(Binary):
         InvalidModule : the declarations refer to ids that do not exist, or have too few words.
         Unsupported : the module uses descriptor heaps (VK_EXT_descriptor_heap).
         """
-        declared = Declarations(self)
+        declared = self.declarations
         return Reflection(
             entry_points=tuple(read_entry_point(declared, entry) for entry in declared.entry_points),
             bindings=find_bindings(self, declared),

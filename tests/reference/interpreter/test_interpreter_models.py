@@ -9,6 +9,8 @@ from interpreting import interpret, kinds, line, program
 from vkgroup.base.errors import InvalidInput
 from vkgroup.reference.interpreter import ExecutableShader
 from vkgroup.reference.interpreter.execution.models import CHOICES, ExecutionModel
+from vkgroup.reference.interpreter.execution.paths import Paths
+from vkgroup.reference.interpreter.operations.accessor import LaneSet
 from vkgroup.reference.interpreter.values.arrangement import linear, spread
 
 _START = """#extension GL_KHR_shader_subgroup_arithmetic : require
@@ -201,6 +203,50 @@ def test_quads_stay_together(sparse: str) -> None:
     assert lanes[-1] > 64
 
 
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("apart", CHOICES["apart"])
+@pytest.mark.parametrize("name", [*_GUARANTEED, *_NOT_GUARANTEED])
+def test_one_path_of_all_invocations_is_followed_like_paths_of_each(
+    name: str, apart: str, groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = _GUARANTEED[name] if name in _GUARANTEED else _NOT_GUARANTEED[name][0]
+    model, chosen = ExecutionModel(reconvergence="declared", apart=apart), program(source)
+    a, b, outcome = _run(chosen, model, groups)
+
+    def of_each(paths: Paths, lanes: LaneSet) -> None:
+        if paths._one is not None:
+            paths._of[:], paths._has_arrived[:], paths._one = paths._one, paths._is_new, None
+
+    monkeypatch.setattr(Paths, "_one_of", of_each)
+    slow_a, slow_b, slow = _run(chosen, model, groups)
+    np.testing.assert_array_equal((a, b), (slow_a, slow_b))
+    assert outcome == slow
+
+
+_BY_WORKGROUP = {
+    "branch": "if (gl_WorkGroupID.x > 1u) a[i] = 1u;",
+    "switch": "switch (gl_WorkGroupID.x) { case 0u: a[i] = 1u; case 1u: a[i] += 2u; break; default: break; }",
+    "loop": "for (uint k = 0u; k < gl_WorkGroupID.x; k++) a[i]++;",
+    "none": "a[i] = i;",
+}
+_BY_INVOCATION = {
+    "branch": _ODD,
+    "switch": "switch (i & 3u) { case 0u: a[i] = 1u; case 1u: a[i] += 2u; break; default: break; }",
+    "loop": "for (uint k = 0u; k < (i & 3u); k++) a[i]++;",
+    "subgroup": "if (gl_SubgroupID == 1u) a[i] = 1u;",
+}
+
+
+@pytest.mark.parametrize("name", _BY_WORKGROUP)
+def test_workgroups_that_go_different_ways_have_not_parted(name: str) -> None:
+    assert not _run(_shader(_BY_WORKGROUP[name]), ExecutionModel(), 3)[2].parted
+
+
+@pytest.mark.parametrize("name", _BY_INVOCATION)
+def test_invocations_that_go_different_ways_have_parted(name: str) -> None:
+    assert _run(_shader(_BY_INVOCATION[name]), ExecutionModel(), 3)[2].parted
+
+
 # --- progress -----------------------------------------------------------------------------------------
 
 _LEADER = "if (gl_LocalInvocationIndex != 0u) return;\n"
@@ -292,6 +338,46 @@ def test_a_workgroup_that_was_stopped_in_a_loop_goes_on(unit: str, groups: int) 
         a, _, outcome = _run(source, ExecutionModel(progress=progress, unit=unit), groups)
         assert kinds(outcome) == []
         assert (a.reshape(-1, 2, 32)[:, 0] == 7).all()
+
+
+_SPIN = "while (atomicAdd(b[0], 0u) == 0u);"
+_WAITS = {
+    "for a buffer": (_SPIN, {"workgroup", "subgroup"}),
+    "for shared memory": ("while (atomicAdd(part[0], 0u) == 0u);", {"subgroup"}),
+    "for a buffer with barriers": (
+        "for (uint k = 0u; b[0] == 0u; k++) { if (i == 63u) b[0] = 1u; barrier(); }",
+        {"workgroup"},
+    ),
+    "for shared memory with barriers": (
+        "for (uint k = 0u; part[0] == 0u; k++) { if (i == 63u) part[0] = 1u; barrier(); }",
+        set[str](),
+    ),
+    "with a barrier in some rounds": (
+        "for (uint k = 0u; part[0] == 0u; k++) { if (i == 63u) part[0] = 1u; if (b[k] == 1u) barrier(); }",
+        {"subgroup"},
+    ),
+    "in a round with a barrier": (
+        "for (uint k = 0u; k < 3u; k++) { while (atomicAdd(part[0], 0u) == k); barrier(); }",
+        {"subgroup"},
+    ),
+    "for what nobody writes": ("uint k = 0u;\nwhile (c[k] == 0u) k++;\nb[0] = k;", set[str]()),
+    "for another view of what is written": (
+        "uint k = 0u;\nwhile (c[k] == 0u) k++;\nd[0] = k;",
+        {"workgroup", "subgroup"},
+    ),
+    "for nothing": ("for (uint k = 0u; k < i; k++) b[k]++;", set[str]()),
+}
+_VIEWS = """shared uint part[64];
+layout(binding = 2) readonly buffer C { uint c[]; };
+layout(binding = 2) buffer D { uint d[]; };
+"""
+
+
+@pytest.mark.parametrize("name", _WAITS)
+def test_loops_wait_through_memory_that_the_others_can_write(name: str) -> None:
+    body, units = _WAITS[name]
+    chosen = program(_shader(body, functions=_VIEWS))
+    assert {unit for unit in CHOICES["unit"] if chosen.waiting_loops(unit)} == units
 
 
 def test_thousands_of_subgroups_take_turns() -> None:

@@ -252,8 +252,7 @@ def _helper_findings(state: FragmentCheck) -> list[Finding]:
     for entry in dispatch.program.module.instructions:
         if is_optional(entry.name):
             # Only this instruction leaves helper invocations out.
-            instrument = leaving_out(positions={entry.position})
-            program = ExecutableShader(dispatch.program.module, dispatch.program.entry.name, None, instrument)
+            program = dispatch.program.instrumented(leaving_out(positions={entry.position}))
             for run, taking_part, _ in differing:
                 alone = dispatch.run(run.configuration, program=program)
                 if (difference := state.compare(alone, taking_part)) is not None:
@@ -285,7 +284,7 @@ def _prepare(request: CheckRequest) -> tuple[FragmentDraw, list[str]]:
     constants = request.module.reflection.specialization_constants
     values, _ = pack_specialization(constants, request.specialization)
     as_written = ExecutableShader(request.module, request.entry_point, values)
-    without_helpers = ExecutableShader(as_written.module, request.entry_point, None, leaving_out())
+    without_helpers = as_written.instrumented(leaving_out())
     size = (DEFAULT_SIZE if request.size is None else request.size)[:2]
     width, height = int(size[0]), int(size[1])
     scene = make_scene(as_written.entry, (width, height), request.seed)

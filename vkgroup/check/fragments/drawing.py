@@ -8,7 +8,7 @@ most one fragment that is no helper invocation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -169,9 +169,15 @@ class FragmentDraw(CheckedDispatch):
     #: Invocations of each configuration, by number.
     _invocations: dict[RunParameters, list[FragmentInvocation]] = field(default_factory=dict, compare=False)
 
-    def remade(self, instrument: Instrument | None = None, module: Module | None = None) -> ExecutableShader:
-        """Return the program with an instrument, or that of a changed module, without helper invocations."""
-        return super().remade(leaving_out(instrument), module)
+    def remade(self, module: Module) -> ExecutableShader:
+        """Return the program of a changed module, without helper invocations."""
+        return super().remade(module).instrumented(leaving_out())
+
+    def instrumented(
+        self, instrument: Instrument, positions: Container[int] | None = None
+    ) -> ExecutableShader:
+        """Return the program with an instrument, without helper invocations."""
+        return super().instrumented(leaving_out(instrument), positions)
 
     def run(
         self,

@@ -125,6 +125,8 @@ class ExecutionOutcome:
     executed: Mapping[int, int] = field(default_factory=dict)
     #: By the positions of group operations: how invocations parted that were not together there.
     partings: Mapping[int, Parting] = field(default_factory=dict)
+    #: Whether invocations of one workgroup took different ways; True, too, where that was not recorded.
+    parted: bool = True
 
 
 def execute(
@@ -211,6 +213,7 @@ def execute(
         trace.executed if trace is not None else {},
         execution.executed,
         execution.partings,
+        execution.parted,
     )
 
 
@@ -263,7 +266,7 @@ class Execution:
     `until`: `time.monotonic()` at which to give up; None for never.
     `work`, `model`: as for `Machine`.
 
-    Attributes: `partings`: as in `ExecutionOutcome`.
+    Attributes: `partings`, `parted`: as in `ExecutionOutcome`.
     """
 
     def __init__(
@@ -285,6 +288,7 @@ class Execution:
         self.program = program
         self._model = model
         self.partings: dict[int, Parting] = {}
+        self.parted = False
         self._work = work or WorkBudget()
         self._resources = Resources(program, resources, list(addressable), list(written), push, events, order)
         self._step_limit, self._until, self._trace = step_limit, until, trace
@@ -318,6 +322,7 @@ class Execution:
             try:
                 initialise(machine, self.program, inputs or StageInputs())
                 machine.run()
+                self.parted |= machine.parted
             except MemoryError as error:
                 raise OutOfMemory(
                     f"The reference device needs more memory than there is for the variables of"

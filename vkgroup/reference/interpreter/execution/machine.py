@@ -51,6 +51,7 @@ class Machine(SliceState):
     Attributes
     ----------
     discarded : which invocations have ended by discarding their fragment; None where none has.
+    parted : whether invocations of one workgroup have taken different ways.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Machine(SliceState):
         super().__init__(program, arrangement, part, resources)
         self.program = program
         self.discarded: Flags | None = None
+        self.parted = False
         self._trace, self._deadline, self._work = trace, deadline, work
         self._segments = {} if segments is None else segments
         self._soft_until = np.zeros(0, np.int64)
@@ -87,8 +89,8 @@ class Machine(SliceState):
                 {} if partings is None else partings,
             )
         # Without a loop that may wait, all workgroups end in any case.
-        waits = model.progress != "fair" and program.waiting_loops
-        self._turns = UnitTurns(model, self, program.waiting_loops) if waits else None
+        loops = program.waiting_loops(model.unit) if model.progress != "fair" else ()
+        self._turns = UnitTurns(model, self, loops) if loops else None
         self._scheduler = SegmentScheduler(program.segments, self, step_limit, self._paths, self._turns)
 
     def run(self) -> None:
@@ -170,6 +172,7 @@ class Machine(SliceState):
             elif chosen == 0:
                 self._go(number, other, frame)
             else:
+                self._part(frame, flags)
                 self._go(number, then, frame, flags)
                 self._go(number, other, frame, ~flags)
         elif ending.kind == "switch":
@@ -199,9 +202,19 @@ class Machine(SliceState):
             where = data == data.dtype.type(literal)
             if where.any():
                 left &= ~where
+                self._part(frame, where)
                 self._go(number, edge, frame, where)
         if left.any():
             self._go(number, ending.edges[-1], frame, left)
+
+    def _part(self, frame: Frame, flags: Flags) -> None:
+        """Record whether only some of a workgroup's invocations go one way."""
+        if not self.parted:
+            workgroup = self.workgroup[frame.lanes.selector]
+            part = np.bincount(workgroup[flags], minlength=self.workgroups)
+            self.parted = bool(
+                ((part > 0) & (part < np.bincount(workgroup, minlength=self.workgroups))).any()
+            )
 
     def _go(self, number: int, edge: Edge, frame: Frame, where: Flags | None = None) -> None:
         """Move invocations along an edge: copy the operands of its phis, then let them wait."""

@@ -53,6 +53,20 @@ class Parting:
     merge: int
 
 
+def tangled(segment: Segment) -> list[int]:
+    """Return the positions of the group operations of a segment."""
+    instructions = (op.instruction for op in segment.ops)
+    return [entry.position for entry in instructions if entry.name.startswith(_TANGLED)]
+
+
+def _distinct(paths: Indices) -> tuple[list[int], Indices]:
+    """Return the distinct paths, ascending, and for each invocation the index of its own."""
+    if len(paths) and (paths == paths[0]).all():
+        return [int(paths[0])], np.zeros(len(paths), np.int64)
+    known, inverse = np.unique(paths, return_inverse=True)
+    return known.tolist(), inverse
+
+
 @dataclass
 class Paths:
     """The paths of the invocations of a slice.
@@ -80,8 +94,19 @@ class Paths:
         self._splits: dict[tuple[int, int], Parting] = {}
         self._has_arrived = np.zeros(self.slice_.count, np.bool_)
         self._of = np.zeros(self.slice_.count, np.int64)
+        #: The path of all invocations, while they move together, instead of `_of`; and whether they are new.
+        self._one: int | None = 0
+        self._is_new = False
         self._scope: Indices = self.slice_.row if self.per_subgroup else self.slice_.workgroup
         self._totals = np.bincount(self._scope)
+        self._known: tuple[LaneSet, tuple[Indices, Indices, Flags]] | None = None
+        self._begun = np.bincount(self.slice_.workgroup)  # by workgroup: its invocations
+
+    def _one_of(self, lanes: LaneSet) -> int | None:
+        """Return the path of all invocations, if these are all and it is one; else use `_of` from now on."""
+        if not lanes.is_all and self._one is not None:
+            self._of[:], self._has_arrived[:], self._one = self._one, self._is_new, None
+        return self._one
 
     def _change(self, lanes: LaneSet, step: _Step) -> None:
         """Add a step to the paths of some invocations; its `before` is replaced."""
@@ -101,10 +126,13 @@ class Paths:
 
     def _enter(self, lanes: LaneSet, step: _Step) -> None:
         self._change(lanes, step)
+        if self._one is not None:
+            self._entered[self._one] = self._entered.get(self._one, 0) + self._totals
+            return
         chosen = lanes.selector
-        for path in np.unique(self._of[chosen]).tolist():
-            entered = self._entered.setdefault(path, np.zeros(len(self._totals), np.int64))
-            entered += np.bincount(self._scope[chosen][self._of[chosen] == path], minlength=len(entered))
+        paths, inverse = _distinct(self._of[chosen])
+        for path, counts in zip(paths, self._counts(len(paths), inverse, self._scope[chosen]), strict=True):
+            self._entered[path] = self._entered.get(path, 0) + counts
 
     def take(self, number: int, edge: int, lanes: LaneSet) -> None:
         """Record that invocations take one of the edges of a branch."""
@@ -112,7 +140,11 @@ class Paths:
 
     def arrive(self, number: int, lanes: LaneSet, *, after: int) -> None:
         """Record that invocations, coming from segment `after`, arrive at a segment."""
-        self._has_arrived[lanes.selector] = True
+        self._known = None
+        if self._one_of(lanes) is None:
+            self._has_arrived[lanes.selector] = True
+        else:
+            self._is_new = True
         merge = self.segments[number].loop_merge
         if merge is None:
             return
@@ -123,8 +155,12 @@ class Paths:
 
     def _replace(self, lanes: LaneSet, function: Callable[[int], int]) -> None:
         """Replace the paths of some invocations."""
-        before, inverse = np.unique(self._of[lanes.selector], return_inverse=True)
-        self._of[lanes.selector] = np.array([function(path) for path in before.tolist()])[inverse]
+        if (one := self._one_of(lanes)) is not None:
+            self._one = function(one)
+            return
+        chosen = lanes.selector
+        before, inverse = _distinct(self._of[chosen])
+        self._of[chosen] = np.array([function(path) for path in before])[inverse]
 
     def _round(self, path: int, base: int | None, number: int, more: int) -> int:
         """Return a path with the round of a loop that `path` is in, or one later, as its last step.
@@ -143,22 +179,35 @@ class Paths:
 
     def meet(self, number: int, lanes: LaneSet) -> None:
         """Bring those invocations together that certainly meet at the segment that they reached."""
-        lanes = lanes.where(self._has_arrived[lanes.selector])
-        chosen = lanes.selector
-        self._has_arrived[chosen] = False
+        if self._one_of(lanes) is None:
+            new = self._has_arrived[lanes.selector]
+            if not new.all():
+                lanes = lanes.where(new)
+            self._has_arrived[lanes.selector] = False
+        elif not self._is_new:
+            return
         if not lanes:
             return
+        self._is_new = False
         if self.apart == "iteration":
             for edge in self.segments[number].terminator.edges:
                 if edge.target.number <= number:
                     self._replace(lanes, partial(self._round, base=None, number=edge.target.number, more=0))
+                    self._known = None
+        if self._one is not None:
+            end = self._end(self._one, number)
+            self._one = self._steps[end].before if end >= 0 else self._one
+            return
         ends, inverse, complete = self._arrived(number, lanes)
         together = (complete | self.segments[number].rejoins) & (ends[inverse] >= 0)
         if self.apart == "return":
             calls = np.array([end >= 0 and self._is_call(int(end)) for end in ends])
             together |= calls[inverse]
         before = np.array([self._steps[int(end)].before if end >= 0 else -1 for end in ends])[inverse]
+        self._known = None
         self._of[lanes.indices[together]] = before[together]
+        if lanes.is_all and (self._of == self._of[0]).all():
+            self._one = int(self._of[0])
 
     def _arrived(self, number: int, lanes: LaneSet) -> tuple[Indices, Indices, Flags]:
         """Return the constructs that end at a segment, which one each invocation entered, and completeness.
@@ -166,22 +215,35 @@ class Paths:
         A construct is complete if all invocations of its scope entered it together, and all have arrived. An
         invocation that ends none is complete.
         """
-        known, inverse = np.unique(self._of[lanes.selector], return_inverse=True)
-        ends = np.array([self._end(path, number) for path in known.tolist()], np.int64)
+        if self._known is not None and self._known[0] is lanes:
+            return self._known[1]  # `complete` has asked
+        known, inverse = _distinct(self._of[lanes.selector])
+        ends, same = np.unique([self._end(path, number) for path in known], return_inverse=True)
+        if len(known) > 1:
+            inverse = same[inverse]
         scope = self._scope[lanes.selector]
-        key = ends[inverse] * len(self._totals) + scope
-        _, group, counts = np.unique(key, return_inverse=True, return_counts=True)
-        return ends, inverse, (counts[group] == self._totals[scope]) | (ends[inverse] < 0)
+        counts = self._counts(len(ends), inverse, scope)
+        return ends, inverse, (counts[inverse, scope] == self._totals[scope]) | (ends[inverse] < 0)
+
+    def _counts(self, paths: int, inverse: Indices, scope: Indices) -> Indices:
+        """Return how many invocations of each scope are on each of several paths, (paths, scopes)."""
+        scopes = len(self._totals)
+        return np.bincount(inverse * scopes + scope, minlength=paths * scopes).reshape(paths, scopes)
 
     def complete(self, number: int, lanes: LaneSet) -> LaneSet:
         """Return the invocations at a segment that need not wait there for others of their construct."""
+        if self._one_of(lanes) is not None:
+            return lanes
         new = self._has_arrived[lanes.selector]
         if not new.any():
             return lanes
-        ends, inverse, complete = self._arrived(number, lanes)
+        ends, inverse, complete = arrived = self._arrived(number, lanes)
+        self._known = lanes, arrived
+        if complete.all():
+            return lanes
         scope = self._scope[lanes.selector]
         full = [self._entered.get(end, self._totals * 0) == self._totals for end in ends.tolist()]
-        nobody_ended = self.slice_.alive == np.bincount(self.slice_.workgroup)
+        nobody_ended = self.slice_.alive == self._begun
         waits = np.array(full)[inverse, scope] & nobody_ended[self.slice_.workgroup[lanes.selector]]
         ready = complete | ~new | ~waits
         return lanes if ready.all() else lanes.where(ready)
@@ -205,38 +267,38 @@ class Paths:
 
     def together(self, number: int, lanes: LaneSet) -> LaneSet:
         """Return, of each subgroup, the invocations with the lowest path."""
+        if (one := self._one_of(lanes)) is not None:
+            self._note_split(number, one)
+            return lanes
         chosen = lanes.selector
         paths, row = self._of[chosen], self.slice_.row[chosen]
-        starts = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
-        lowest = np.minimum.reduceat(paths, starts)
-        sizes = np.diff(np.r_[starts, len(row)])
-        same = paths == np.repeat(lowest, sizes)
+        if (paths == paths[0]).all():
+            self._note_split(number, int(paths[0]))
+            return lanes
+        starts = np.flatnonzero(np.diff(row, prepend=-1))
+        lowest = np.repeat(np.minimum.reduceat(paths, starts), np.diff(starts, append=len(row)))
+        same = paths == lowest
         if same.all():
-            self._note_split(number, paths)
+            self._note_split(number, int(paths[0]))
             return lanes
         other = int(np.argmin(same))
-        pair = int(np.repeat(lowest, sizes)[other]), int(paths[other])
+        pair = int(lowest[other]), int(paths[other])
         if pair not in self._splits:
             self._splits[pair] = self._parting(*pair)
-        for position in self._tangled(number):
+        for position in tangled(self.segments[number]):
             self.partings.setdefault(position, self._splits[pair])
         return lanes.where(same)
 
-    def _note_split(self, number: int, paths: Indices) -> None:
+    def _note_split(self, number: int, path: int) -> None:
         """Note the group operations that a part of a subgroup executes after another part stayed behind."""
-        positions = [at for at in self._tangled(number) if at not in self.partings] if self._splits else []
-        path = int(paths[0]) if positions else -1
-        while path >= 0:
+        positions = tangled(self.segments[number]) if self._splits else []
+        positions = [position for position in positions if position not in self.partings]
+        while positions and path >= 0:
             found = next((parting for pair, parting in self._splits.items() if path in pair), None)
             if found is not None:
                 self.partings.update(dict.fromkeys(positions, found))
                 return
             path = self._steps[path].before
-
-    def _tangled(self, number: int) -> list[int]:
-        """Return the positions of the group operations of a segment."""
-        ops = self.segments[number].ops
-        return [op.instruction.position for op in ops if op.instruction.name.startswith(_TANGLED)]
 
     def _parting(self, first: int, second: int) -> Parting:
         """Return how two paths parted."""

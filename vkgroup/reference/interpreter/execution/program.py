@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -208,10 +209,26 @@ class ExecutableShader(ProgramForm):
         super().__init__(module, entry_point, specialization or {}, LANEWISE)
         for name in self.built_ins:
             check_built_in(name, self.stage)
+        self._waiting: dict[str, frozenset[int]] = {}
         self._maker = StepMaker(self, instrument)
         self._codes: list[Code | None] = [None] * len(self.segments)
         for number in range(len(self.segments)) if whole else ():
             self.code(number)
+
+    def instrumented(self, instrument: Instrument, positions: Container[int] | None = None) -> Self:
+        """Return this program with another instrument.
+
+        `positions`: of the instructions that it wraps; the others stay as they are. None for all.
+        """
+        made = copy(self)
+        made._maker = StepMaker(made, instrument)
+        made._codes = [
+            None
+            if positions is None or any(op.instruction.position in positions for op in segment.ops)
+            else code
+            for segment, code in zip(self.segments, self._codes, strict=True)
+        ]
+        return made
 
     def code(self, number: int) -> Code:
         """Return the code of a segment by number."""
@@ -229,10 +246,15 @@ class ExecutableShader(ProgramForm):
         edges = (segment.terminator.edges for segment in self.segments)
         return post_dominators([[edge.target.number for edge in each] for each in edges])
 
-    @cached_property
-    def waiting_loops(self) -> frozenset[int]:
-        """The segments of the headers of loops that may wait for other invocations."""
-        return waiting_loops(self.segments)
+    def waiting_loops(self, unit: str) -> frozenset[int]:
+        """Return the segments of the headers of loops that may wait for others.
+
+        `unit`: as for `ExecutionModel`: for invocations of another workgroup, or of another subgroup.
+        """
+        if unit not in self._waiting:
+            across = unit == "workgroup"
+            self._waiting[unit] = waiting_loops(self.segments, self.bindings, across=across)
+        return self._waiting[unit]
 
     @cached_property
     def needs_full_subgroups(self) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 from vkgroup.reference.interpreter.execution.models import ExecutionModel
 from vkgroup.reference.interpreter.operations.accessor import Indices, LaneSet, Slice
 from vkgroup.reference.interpreter.program.segments import Op, Segment
-from vkgroup.spirv.chains import STORES
+from vkgroup.reference.interpreter.program.waiting import writes
 
 PATIENCE = 4096
 """Rounds of a loop after which its invocations count as waiting for others."""
@@ -73,7 +73,7 @@ class UnitTurns:
         self._has_executed = True
         model, first = self._model, self._order[0]
         is_first = model.progress == "one" and len(self._left) == len(self._order) - 1
-        if model.unit == "workgroup" and is_first and any(map(_writes, segment.ops)):
+        if model.unit == "workgroup" and is_first and any(map(_changes, segment.ops)):
             self._admitted[:] = True
             self._admitted[first] = False
             self._left = [first]
@@ -86,9 +86,6 @@ class UnitTurns:
         self._slice.events.add(kind, position, lanes.indices, np.ones(lanes.count, np.bool_), message)
 
 
-def _writes(op: Op) -> bool:
-    """Whether an instruction may write memory that other units access."""
-    name = op.instruction.name
-    is_atomic = name.startswith("OpAtomic") and name != "OpAtomicLoad"
-    is_store = name in STORES and op.chains[0].root.kind not in ("cell", "push")
-    return is_atomic or is_store or name == "OpImageWrite"
+def _changes(op: Op) -> bool:
+    """Whether an instruction may write memory or an image that other units access."""
+    return writes(op) or op.instruction.name == "OpImageWrite"

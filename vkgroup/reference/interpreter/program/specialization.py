@@ -11,7 +11,6 @@ import numpy.typing as npt
 from vkgroup.base.errors import InvalidDispatch
 from vkgroup.base.numbers import exact_numbers
 from vkgroup.spirv import Module, ScalarType, grammar
-from vkgroup.spirv.declarations import Declarations
 
 _TRUE, _FALSE = "OpSpecConstantTrue", "OpSpecConstantFalse"
 
@@ -20,7 +19,7 @@ def specialize(module: Module, values: Mapping[int, Any]) -> Module:
     """Return a module with new defaults for specialization constants, by specialization id."""
     if not values:
         return module
-    declared = Declarations(module)
+    declared = module.declarations
     words = module.words.copy()
     opcodes = grammar().opcodes
     for entry in module.instructions:

@@ -37,7 +37,6 @@ from vkgroup.spirv import (
     grammar,
 )
 from vkgroup.spirv.chains import VARIABLES, AccessChain
-from vkgroup.spirv.declarations import Declarations
 
 Lanewise = Mapping[str, Callable[[Site], Callable[..., Value]]]
 """By name of a lane-wise instruction: the factory of its function."""
@@ -79,7 +78,7 @@ class ModuleFacts:
     """
 
     def __init__(self, module: Module, causes: CauseTable, lanewise: Lanewise) -> None:
-        self.declared = Declarations(module)
+        self.declared = module.declarations
         self.capabilities = module.reflection.capabilities
         self.global_instructions, self.functions = read_functions(module)
         self._type_ids = {entry.result_id: entry.result_type for entry in module.instructions}

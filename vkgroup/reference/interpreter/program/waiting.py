@@ -1,20 +1,87 @@
-"""Loops that may wait for other invocations: memory that is read inside decides whether they end."""
+"""Loops that may wait for other invocations: memory that is read inside decides whether they end.
+
+It must be memory that the shader writes, and that the other invocations can reach.
+"""
 
 from __future__ import annotations
 
-from vkgroup.reference.interpreter.program.segments import Op, Segment
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from vkgroup.reference.interpreter.program.segments import Op, Root, Segment
+from vkgroup.spirv.chains import STORES
 
 _MEMORY = ("buffer", "shared", "address", "pointer", "resource", "texel")
+_ANY = ("address", "pointer")
+"""Kinds of roots of pointers that may point into any buffer."""
+
 _Place = tuple[str, int]
 """A slot or a variable of each invocation, by number."""
 
 
-def waiting_loops(segments: list[Segment]) -> frozenset[int]:
-    """Return the numbers of the headers of loops that may wait for other invocations."""
-    return frozenset(segment.number for segment in segments if segment.is_loop and _waits(segments, segment))
+def waiting_loops(
+    segments: list[Segment], bindings: Mapping[int, tuple[int, int]], *, across: bool
+) -> frozenset[int]:
+    """Return the numbers of the headers of loops that may wait for other invocations.
+
+    `bindings`: set and binding by the id of a variable. `across`: whether for those of another workgroup,
+    which shared memory does not reach.
+    """
+    shared = _SharedMemory(bindings, across, frozenset[object]())
+    written = {shared.name_of(op.chains[0].root) for each in segments for op in each.ops if writes(op)}
+    shared = shared._replace(written=frozenset(written))
+    return frozenset(
+        each.number
+        for each in segments
+        if each.is_loop and (across or not _meets(segments, each)) and _waits(segments, each, shared)
+    )
 
 
-def _waits(segments: list[Segment], header: Segment) -> bool:
+def _meets(segments: list[Segment], header: Segment) -> bool:
+    """Whether each round of a loop has a barrier, at which all subgroups of the workgroup meet."""
+    assert header.loop_merge is not None
+    inside = range(header.number, header.loop_merge.number)
+    pending, seen = [header.number], set[int]()
+    while pending:
+        number = pending.pop()
+        if number in seen or number not in inside or segments[number].is_barrier:
+            continue
+        seen.add(number)
+        targets = [edge.target.number for edge in segments[number].terminator.edges]
+        if header.number in targets:
+            return False
+        pending += targets
+    return True
+
+
+class _SharedMemory(NamedTuple):
+    """The memory through which invocations can wait for others."""
+
+    bindings: Mapping[int, tuple[int, int]]
+    across: bool
+    written: frozenset[object]  # names of what the shader writes
+
+    def name_of(self, root: Root) -> object:
+        """Return a name that variables in the same memory have in common."""
+        return self.bindings.get(root.number, root.number) if root.kind == "buffer" else root.kind
+
+    def may_change(self, root: Root) -> bool:
+        """Whether other invocations may write what a pointer points to."""
+        if root.kind == "shared":
+            return not self.across
+        known = root.kind == "buffer" and self.written.isdisjoint(_ANY)
+        return root.kind in _MEMORY and (not known or self.name_of(root) in self.written)
+
+
+def writes(op: Op) -> bool:
+    """Whether an instruction may write memory that other invocations access."""
+    name = op.instruction.name
+    is_atomic = name.startswith("OpAtomic") and name != "OpAtomicLoad"
+    is_store = name in STORES and op.chains[0].root.kind not in ("cell", "push")
+    return is_atomic or is_store
+
+
+def _waits(segments: list[Segment], header: Segment, shared: _SharedMemory) -> bool:
     assert header.loop_merge is not None
     body = segments[header.number : header.loop_merge.number]
     sources: dict[_Place, set[_Place]] = {}
@@ -22,7 +89,7 @@ def _waits(segments: list[Segment], header: Segment) -> bool:
     written: dict[_Place, set[int]] = {}  # by place: the segments that write it
     for segment in body:
         for op in segment.ops:
-            if _reads_memory(op):
+            if _reads(op, shared):
                 reads.add(("slot", op.result))
             for place in _add(sources, op):
                 written.setdefault(place, set()).add(segment.number)
@@ -61,11 +128,12 @@ def _deciding(body: list[Segment], segments: set[int]) -> list[_Place]:
     return conditions
 
 
-def _reads_memory(op: Op) -> bool:
+def _reads(op: Op, shared: _SharedMemory) -> bool:
     """Whether an instruction reads memory that other invocations may write."""
     name = op.instruction.name
-    is_load = name == "OpLoad" and op.chains[0].root.kind in _MEMORY
-    return is_load or name == "OpImageRead" or (name.startswith("OpAtomic") and name != "OpAtomicStore")
+    if name == "OpLoad" or (name.startswith("OpAtomic") and name != "OpAtomicStore"):
+        return shared.may_change(op.chains[0].root)
+    return name == "OpImageRead"
 
 
 def _add(sources: dict[_Place, set[_Place]], op: Op) -> list[_Place]:
