@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -158,6 +159,43 @@ def test_threads_transfer_side_by_side(staged: Device) -> None:
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_more_downloads_than_staging_buffers_do_not_wait_for_each_other(
+    staged: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transfers, "STAGING_BUFFERS", 5)
+    data = [numbers(5 * PIECE_BYTES + number) for number in range(8)]
+    buffers = [staged.buffer(each) for each in data]
+    staged.trim()
+    with ThreadPoolExecutor(len(data)) as threads:
+        read = list(threads.map(lambda buffer: buffer.read(), buffers))
+    assert all(map(np.array_equal, read, data))
+    assert staged.logical.transfers._made <= 5
+
+
+@pytest.mark.parametrize("function", ["_copy", "_wait"])
+def test_an_error_in_a_piece_of_a_download_is_raised_and_loses_no_staging_buffer(
+    staged: Device, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    data = numbers(20 * PIECE_BYTES)
+    with staged.buffer(data) as buffer:
+        done, calls = getattr(transfers.Transfers, function), [0]
+
+        def fail_once(*arguments: object, **options: object) -> object:
+            calls[0] += 1
+            if calls[0] == 7:
+                raise DeviceLost("made up", "VK_ERROR_DEVICE_LOST")
+            return done(*arguments, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(transfers.Transfers, function, fail_once)
+            with pytest.raises(DeviceLost, match="made up"):
+                buffer.read()
+        made = staged.logical.transfers._made
+        assert staged.logical.transfers._idle.qsize() == made
+        assert np.array_equal(buffer.read(), data)
+        assert staged.logical.transfers._made <= STAGING_BUFFERS
 
 
 def test_an_error_in_a_piece_is_raised_and_loses_no_staging_buffer(

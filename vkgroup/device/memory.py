@@ -10,27 +10,25 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from vkgroup.base.errors import DriverError, Unsupported
 from vkgroup.base.lifetime import Closeable
 from vkgroup.device import vk
 from vkgroup.device.base import MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
+from vkgroup.device.host_threads import Bytes, host_copy
 from vkgroup.device.instance import VulkanInstance
 from vkgroup.device.kept_buffers import BufferOwner, KeptBuffers
 from vkgroup.device.limits import require_buffer_size
 from vkgroup.device.memory_types import allocate
 from vkgroup.device.pool import Allocation, MemoryPool
 from vkgroup.device.sharing import CudaSharing, SharedMemory, reference_lock, sharing_of, wait_for_cuda
-from vkgroup.device.transfers import HostMemory, Transfers, host_copy
-
-Bytes = npt.NDArray[np.uint8]
+from vkgroup.device.transfers import HostMemory, Transfers
 
 #: Pooled buffers have sizes of powers of two: the smallest and largest size, and how many of each are kept.
 _SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
 
-_LARGEST_DIRECT = 128 << 10
+_LARGEST_DIRECT = 512 << 10
 """Bytes of pinned memory that the host copies to the GPU faster than the GPU copies them itself."""
 
 _DEVICE_LOCAL, _HOST_VISIBLE, _HOST_COHERENT, _HOST_CACHED = 1, 2, 4, 8

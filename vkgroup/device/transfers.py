@@ -1,8 +1,8 @@
 """Transfers between arrays of the host and memory that the host cannot access.
 
 Large arrays go in pieces through several staging buffers: threads copy pieces between the array and the
-staging buffers while the device copies others. NumPy's copies release Python's lock. Arrays in memory of
-`HostMemory` are copied by the device alone.
+staging buffers while the device copies others. Arrays in memory of `HostMemory` are copied by the device
+alone.
 
 While the main queue works on something that a transfer does not need, the transfer uses the queue of
 `vkgroup.device.transfer_queue`, if the device has one.
@@ -10,44 +10,45 @@ While the main queue works on something that a transfer does not need, the trans
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right, insort
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cache
+from concurrent.futures import Future, wait
 from queue import Empty, SimpleQueue
 from typing import Protocol
 from weakref import ref
 
 import numpy as np
-import numpy.typing as npt
 
 from vkgroup.device import vk
 from vkgroup.device.barriers import SHADER, TRANSFER, barrier_between
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import DeviceCore
+from vkgroup.device.host_threads import (
+    LARGEST_ALONE,
+    MOST_THREADS,
+    Bytes,
+    executor,
+    host_copy,
+    in_threads,
+    thread_count,
+)
 from vkgroup.device.timeline import Timeline
 from vkgroup.device.transfer_queue import CopiedBuffer, TransferQueue
-
-Bytes = npt.NDArray[np.uint8]
 
 PIECE_BYTES = 16 << 20
 """Size of a staging buffer; larger transfers go in pieces of it."""
 
-MOST_THREADS = 14
-"""Maximum number of threads; more of them, and larger pieces, did not help on a host with 16 processors."""
-
 SMALLEST_BESIDE = 1 << 16
 """Smaller uploads always use the main queue: no caller waits for them, and one submission is cheaper."""
-
-_COPYING_THREADS, _LARGEST_ALONE = 4, 4 << 20
-"""Threads that copy bytes of the host, and the bytes that one copies before others would have woken up."""
 
 _MOST_COPIES = 32
 """Copies without a staging buffer whose commands are kept."""
 
 STAGING_BUFFERS = MOST_THREADS + 4
+
+_AHEAD, _MOST_OWN = 6, MOST_THREADS + 2
+"""Pieces of a download that the device copies while threads copy others, and its staging buffers."""
 
 TRANSFER_TIMEOUT = 60.0
 """Seconds that one piece of a transfer may take."""
@@ -144,21 +145,17 @@ class Transfers:
             return
         piece = _piece(data.size)
         starts = range(0, data.size, piece)
-        _in_threads(
+        in_threads(
             lambda at: self._upload(data[at : at + piece], target, offset + at, after, alone=False), starts
         )
 
     def download(self, source: TransferMemory, offset: int, out: Bytes) -> None:
         """Copy bytes out of a buffer, after the work that uses it and was submitted before."""
         after = self._beside(source)
-        if out.size <= PIECE_BYTES:
-            self._download(source, offset, out, after, poll=True)
-            return
-        piece = _piece(out.size)
-        starts = range(0, out.size, piece)
-        _in_threads(
-            lambda at: self._download(source, offset + at, out[at : at + piece], after, poll=False), starts
-        )
+        if out.size <= min(PIECE_BYTES, LARGEST_ALONE):
+            self._download(source, offset, out, after)
+        else:
+            self._download_pieces(source, offset, out, after)
 
     def copy_alone(
         self, source: tuple[TransferMemory, int], target: tuple[TransferMemory, int], nbytes: int
@@ -167,11 +164,11 @@ class Transfers:
         after = self._beside(source[0], target[0])
         if after is not None:
             number, timeline = self._copy_beside(source, target, nbytes, after)
-            self._device.wait(number, TRANSFER_TIMEOUT, timeline=timeline)
-            return
-        with self._lock:  # until it is submitted, nobody may close it
-            number = self._kept(source, target, nbytes).submit(source, target, nbytes)
-        self._device.wait(number, TRANSFER_TIMEOUT)
+        else:
+            with self._lock:  # until it is submitted, nobody may close it
+                number = self._kept(source, target, nbytes).submit(source, target, nbytes)
+            timeline = self._device.timeline
+        self._device.wait(number, TRANSFER_TIMEOUT, timeline=timeline)
 
     def _kept(
         self, source: tuple[TransferMemory, int], target: tuple[TransferMemory, int], nbytes: int
@@ -234,16 +231,54 @@ class Transfers:
         finally:
             self._idle.put(staging)
 
-    def _download(
-        self, source: TransferMemory, offset: int, out: Bytes, after: int | None, *, poll: bool
-    ) -> None:
+    def _download(self, source: TransferMemory, offset: int, out: Bytes, after: int | None) -> None:
         staging = self._take()
         try:
             self._copy(staging, (source, offset), (staging.buffer, 0), out.size, after)
-            self._wait(staging, poll=poll)
-            (host_copy if poll else np.copyto)(out, staging.bytes[: out.size])
+            self._wait(staging, poll=True)
+            out[...] = staging.bytes[: out.size]
         finally:
             self._idle.put(staging)
+
+    def _download_pieces(self, source: TransferMemory, offset: int, out: Bytes, after: int | None) -> None:
+        """Copy in pieces: this thread waits for the device, and others copy out of the staging buffers."""
+        own, ahead = list[_Staging](), deque[tuple[_Staging, Bytes]]()
+        copies = deque[tuple[Future[None], _Staging]]()
+
+        def pass_on() -> None:
+            staging, part = ahead.popleft()
+            self._wait(staging, poll=False)
+            copies.append((executor().submit(np.copyto, part, staging.bytes[: part.size]), staging))
+
+        def take() -> _Staging:
+            # Threads that wait for others' buffers while they have some could wait for each other.
+            staging = None if len(own) == _MOST_OWN else self._take_within(0) if own else self._take()
+            if staging is not None:
+                own.append(staging)
+                return staging
+            if not copies:
+                pass_on()
+            copy, staging = copies.popleft()
+            copy.result()
+            return staging
+
+        piece = _downloaded_piece(out.size)
+        try:
+            for at in range(0, out.size, piece):
+                if len(ahead) == _AHEAD:
+                    pass_on()
+                staging, part = take(), out[at : at + piece]
+                ahead.append((staging, part))
+                self._copy(staging, (source, offset + at), (staging.buffer, 0), part.size, after)
+            while ahead:
+                pass_on()
+            for copy, _ in copies:
+                copy.result()
+        finally:
+            # They would otherwise write to the array afterwards.
+            wait([copy for copy, _ in copies])
+            for staging in own:
+                self._idle.put(staging)
 
     def _wait(self, staging: _Staging, *, poll: bool) -> None:
         self._device.wait(staging.number, TRANSFER_TIMEOUT, poll=poll, timeline=staging.timeline)
@@ -270,22 +305,27 @@ class Transfers:
 
     def _take(self) -> _Staging:
         """Return a staging buffer that the device does not use any more."""
-        while True:
-            with self._lock:
-                new = self._made < STAGING_BUFFERS and self._idle.empty()
-                self._made += new
-            if new:
-                return self._new()
-            try:
-                staging = self._idle.get(timeout=0.1)
-            except Empty:  # all are in use, or `trim` has freed them
-                continue
-            try:
-                self._wait(staging, poll=False)
-            except BaseException:
-                self._idle.put(staging)
-                raise
-            return staging
+        while (staging := self._take_within(0.1)) is None:  # all are in use, or `trim` has freed them
+            pass
+        return staging
+
+    def _take_within(self, seconds: float) -> _Staging | None:
+        """Return a staging buffer as `_take`; None if there is none within some seconds."""
+        with self._lock:
+            new = self._made < STAGING_BUFFERS and self._idle.empty()
+            self._made += new
+        if new:
+            return self._new()
+        try:
+            staging = self._idle.get(timeout=seconds) if seconds else self._idle.get_nowait()
+        except Empty:
+            return None
+        try:
+            self._wait(staging, poll=False)
+        except BaseException:
+            self._idle.put(staging)
+            raise
+        return staging
 
     def _new(self) -> _Staging:
         try:
@@ -328,44 +368,13 @@ class HostMemory:
         return buffer, address - start
 
 
-@cache
-def _threads() -> int:
-    return min(MOST_THREADS, os.cpu_count() or 1)
-
-
 def _piece(nbytes: int) -> int:
     """Return the size of the pieces of a transfer of more than one: at least one for each thread."""
-    each = -(-nbytes // _threads())
+    each = -(-nbytes // thread_count())
     return min(PIECE_BYTES, -(-each // 4096) * 4096)
 
 
-@cache
-def _executor() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_threads(), thread_name_prefix="vkgroup-transfer")
-
-
-def host_copy(target: Bytes, source: Bytes) -> None:
-    """Copy bytes of the host; large ones in threads."""
-    parts = min(_COPYING_THREADS, _threads(), target.size // _LARGEST_ALONE)
-    if parts < 2:
-        target[...] = source
-        return
-    piece = -(-target.size // parts)
-
-    def copy(at: int) -> None:
-        target[at : at + piece] = source[at : at + piece]
-
-    _in_threads(copy, range(0, target.size, piece))
-
-
-def _in_threads(function: Callable[[int], None], arguments: range) -> None:
-    """Call a function with each argument in threads, and raise the first of its errors."""
-    futures = [_executor().submit(function, argument) for argument in arguments]
-    try:
-        for future in futures:
-            future.result()
-    finally:
-        for future in futures:
-            future.cancel()
-        # Pieces that were begun would otherwise be copied after the next transfer.
-        wait(futures)
+def _downloaded_piece(nbytes: int) -> int:
+    """Return the size of the pieces of a download: between 1 and 8 MiB, of which 4 or more in flight."""
+    size = min(PIECE_BYTES, 8 << 20, max(min(nbytes // 4, 4 << 20), nbytes // 16))
+    return -(-size // 4096) * 4096
