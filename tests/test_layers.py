@@ -33,7 +33,7 @@ LAYERS = {
     "workers": 3_160,
     "programs": 3_050,
     "conformance": 25_270,
-    "check": 11_570,
+    "check": 11_680,
     "probe": 2_820,
     "cost": 740,
     "kernels": 6_850,

@@ -18,7 +18,8 @@ from vkgroup.check.barriers import BarrierStudy
 from vkgroup.check.causes import by_cause, by_instruction, by_lane_order, with_quad_rule, with_subgroup_count
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
-from vkgroup.check.findings import Allowance, Finding, RunParameters
+from vkgroup.check.differences import run_and_compare
+from vkgroup.check.findings import Allowance, Finding
 from vkgroup.check.flow import used_axes
 from vkgroup.check.fragments import check_fragments
 from vkgroup.check.generation import make_inputs
@@ -40,7 +41,7 @@ from vkgroup.check.request import (
 )
 from vkgroup.check.runs import CheckedDispatch
 from vkgroup.check.search import TrialSearch
-from vkgroup.check.state import CheckState, run_and_compare
+from vkgroup.check.state import CheckState
 from vkgroup.check.trial_set import differing, options_of
 from vkgroup.check.trials import CheckTrial, Trier
 from vkgroup.compiler import TargetEnvironment
@@ -114,11 +115,7 @@ def prepare(request: CheckRequest, groups: tuple[int, int, int] | None = None) -
         trial = search.run()
         for numbers in further:
             search.further.append(search.try_({**trial.numbers, **numbers}))
-    for size in {min(sizes), max(sizes)} - {32} if sizes else ():
-        try:
-            trial = trier.fit(trial, RunParameters(size))
-        except Unsupported:  # a size without quads
-            continue
+    trial = trier.fit_sizes(trial, sizes)
     changed = _changed_constants(search.first, trial)
     used: dict[int | str, int] = {
         number: value for number, (_, value) in changed.items() if number in generated

@@ -252,7 +252,8 @@ class Influence(ModuleCode):
         """Whether the shader uses the result of an atomic on an input, for example to number workgroups."""
         atomics = [each for (variable, _), each in self.atomics.items() if variable in self.inputs]
         results = {entry.result_id for entries in atomics for entry in entries} - {0}
-        return any(results & set(sort_operands(entry).values) for entry in self.body)
+        # A literal of a phi's or another instruction's operands may be taken for a result.
+        return any(not results.isdisjoint(entry.operands) for entry in self.body)
 
     def reads_of(self, variables: Container[int]) -> list[int]:
         """Return the positions of the instructions that read the resources of the variables."""

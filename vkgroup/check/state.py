@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from vkgroup.base import phases
 from vkgroup.base.errors import DispatchTimeout, NoDevice, Unsupported
-from vkgroup.base.phases import CodeOwner, DeadlineReached, phase
-from vkgroup.check.assumptions import Assumption, ConstantExperiment, find_assumption
-from vkgroup.check.beyond import beyond_allowed
+from vkgroup.base.phases import CodeOwner, phase
+from vkgroup.check.assumptions import Assumption
 from vkgroup.check.comparison import Difference, Tolerance, compare, count_numbers
 from vkgroup.check.counted_loops import CountedLoops
 from vkgroup.check.device_jobs import (
@@ -23,9 +21,6 @@ from vkgroup.check.device_jobs import (
     run_job,
 )
 from vkgroup.check.diagnosis import (
-    Differing,
-    assumption_findings,
-    difference_findings,
     failure_finding,
 )
 from vkgroup.check.findings import (
@@ -37,12 +32,12 @@ from vkgroup.check.findings import (
     SourceLocations,
 )
 from vkgroup.check.flow import DataFlow
+from vkgroup.check.independence import ENOUGH, are_alike, is_independent
 from vkgroup.check.inputs import DispatchInputs
 from vkgroup.check.report import Question, Report
 from vkgroup.check.request import CheckRequest, values_of
 from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
-from vkgroup.check.size_constants import find_candidates
 from vkgroup.check.spellings import in_language
 from vkgroup.device import DeviceInfo
 
@@ -99,7 +94,7 @@ class CheckState:
     def run_reference(self, sizes: Sequence[int]) -> None:
         """Run at every size, with linear and with shuffled lanes; size 32 first, then the smallest."""
         order = sorted(sizes, key=lambda size: (size != 32, size != min(sizes), size))
-        hanging = 0
+        hanging, stands_for_all = 0, False
         limit = f"no end within {self.dispatch.timeout:g} s on the reference device"
         for size in order:
             if reason := self.host.lacking(self.dispatch.program, size):
@@ -107,6 +102,9 @@ class CheckState:
                 continue
             for shuffled in (False,) if self.host.linear_lanes else (False, True):
                 configuration = RunParameters(size, shuffled)
+                if stands_for_all:
+                    self.runs.append(replace(self.runs[0], configuration=configuration))
+                    continue
                 if len(self.truncated) > 1:
                     self._leave_out(configuration)
                     continue
@@ -128,6 +126,12 @@ class CheckState:
                     continue
                 self.runs.append(run)
                 hanging += bool(hangs)
+                if len(self.runs) == ENOUGH and are_alike(self.runs):
+                    stands_for_all = is_independent(self.dispatch.program)
+        if stands_for_all and len(self.runs) > ENOUGH:
+            ran = " and ".join({str(run.configuration.subgroup_size): None for run in self.runs[:ENOUGH]})
+            text = f"nothing in the shader depends on subgroups: runs at size {ran} stand for the others"
+            self.notes.append(text)
         if self.truncated and not self.runs:
             self.no_verdict.append(self._more_rounds)
         elif self.unfinished and not self.runs:
@@ -326,70 +330,3 @@ class CheckState:
             internal_errors=tuple(self.internal_errors),
             questions=questions,
         )
-
-
-def run_and_compare(
-    state: CheckState, sizes: Sequence[int], devices: Sequence[DeviceInfo], job: Callable[..., DispatchJob]
-) -> tuple[list[Finding], KeyboardInterrupt | None]:
-    """Run at all sizes and on all devices; return the findings of comparisons, and the Ctrl-C that came."""
-    dispatch, findings = state.dispatch, list[Finding]()
-    try:
-        state.run_reference(sizes)
-        state.run_devices(devices, job, findings)
-        phases.update(phase="comparing the results", owner=CodeOwner.HOST)
-        experiment = ConstantExperiment(dispatch, state.flow, state.compare)
-        candidates = find_candidates(state.flow)
-        assumption = find_assumption(candidates, state.runs, state.differences_to, experiment)
-        state.assumption = assumption
-        findings += assumption_findings(assumption, state.places) if assumption is not None else []
-        differing, lanes_matter = _compare_all(state, assumption)
-        findings += difference_findings(differing, dispatch, state.flow, state.places, lanes_matter)
-        if (base := state.base(assumption)) is not None and not base.disturbed:
-            parts = (state.request, dispatch, state.flow, state.places, findings, base)
-            findings += beyond_allowed(*parts, partial(_differing, state, assumption=assumption))
-    except DispatchTimeout:
-        comparison = f"no end within {dispatch.timeout:g} s where a run is repeated to compare it"
-        state.not_covered.append(("the comparison", comparison))
-        state.no_verdict.append(comparison)
-    except DeadlineReached:
-        state.note_deadline()
-    except KeyboardInterrupt as end:
-        state.not_covered.append(("everything else", "interrupted"))
-        return findings, end
-    return findings, None
-
-
-def _differing(
-    state: CheckState, base: CheckedRun, assumption: Assumption | None
-) -> list[tuple[CheckedRun, CheckedRun, Difference]]:
-    """Return the runs on the reference device that differ from one of them."""
-    differing = []
-    for run in state.comparable:
-        is_explained = assumption is not None and assumption.explains(run.configuration)
-        if is_explained or run.configuration == base.configuration:
-            continue
-        if (difference := state.compare(base, run)) is not None:
-            differing.append((base, run, difference))
-    return differing
-
-
-def _compare_all(state: CheckState, assumption: Assumption | None) -> tuple[Differing, frozenset[int]]:
-    """Return the runs that differ, and the sizes at which shuffled lanes change the reference's results."""
-    base = state.base(assumption)
-    if base is None or base.disturbed:
-        return [], frozenset()
-    differing = _differing(state, base, assumption)
-    for run in state.device_runs:
-        # A device is compared with the reference at its own size, even if that result is wrong itself.
-        like = state.reference_at(run.configuration.subgroup_size)
-        difference = state.compare(like, run) if like is not None else None
-        if like is not None and difference is not None:
-            differing.append((like, run, difference))
-    lanes_matter = frozenset(
-        like.configuration.subgroup_size
-        for like, run, _ in differing
-        if run.configuration.device
-        for other in state.comparable
-        if other.configuration == replace(like.configuration, shuffled=True) and state.compare(like, other)
-    )
-    return differing, lanes_matter

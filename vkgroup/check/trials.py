@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,6 +12,7 @@ from vkgroup.base.errors import InvalidInput, InvalidModule, OutOfMemory, Unsupp
 from vkgroup.check.findings import RACES, RunParameters
 from vkgroup.check.generation import KnownInputs, make_inputs
 from vkgroup.check.images import Extents, extents_for
+from vkgroup.check.independence import is_independent
 from vkgroup.check.inputs import DispatchInputs, GeneratedNumber, NumberKey, Numbers, constant_id
 from vkgroup.check.request import CheckRequest
 from vkgroup.check.runs import CheckedDispatch, CheckedRun
@@ -165,6 +167,15 @@ class Trier:
     def fit(self, trial: CheckTrial, configuration: RunParameters) -> CheckTrial:
         """Return a trial with arrays that are also long enough for another configuration."""
         return self.run_fitted(trial, configuration, races=False)[0]
+
+    def fit_sizes(self, trial: CheckTrial, sizes: Sequence[int]) -> CheckTrial:
+        """Return a trial with arrays that are long enough for all of some subgroup sizes."""
+        if not sizes or is_independent(trial.dispatch.program):
+            return trial
+        for size in {min(sizes), max(sizes)} - {32}:
+            with suppress(Unsupported):  # a size without quads
+                trial = self.fit(trial, RunParameters(size))
+        return trial
 
     def run_fitted(
         self, trial: CheckTrial, configuration: RunParameters, *, races: bool = True

@@ -16,6 +16,7 @@ from vkgroup.check.causes import by_cause
 from vkgroup.check.comparison import Difference, Tolerance, compare, pairs_of, widen
 from vkgroup.check.device_jobs import DispatchJob
 from vkgroup.check.diagnosis import findings_of
+from vkgroup.check.differences import run_and_compare
 from vkgroup.check.findings import Finding, FindingKind, Note, RunParameters
 from vkgroup.check.fragments.drawing import (
     ATTACHMENTS,
@@ -43,7 +44,7 @@ from vkgroup.check.request import CheckRequest
 from vkgroup.check.rounding import SAFETY, tolerance_of
 from vkgroup.check.runs import CheckedRun
 from vkgroup.check.sites import Sites
-from vkgroup.check.state import CheckState, run_and_compare
+from vkgroup.check.state import CheckState
 from vkgroup.device import Capabilities
 from vkgroup.dispatch.attachments import color_outputs
 from vkgroup.dispatch.device import Device
