@@ -44,6 +44,9 @@ _DEPENDENT = {
     "an order": "b[atomicAdd(part[0], 1u)] = a[i];",
     "an order in a branch": "uint n = 0u; if (a[i] > 3u) n = atomicAdd(b[0], 1u); a[i] = n;",
     "a sum of floats": "atomicAdd(f[0], 1.5);",
+    "the last value": "atomicExchange(b[0], i);",
+    "one of several values": "atomicCompSwap(b[0], 0u, i);",
+    "a stored value": "atomicStore(b[0], i, gl_ScopeDevice, 0, 0);",
     "a clock": "b[i] = uint(clockRealtimeEXT());",
     "a loop that waits": "while (part[0] == 0u) { if (l == 0u) part[0] = 1u; }",
 }

@@ -16,6 +16,7 @@ ENOUGH = 3
 
 _BY_SUBGROUP = (
     *("OpGroup", "OpSubgroup", "OpCooperative", "OpDPd", "OpFwidth", "OpReadClock", "OpAtomicF"),
+    *("OpAtomicExchange", "OpAtomicCompareExchange", "OpAtomicStore"),
     *("OpControlBarrierArrive", "OpControlBarrierWait", "OpImageSampleImplicit", "OpImageQueryLod"),
 )
 """Beginnings of the names of instructions whose result may depend on subgroups, or on an order."""
@@ -32,8 +33,8 @@ _OF_WORKGROUPS = frozenset(
 def is_independent(program: ExecutableShader) -> bool:
     """Whether nothing in a compute shader depends on subgroups, or on the order of invocations without races.
 
-    It has no operation, scope or built-in variable of subgroups, no clock, no result of an atomic that is
-    used, and no loop that waits for other invocations.
+    It has no operation, scope or built-in variable of subgroups, no clock, no loop that waits for other
+    invocations, and atomics only whose results are not used and that give the same in any order.
     """
     by_model = program.module.reflection.memory_model[1] == "Vulkan"  # its accesses have scopes, too
     if by_model or program.stage != "compute" or program.needs_quads or program.derivative_group:
