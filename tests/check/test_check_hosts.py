@@ -32,6 +32,7 @@ void main() {
     b[gl_GlobalInvocationID.x] = t[REVERSED ? BLOCK_SIZE - 1u - i : i];
 }
 """
+_INDEPENDENT = "nothing in the shader depends on subgroups: runs at size 32 and 1 stand for the others"
 _SEVERAL = "specialization id 0 has several defaults (BLOCK_SIZE 32, local size 1)"
 
 
@@ -56,7 +57,7 @@ def test_a_given_value_holds_for_all_constants_with_the_id(given: str, checked, 
     assert report["findings"] == []
     assert report["covered"]["local_size"] == [64, 1, 1]
     assert report["covered"]["specialization"][0]["value"] == 64
-    assert report["covered"]["notes"] == []
+    assert report["covered"]["notes"] == [_INDEPENDENT]
 
 
 def test_an_id_that_the_shader_does_not_have_is_ignored_with_a_note(
@@ -65,7 +66,7 @@ def test_an_id_that_the_shader_does_not_have_is_ignored_with_a_note(
     report = checked(written(_BLOCK), "--spec", "0=32", "--spec", "7=1")
     assert report["findings"] == []
     note = "specialization id 7 is ignored: the shader does not have it. It has: 0, 1."
-    assert report["covered"]["notes"] == [note]
+    assert report["covered"]["notes"] == [note, _INDEPENDENT]
     file = str(written(_BLOCK))
     words = ["run", file, "--groups", "1", "--out", "B=uint[32]", "--device", "reference", "--spec", "7=1"]
     assert main(words) == 0
@@ -112,7 +113,7 @@ def test_a_shader_without_a_local_size_is_checked_with_the_given_one(
     report = checked(file, "--local-size", "64", devices=(swiftshader.name, lavapipe.name))
     assert report["findings"] == []
     assert report["covered"]["local_size"] == [64, 1, 1]
-    assert report["covered"]["notes"] == []
+    assert report["covered"]["notes"] == [_INDEPENDENT]
     assert len(report["covered"]["devices"]) == 2
 
 
@@ -122,7 +123,8 @@ def test_a_local_size_with_the_default_of_its_constants_is_noted(checked, writte
     report = checked(file)
     assert report["covered"]["notes"] == [
         "the local size has no default in the source: id 3 = 64, id 4 = 1 was chosen;"
-        " give --spec 3=V --spec 4=V."
+        " give --spec 3=V --spec 4=V.",
+        _INDEPENDENT,
     ]
     assert report["covered"]["local_size"] == [64, 1, 1]
     (question,) = report["questions"]
@@ -130,7 +132,7 @@ def test_a_local_size_with_the_default_of_its_constants_is_noted(checked, writte
     assert all(value["value"] == 8 for value in question["values"])
     report = checked(file, "--spec", "3=64")
     assert report["findings"] == []
-    assert report["covered"]["notes"] == []
+    assert report["covered"]["notes"] == [_INDEPENDENT]
 
 
 def test_the_local_size_is_part_of_the_repeated_command(checked, written) -> None:
