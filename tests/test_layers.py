@@ -26,7 +26,7 @@ LAYERS = {
     "compiler": 7_650,
     "drivers": 2_110,
     "bootstrap": 590,
-    "device": 6_320,
+    "device": 6_330,
     "dispatch": 10_910,
     "amber": 2_380,
     "record": 1_670,

@@ -31,7 +31,7 @@ _INDEPENDENT = {
     "positions": "b[i] = a[i] + gl_WorkGroupID.x + gl_NumWorkGroups.x;",
     "shared memory": "part[l] = a[i]; barrier(); b[i] = part[63u - l];",
     "a loop": "uint n = 0u; for (uint k = 0u; k < (a[i] & 7u); k++) n += k; b[i] = n;",
-    "atomics whose results nobody uses": "atomicAdd(b[0], a[i]); atomicMax(part[0], l);",
+    "atomics whose results nobody uses": "atomicAdd(b[0], a[i]); atomicAdd(part[0], l);",
     "a reduction": "part[l] = a[i]; barrier();\nfor (uint k = 32u; k > 0u; k /= 2u) {"
     " if (l < k) part[l] += part[l + k]; barrier(); }\nif (l == 0u) b[gl_WorkGroupID.x] = part[0];",
 }
@@ -44,6 +44,7 @@ _DEPENDENT = {
     "an order": "b[atomicAdd(part[0], 1u)] = a[i];",
     "an order in a branch": "uint n = 0u; if (a[i] > 3u) n = atomicAdd(b[0], 1u); a[i] = n;",
     "a sum of floats": "atomicAdd(f[0], 1.5);",
+    "two kinds of atomics": "atomicAdd(b[0], a[i]); atomicMax(b[0], 9u);",
     "the last value": "atomicExchange(b[0], i);",
     "one of several values": "atomicCompSwap(b[0], 0u, i);",
     "a stored value": "atomicStore(b[0], i, gl_ScopeDevice, 0, 0);",

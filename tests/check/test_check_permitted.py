@@ -259,6 +259,9 @@ _NEEDS_A_START |= {
     "a flag of the last workgroup": "if (i != 0u) return;\nif (w + 1u == gl_NumWorkGroups.x)"
     " atomicExchange(b[9], 1u);\nelse while (atomicOr(b[9], 0u) == 0u);",
     "pairs": "if (i != 0u) return;\natomicExchange(b[w], 1u);\nwhile (atomicOr(b[w ^ 1u], 0u) == 0u);",
+    "a chain with barriers in each round": "bool done = w == 0u;\n"
+    "for (uint k = 0u; !done; k++) { if (i == 0u) part[0] = atomicAdd(b[w - 1u], 0u);\n"
+    "barrier(); done = part[0] != 0u; barrier(); }\nif (i == 0u) atomicExchange(b[w], 1u);",
     "a chain of whole workgroups": "if (w > 0u) { if (i == 0u)\nwhile (atomicAdd(b[w - 1u], 0u) == 0u);\n"
     "barrier(); }\nif (i == 0u) atomicExchange(b[w], 1u);",
 }

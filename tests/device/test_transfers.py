@@ -174,6 +174,25 @@ def test_more_downloads_than_staging_buffers_do_not_wait_for_each_other(
     assert staged.logical.transfers._made <= 5
 
 
+def test_downloads_beside_uploads_do_not_wait_for_each_other(
+    staged: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transfers, "STAGING_BUFFERS", 5)
+    data = [numbers(40 * PIECE_BYTES + number) for number in range(6)]
+    buffers = [staged.buffer(each) for each in data]
+    staged.trim()
+
+    def work(number: int) -> bool:
+        buffer, expected = buffers[number], data[number]
+        for _ in range(3):
+            if number % 2:
+                buffer.write(expected)
+        return np.array_equal(buffer.read(), expected)
+
+    with ThreadPoolExecutor(len(data)) as threads:
+        assert all(threads.map(work, range(len(data))))
+
+
 @pytest.mark.parametrize("function", ["_copy", "_wait"])
 def test_an_error_in_a_piece_of_a_download_is_raised_and_loses_no_staging_buffer(
     staged: Device, monkeypatch: pytest.MonkeyPatch, function: str

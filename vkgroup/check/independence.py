@@ -12,7 +12,7 @@ from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.program.site import sort_operands
 
 ENOUGH = 3
-"""Runs that are made in any case: size 32 with lanes in order and shuffled, then the smallest size."""
+"""Runs made in any case: as a rule size 32 with lanes in order and shuffled, then the smallest size."""
 
 _BY_SUBGROUP = (
     *("OpGroup", "OpSubgroup", "OpCooperative", "OpDPd", "OpFwidth", "OpReadClock", "OpAtomicF"),
@@ -33,8 +33,8 @@ _OF_WORKGROUPS = frozenset(
 def is_independent(program: ExecutableShader) -> bool:
     """Whether nothing in a compute shader depends on subgroups, or on the order of invocations without races.
 
-    It has no operation, scope or built-in variable of subgroups, no clock, no loop that waits for other
-    invocations, and atomics only whose results are not used and that give the same in any order.
+    It has no operation, scope or built-in variable of subgroups, no clock, no loop that waits for another
+    subgroup, and only one kind of atomic, whose results are not used and which gives the same in any order.
     """
     by_model = program.module.reflection.memory_model[1] == "Vulkan"  # its accesses have scopes, too
     if by_model or program.stage != "compute" or program.needs_quads or program.derivative_group:
@@ -42,7 +42,10 @@ def is_independent(program: ExecutableShader) -> bool:
     if not program.built_ins.keys() <= _OF_WORKGROUPS or program.waiting_loops("subgroup"):
         return False
     body, constants = influence_of(program.module).body, program.declared.constants
-    atomics = {entry.result_id for entry in body if entry.name.startswith("OpAtomic")} - {0}
+    of_atomics = [entry for entry in body if entry.name.startswith("OpAtomic")]
+    if len({entry.name for entry in of_atomics}) > 1:  # an addition and a maximum, for example
+        return False
+    atomics = {entry.result_id for entry in of_atomics} - {0}
     for entry in body:
         scopes = (constants.get(scope) for scope in sort_operands(entry).scopes)
         if (

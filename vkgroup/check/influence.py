@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
 from functools import cached_property, lru_cache, reduce
+from itertools import chain
 from operator import or_
 
 from vkgroup.check.flow import WHOLE, ModuleCode
@@ -252,8 +253,8 @@ class Influence(ModuleCode):
         """Whether the shader uses the result of an atomic on an input, for example to number workgroups."""
         atomics = [each for (variable, _), each in self.atomics.items() if variable in self.inputs]
         results = {entry.result_id for entries in atomics for entry in entries} - {0}
-        # A literal of a phi's or another instruction's operands may be taken for a result.
-        return any(not results.isdisjoint(entry.operands) for entry in self.body)
+        used = (e.operands[::2] if e.name == "OpPhi" else sort_operands(e).values for e in self.body)
+        return not results.isdisjoint(chain.from_iterable(used))
 
     def reads_of(self, variables: Container[int]) -> list[int]:
         """Return the positions of the instructions that read the resources of the variables."""

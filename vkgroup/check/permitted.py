@@ -239,14 +239,14 @@ class PermittedExecutions:
     def _progress(self) -> Iterator[Finding]:
         """Yield a finding for each order in which a workgroup waits for another that has not started."""
         size, progress = self._size, self.state.host.progress
-        if size is None or progress == "fair" or not self._may_wait("subgroup"):
+        if size is None or progress == "fair":
             return
-        across = self._may_wait("workgroup")
+        across, within = self._may_wait("workgroup"), self._may_wait("subgroup")
         for seed in (1, 0, 7) if across else ():
             words = ("progress=occupancy", *((f"seed={seed}",) if seed else ()))
             if (found := self._waits(RunParameters(size, model=words), FindingKind.PROGRESS)) is not None:
                 yield replace(found, notes=(*found.notes, Note(_PROGRESS_RULE)), remedy=_PROGRESS_REMEDY)
-        for model, what in _ASSUMED if across else _ASSUMED[1:]:
+        for model, what in (*_ASSUMED[:1] * across, *_ASSUMED[1:] * within):
             found = self._waits(RunParameters(size, model=model), "occupancy")
             if found is not None and progress == "one":
                 yield replace(found, kind=FindingKind.PROGRESS, notes=(*found.notes, Note(_ONE_RULE)))

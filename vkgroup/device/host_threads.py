@@ -27,8 +27,14 @@ def thread_count() -> int:
 
 @cache
 def executor() -> ThreadPoolExecutor:
-    """Return the threads."""
+    """Return threads for functions that may wait for a staging buffer."""
     return ThreadPoolExecutor(thread_count(), thread_name_prefix="vkgroup-transfer")
+
+
+@cache
+def copiers() -> ThreadPoolExecutor:
+    """Return threads that only copy bytes: who has a staging buffer may wait for them."""
+    return ThreadPoolExecutor(thread_count(), thread_name_prefix="vkgroup-copy")
 
 
 def host_copy(target: Bytes, source: Bytes) -> None:
@@ -42,12 +48,12 @@ def host_copy(target: Bytes, source: Bytes) -> None:
     def copy(at: int) -> None:
         target[at : at + piece] = source[at : at + piece]
 
-    in_threads(copy, range(0, target.size, piece))
+    in_threads(copy, range(0, target.size, piece), copiers())
 
 
-def in_threads(function: Callable[[int], None], arguments: range) -> None:
+def in_threads(function: Callable[[int], None], arguments: range, threads: ThreadPoolExecutor) -> None:
     """Call a function with each argument in threads, and raise the first of its errors."""
-    futures = [executor().submit(function, argument) for argument in arguments]
+    futures = [threads.submit(function, argument) for argument in arguments]
     try:
         for future in futures:
             future.result()

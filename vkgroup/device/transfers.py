@@ -28,6 +28,7 @@ from vkgroup.device.host_threads import (
     LARGEST_ALONE,
     MOST_THREADS,
     Bytes,
+    copiers,
     executor,
     host_copy,
     in_threads,
@@ -146,7 +147,9 @@ class Transfers:
         piece = _piece(data.size)
         starts = range(0, data.size, piece)
         in_threads(
-            lambda at: self._upload(data[at : at + piece], target, offset + at, after, alone=False), starts
+            lambda at: self._upload(data[at : at + piece], target, offset + at, after, alone=False),
+            starts,
+            executor(),
         )
 
     def download(self, source: TransferMemory, offset: int, out: Bytes) -> None:
@@ -248,7 +251,7 @@ class Transfers:
         def pass_on() -> None:
             staging, part = ahead.popleft()
             self._wait(staging, poll=False)
-            copies.append((executor().submit(np.copyto, part, staging.bytes[: part.size]), staging))
+            copies.append((copiers().submit(np.copyto, part, staging.bytes[: part.size]), staging))
 
         def take() -> _Staging:
             # Threads that wait for others' buffers while they have some could wait for each other.
@@ -258,8 +261,9 @@ class Transfers:
                 return staging
             if not copies:
                 pass_on()
-            copy, staging = copies.popleft()
+            copy, staging = copies[0]
             copy.result()
+            copies.popleft()
             return staging
 
         piece = _downloaded_piece(out.size)
@@ -275,10 +279,12 @@ class Transfers:
             for copy, _ in copies:
                 copy.result()
         finally:
-            # They would otherwise write to the array afterwards.
-            wait([copy for copy, _ in copies])
-            for staging in own:
-                self._idle.put(staging)
+            try:
+                # They would otherwise write to the array afterwards.
+                wait([copy for copy, _ in copies])
+            finally:
+                for staging in own:
+                    self._idle.put(staging)
 
     def _wait(self, staging: _Staging, *, poll: bool) -> None:
         self._device.wait(staging.number, TRANSFER_TIMEOUT, poll=poll, timeline=staging.timeline)

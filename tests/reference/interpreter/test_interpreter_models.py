@@ -291,6 +291,19 @@ def test_a_wait_for_an_earlier_workgroup_needs_their_order(source: str) -> None:
     assert _events(source, ExecutionModel()) == []
 
 
+def test_a_subgroup_may_wait_for_one_that_waits_for_a_workgroup() -> None:
+    source = _shader(
+        "if (gl_LocalInvocationIndex == 0u) part[0] = 0u;\nbarrier();\n"
+        "if (gl_SubgroupID == 0u) { if (gl_WorkGroupID.x == 0u) while (atomicAdd(b[1], 0u) == 0u);\n"
+        "else atomicExchange(b[1], 1u); atomicExchange(part[0], 1u); }\n"
+        "else while (atomicAdd(part[0], 0u) == 0u);",
+        functions="shared uint part[64];\n",
+    )
+    model = ExecutionModel(progress="occupancy")
+    assert "progress" in {event.kind for event in _run(source, model, 3)[2].events}
+    assert kinds(_run(source, ExecutionModel(), 3)[2]) == []
+
+
 def test_a_barrier_of_all_workgroups_needs_fair_progress() -> None:
     for model in _ORDERS:
         assert _events(_GRID_BARRIER, model) == [("progress", 4)]
@@ -352,6 +365,10 @@ _WAITS = {
         "for (uint k = 0u; part[0] == 0u; k++) { if (i == 63u) part[0] = 1u; barrier(); }",
         set[str](),
     ),
+    "for a buffer, through shared memory": (
+        "for (uint k = 0u; part[0] == 0u; k++) { if (i == 0u) part[0] = atomicAdd(b[1], 0u); barrier(); }",
+        {"workgroup"},
+    ),
     "with a barrier in some rounds": (
         "for (uint k = 0u; part[0] == 0u; k++) { if (i == 63u) part[0] = 1u; if (b[k] == 1u) barrier(); }",
         {"subgroup"},
@@ -367,6 +384,7 @@ _WAITS = {
     ),
     "for nothing": ("for (uint k = 0u; k < i; k++) b[k]++;", set[str]()),
 }
+_NEVER = ("for what nobody writes", "for nothing")
 _VIEWS = """shared uint part[64];
 layout(binding = 2) readonly buffer C { uint c[]; };
 layout(binding = 2) buffer D { uint d[]; };
@@ -378,6 +396,7 @@ def test_loops_wait_through_memory_that_the_others_can_write(name: str) -> None:
     body, units = _WAITS[name]
     chosen = program(_shader(body, functions=_VIEWS))
     assert {unit for unit in CHOICES["unit"] if chosen.waiting_loops(unit)} == units
+    assert bool(chosen.waiting_loops()) == (name not in _NEVER)
 
 
 def test_thousands_of_subgroups_take_turns() -> None:

@@ -89,8 +89,9 @@ class Machine(SliceState):
                 {} if partings is None else partings,
             )
         # Without a loop that may wait, all workgroups end in any case.
-        loops = program.waiting_loops(model.unit) if model.progress != "fair" else ()
-        self._turns = UnitTurns(model, self, loops) if loops else None
+        # While one loop waits for a workgroup, another one may wait for a subgroup of its own.
+        waits = model.progress != "fair" and program.waiting_loops(model.unit)
+        self._turns = UnitTurns(model, self, program.waiting_loops()) if waits else None
         self._scheduler = SegmentScheduler(program.segments, self, step_limit, self._paths, self._turns)
 
     def run(self) -> None:

@@ -209,7 +209,7 @@ class ExecutableShader(ProgramForm):
         super().__init__(module, entry_point, specialization or {}, LANEWISE)
         for name in self.built_ins:
             check_built_in(name, self.stage)
-        self._waiting: dict[str, frozenset[int]] = {}
+        self._waiting: dict[str | None, frozenset[int]] = {}
         self._maker = StepMaker(self, instrument)
         self._codes: list[Code | None] = [None] * len(self.segments)
         for number in range(len(self.segments)) if whole else ():
@@ -246,14 +246,10 @@ class ExecutableShader(ProgramForm):
         edges = (segment.terminator.edges for segment in self.segments)
         return post_dominators([[edge.target.number for edge in each] for each in edges])
 
-    def waiting_loops(self, unit: str) -> frozenset[int]:
-        """Return the segments of the headers of loops that may wait for others.
-
-        `unit`: as for `ExecutionModel`: for invocations of another workgroup, or of another subgroup.
-        """
+    def waiting_loops(self, unit: str | None = None) -> frozenset[int]:
+        """Return the headers of loops that may wait for others; `unit`: see the function of this name."""
         if unit not in self._waiting:
-            across = unit == "workgroup"
-            self._waiting[unit] = waiting_loops(self.segments, self.bindings, across=across)
+            self._waiting[unit] = waiting_loops(self.segments, self.bindings, unit)
         return self._waiting[unit]
 
     @cached_property

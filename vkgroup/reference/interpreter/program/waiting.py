@@ -20,20 +20,23 @@ _Place = tuple[str, int]
 
 
 def waiting_loops(
-    segments: list[Segment], bindings: Mapping[int, tuple[int, int]], *, across: bool
+    segments: list[Segment], bindings: Mapping[int, tuple[int, int]], unit: str | None = None
 ) -> frozenset[int]:
     """Return the numbers of the headers of loops that may wait for other invocations.
 
-    `bindings`: set and binding by the id of a variable. `across`: whether for those of another workgroup,
-    which shared memory does not reach.
+    `bindings`: set and binding by the id of a variable. `unit`: ``"workgroup"`` for loops that may wait for
+    another workgroup, which shared memory does not reach; ``"subgroup"`` for another subgroup, at which no
+    loop waits that has a barrier in each round; None for all.
     """
-    shared = _SharedMemory(bindings, across, frozenset[object]())
+    shared = _SharedMemory(bindings, unit == "workgroup", frozenset[object]())
     written = {shared.name_of(op.chains[0].root) for each in segments for op in each.ops if writes(op)}
     shared = shared._replace(written=frozenset(written))
     return frozenset(
         each.number
         for each in segments
-        if each.is_loop and (across or not _meets(segments, each)) and _waits(segments, each, shared)
+        if each.is_loop
+        and not (unit == "subgroup" and _meets(segments, each))
+        and _waits(segments, each, shared)
     )
 
 
@@ -77,13 +80,19 @@ def writes(op: Op) -> bool:
     """Whether an instruction may write memory that other invocations access."""
     name = op.instruction.name
     is_atomic = name.startswith("OpAtomic") and name != "OpAtomicLoad"
-    is_store = name in STORES and op.chains[0].root.kind not in ("cell", "push")
-    return is_atomic or is_store
+    # Modf and Frexp of the extended instructions store, too.
+    is_store = (name in STORES or name == "OpExtInst") and bool(op.chains)
+    return is_atomic or (is_store and op.chains[0].root.kind not in ("cell", "push"))
 
 
 def _waits(segments: list[Segment], header: Segment, shared: _SharedMemory) -> bool:
     assert header.loop_merge is not None
     body = segments[header.number : header.loop_merge.number]
+    if shared.across:
+        if not any(_reads(op, shared) for segment in body for op in segment.ops):
+            return False
+        # One invocation may pass on through shared memory what it has read.
+        shared = shared._replace(across=False)
     sources: dict[_Place, set[_Place]] = {}
     reads: set[_Place] = set()
     written: dict[_Place, set[int]] = {}  # by place: the segments that write it
