@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import vkgroup
+from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
 from vkgroup.drivers import CachedDriver
 
 SOURCE = """#version 460
@@ -41,3 +42,23 @@ def test_descriptors_are_destroyed_once(swiftshader: CachedDriver, monkeypatch: 
             bound.close()
         bound.close()
         assert len(destroyed) == 1
+
+
+def test_a_pipeline_that_was_not_made_closes(
+    swiftshader: CachedDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The interrupt comes before the pipeline has layouts."""
+    made: list[VulkanPipeline] = []
+
+    def create(pipeline: VulkanPipeline) -> None:
+        made.append(pipeline)
+        raise KeyboardInterrupt
+
+    with vkgroup.open(swiftshader.name) as device:
+        module = device.compile(SOURCE)
+        monkeypatch.setattr(VulkanPipeline, "_create", create)
+        with pytest.raises(KeyboardInterrupt):
+            device.pipeline(module)
+        (pipeline,) = made
+        pipeline.close()
+        assert pipeline.closed

@@ -255,7 +255,9 @@ class Transfers:
 
         def take() -> _Staging:
             # Threads that wait for others' buffers while they have some could wait for each other.
-            staging = None if len(own) == _MOST_OWN else self._take_within(0) if own else self._take()
+            staging = None if own else self._take()
+            if 0 < len(own) < _MOST_OWN:
+                staging = self._take_within(0)
             if staging is not None:
                 own.append(staging)
                 return staging

@@ -163,7 +163,9 @@ def assign(slots: tuple[Slot, ...], bindings: Mapping[Key, Any]) -> dict[Slot, A
     if not isinstance(bindings, Mapping):
         raise InvalidDispatch(f"bindings are a mapping from names to arrays; {bindings!r} was given.")
     for key, value in bindings.items():
-        matching = [slot for slot in slots if slot.matches(key)]
+        # HLSL's buffers of one type share the name of their block.
+        own = [slot for slot in slots if slot.key == key]
+        matching = own or [slot for slot in slots if slot.matches(key)]
         if not matching:
             raise InvalidDispatch(f"The module has no binding {key!r}.{suggestion(key, valid)}")
         if len(matching) > 1:

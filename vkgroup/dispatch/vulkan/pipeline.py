@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -283,7 +283,7 @@ class VulkanPipeline(Pipeline):
     compiled: bool = False  # whether the driver has compiled it for all resources that may be bound
     table: BindingTable | None = None
     _render_pass: Any = None
-    set_layouts: list[Any]
+    set_layouts: Sequence[Any] = ()  # layouts of the descriptor sets, by set
 
     @property
     def closed(self) -> bool:
@@ -295,7 +295,6 @@ class VulkanPipeline(Pipeline):
         return lacking_targets(self.device, stages) if isinstance(stages, GraphicsStages) else []
 
     def _create(self) -> None:
-        self.set_layouts = []
         self.bind_point = _BIND_POINTS[self.stages.kind]
         self.stage_bits = sum({STAGE_BITS[shader.entry_point.stage] for shader in self.stages.shaders})
         self._create_layout()
@@ -323,18 +322,20 @@ class VulkanPipeline(Pipeline):
 
     def _create_layout(self) -> None:
         device = self.device
+        layouts: list[Any] = []
+        self.set_layouts = layouts
         for number in range(max((slot.set + 1 for slot in self.slots), default=0)):
             bindings = [self._layout_binding(slot) for slot in self.slots if slot.set == number]
             info = vk.new("VkDescriptorSetLayoutCreateInfo", bindingCount=len(bindings), pBindings=bindings)
-            self.set_layouts.append(device.create("DescriptorSetLayout", info, "a descriptor set layout"))
+            layouts.append(device.create("DescriptorSetLayout", info, "a descriptor set layout"))
         ranges = []
         if self.push_constants is not None:
             size = -(-self.push_constants.size // 4) * 4
             ranges = [vk.new("VkPushConstantRange", stageFlags=self.stage_bits, offset=0, size=size)]
         info = vk.new(
             "VkPipelineLayoutCreateInfo",
-            setLayoutCount=len(self.set_layouts),
-            pSetLayouts=self.set_layouts,
+            setLayoutCount=len(layouts),
+            pSetLayouts=layouts,
             pushConstantRangeCount=len(ranges),
             pPushConstantRanges=ranges,
         )
@@ -363,7 +364,7 @@ class VulkanPipeline(Pipeline):
         for layout in self.set_layouts:
             device.destroy("DescriptorSetLayout", layout)
         self.handle = self.layout = self._render_pass = None
-        self.set_layouts = []
+        self.set_layouts = ()
         self._holding = False
 
 
