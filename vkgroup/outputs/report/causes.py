@@ -39,8 +39,8 @@ def missing_without_results(run: RunRecord) -> str:
         return ""
     causes = "" if isinstance(run.summary.get("causes"), list) else "causes, "
     return (
-        f"Only the summary of this run was read: without results.jsonl the report has no {causes}map, list "
-        "of failures, table of cases or comparison of cases."
+        f"Only the summary of this run was read: without results.jsonl the report has no {causes}map, table "
+        "of cases or comparison of cases."
     )
 
 

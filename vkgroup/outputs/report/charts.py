@@ -7,10 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from vkgroup.outputs.report.benchmarks import PAIR, ContenderTimes, MedianInterval, power
-from vkgroup.outputs.report.svg import SERIES, Chart, Scale, width_of
+from vkgroup.outputs.report.svg import SERIES, Chart, Scale
 
 _KNOWN = ("subgroup", "shared", "cooperative")
-_WIDTH = 560
+_WIDTH = 318
+"""Width of a plot in pixels; with its margins a chart fits a phone without becoming smaller."""
+
+_LABEL_HEIGHT = 16
 _FEWEST_SIZES = 3
 _MOST_ROWS = 40
 """Maximum number of rows of one chart; longer lists become several charts."""
@@ -18,8 +21,8 @@ _MOST_ROWS = 40
 _LEAST, _MOST = 1e-100, 1e100
 """Limits of drawn values; files may have others."""
 
-_SIZED_WIDTH, _SIZED_HEIGHT = 300, 190
-_MOST_TICKS = 8
+_SIZED_WIDTH, _SIZED_HEIGHT = 258, 190
+_MOST_TICKS = 6
 
 
 class Figure(NamedTuple):
@@ -111,7 +114,7 @@ def _ratios(timed: Sequence[ContenderTimes], part: str) -> list[Figure]:
     high = max(1.0, *(point.interval.high for point in points)) * 1.1
     scale = Scale(low, high, 0, _WIDTH)
     ticks = {scale.at(tick): f"{tick:g}" for tick in scale.ticks()}
-    label = "time of the other ÷ time with subgroup operations (log scale)"
+    label = "time ÷ subgroup version's time (log scale)"
     return [Figure(title, words, _rows(title, points, scale, label, ticks))]
 
 
@@ -140,26 +143,26 @@ def _is_drawable(interval: MedianInterval) -> bool:
 
 
 def _rows(title: str, points: Sequence[_Point], scale: Scale, label: str, ticks: dict[float, str]) -> str:
-    """Return points with their intervals, versions of a row below each other, and a line at 1."""
+    """Return points with their intervals below the label of their row, and a line at 1."""
     versions = _versions(point.contender.version for point in points)
     rows = list(dict.fromkeys(point.contender.row for point in points))
-    step = max(20, 9 * len(versions) + 8)
+    step = _LABEL_HEIGHT + 9 * len(versions) + 8
     chart = Chart(title, _WIDTH, step * len(rows), [])
     chart.horizontal(label, ticks)
-    chart.vertical("", {step * (number + 0.5): row for number, row in enumerate(rows)})
     chart.reference(scale.at(1.0))
+    chart.rows({step * number: row for number, row in enumerate(rows)})
     series = _series(versions)
     for point in points:
         row, version = point.contender.row, point.contender.version
         place = (versions.index(version) + 0.5) / len(versions)
-        y = round(step * rows.index(row) + 4 + (step - 8) * place, 2)
+        y = round(step * rows.index(row) + _LABEL_HEIGHT + 4 + 9 * len(versions) * place, 2)
         value, low, high = (
             scale.at(x) for x in (point.interval.value, point.interval.low, point.interval.high)
         )
         chart.interval(low, high, y, series[version])
         chart.point(value, y, series[version], point.text)
     top = chart.legend(series.items(), bottom=-14)
-    return chart.svg(max(map(width_of, rows)) + 14, top)
+    return chart.svg(left=8, top=top)
 
 
 def _by_size(timed: Sequence[ContenderTimes]) -> list[Figure]:

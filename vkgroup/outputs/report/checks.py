@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any
 
+from vkgroup.conformance.languages import LANGUAGES
+from vkgroup.outputs.highlight import encoded, highlighted
 from vkgroup.outputs.history import CheckFindings
 
 
@@ -43,11 +46,15 @@ def _finding(data: dict[str, Any]) -> dict[str, Any]:
 def _place(data: Any) -> dict[str, Any] | None:
     if not isinstance(data, dict):
         return None
-    line = data.get("line")
+    file, line, text = str(data.get("file") or ""), data.get("line"), str(data.get("text") or "")
+    suffix = PurePath(file).suffix[1:]
+    language = suffix if suffix in LANGUAGES else "glsl" if file else "spirv"
+    lines = highlighted(text, language)
     return {
-        "file": str(data.get("file") or ""),
+        "file": file,
         "line": line if isinstance(line, int) else 0,
-        "text": str(data.get("text") or ""),
+        "text": text,
+        "colours": encoded(lines[0])[1] if len(lines) == 1 else "",
     }
 
 

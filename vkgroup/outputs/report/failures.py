@@ -1,4 +1,4 @@
-"""Failures as data for the page: text, command, lanes and shader; each line of shaders is stored once."""
+"""Failures as data for the page: text, command, lanes and shader; each coloured line is stored once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import msgspec
 
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import case_named, family_of
+from vkgroup.conformance.languages import language_of
 from vkgroup.conformance.rules import rule_of
 from vkgroup.device import Capabilities
 from vkgroup.dispatch.reference.capabilities import DEFAULT_SIZE, SIZES
+from vkgroup.outputs.highlight import encoded, highlighted
 from vkgroup.outputs.history import RunRecord
 from vkgroup.outputs.report.capabilities import capabilities_of, device_of
 from vkgroup.outputs.report.inputs import ReportInputs
@@ -200,13 +202,14 @@ class Failures:
         return made
 
     def texts(self) -> dict[str, Any]:
-        """Return the lines of all shaders, each shader as a list of line numbers, and the violated rules."""
+        """Return the lines of shaders, their colours, shaders as numbers of lines, and violated rules."""
         rules = [
             {"document": document, "quote": quote, "strength": STRENGTHS.get(strength, strength)}
             for document, quote, strength in self._rules
         ]
         return {
-            "lines": list(self._lines),
+            "lines": [text for text, _ in self._lines],
+            "colours": [colours for _, colours in self._lines],
             "shaders": [list(shader) for shader in self._shaders],
             "rules": rules,
         }
@@ -230,8 +233,10 @@ class Failures:
         if drawing is not None:
             found["lanes"] = drawing
         shader = shaders.of(result.case, result.detail, str((drawing or {}).get("code", "")))
-        if shader is not None:
-            numbers = tuple(self._lines(line) for line in shader.source.rstrip().splitlines())
+        if case is not None and shader is not None:
+            dialect = language_of(case)
+            source = highlighted(shader.source.rstrip(), "glsl" if dialect == "vulkan" else dialect)
+            numbers = tuple(self._lines(encoded(line)) for line in source)
             found |= {"shader": self._shaders(numbers), "marked": list(shader.marked)}
         return found
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
-import json
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
@@ -14,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.base.choices import BENCH_THRESHOLD
-from vkgroup.base.files import write_output
 from vkgroup.outputs.history import RunRecord
 from vkgroup.outputs.report import benchmarks, checks, comparing, costs
 from vkgroup.outputs.report.capabilities import device_of, side_by_side
@@ -24,6 +20,7 @@ from vkgroup.outputs.report.failures import Failures, capabilities_told
 from vkgroup.outputs.report.inputs import ReportInputs
 from vkgroup.outputs.report.svg import drawable
 from vkgroup.outputs.report.table import LETTERS, Table
+from vkgroup.outputs.standalone import page_of, write_page
 from vkgroup.record.record import Status, possible_statuses
 from vkgroup.spec.sentences import STRENGTHS
 
@@ -32,11 +29,12 @@ _SCRIPTS = (
     "dom",
     "model",
     "pages",
+    "tables",
+    "verdicts",
     "lanes",
     "case",
     "causes",
     "map",
-    "failures",
     "cases",
     "capabilities",
     "comparison",
@@ -50,50 +48,21 @@ _SCRIPTS = (
 
 def write_html(inputs: ReportInputs, path: Path, *, threshold: float = BENCH_THRESHOLD) -> None:
     """Write the report on `inputs`; an existing file is replaced atomically."""
-    text = html_of(inputs, threshold=threshold)
-    # A lone surrogate, which JSON can hold and UTF-8 cannot, becomes a question mark.
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    write_output(path, text, "name another file with -o")
+    write_page(path, html_of(inputs, threshold=threshold), "name another file with -o")
 
 
 def html_of(inputs: ReportInputs, *, threshold: float = BENCH_THRESHOLD) -> str:
     """Return the report on `inputs` as HTML; parameters as in `write_html`."""
-    style = (_HERE / "style.css").read_text(encoding="utf-8")
     parts = [(_HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
     script = '"use strict";\n(() => {\n' + "\n".join(parts) + "\n})();\n"
-    filled = {
-        "title": html.escape(_title(inputs)),
-        "policy": html.escape(_policy(script, style)),
-        "style": style,
-        "charts": "\n".join(_charts(number, bench) for number, bench in enumerate(inputs.benches)),
-        "data": _inert(_data(inputs, threshold)),
-        "script": script,
-    }
-    pieces = (_HERE / "page.html").read_text(encoding="utf-8").split("@@")
-    return "".join(filled[piece] if number % 2 else piece for number, piece in enumerate(pieces))
+    charts = "\n".join(_charts(number, bench) for number, bench in enumerate(inputs.benches))
+    return page_of(_HERE, _title(inputs), script, _data(inputs, threshold), charts=charts)
 
 
 def _title(inputs: ReportInputs) -> str:
     devices = list(dict.fromkeys(device_of(run) for run in (*inputs.runs, *inputs.probes)))
     more = f" and {len(devices) - 2} more" if len(devices) > 2 else ""
     return " · ".join(["vkgroup report", *devices[:2]]) + more
-
-
-def _policy(script: str, style: str) -> str:
-    """Return a Content-Security-Policy that allows only the page's own script, styles and data."""
-    script_hash, style_hash = (
-        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (script, style)
-    )
-    return (
-        f"default-src 'none'; script-src 'sha256-{script_hash}'; style-src 'sha256-{style_hash}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _inert(data: dict[str, Any]) -> str:
-    """Return data as JSON for a script element, escaped so that no text can end the element."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
-    return text.replace("<", "\\u003c")
 
 
 def _data(inputs: ReportInputs, threshold: float) -> dict[str, Any]:
@@ -133,6 +102,7 @@ def _run(run: RunRecord, table: Table, failures: Failures, inputs: ReportInputs)
         "device": device_of(run),
         "driver": run.info.driver,
         "missing": missing_without_results(run),
+        "unfinished": _unfinished(summary),
         "damaged": run.results.damaged if run.results is not None else 0,
         "about": {
             "Vulkan": summary.get("api_version"),
@@ -155,6 +125,14 @@ def _run(run: RunRecord, table: Table, failures: Failures, inputs: ReportInputs)
     }
 
 
+def _unfinished(summary: Mapping[str, Any]) -> int:
+    """Return the number of cases without a verdict, of those that were chosen."""
+    missing, without, not_run = (summary.get(name) for name in ("missing", "without_verdict", "not_run"))
+    held = [one.get("count") for one in not_run if isinstance(one, dict)] if isinstance(not_run, list) else []
+    counts = [missing, len(without) if isinstance(without, dict) else 0, *held]
+    return sum(count for count in counts if isinstance(count, int))
+
+
 def _totals(counted: Mapping[Status, int], recorded: Mapping[str, Any]) -> dict[str, int]:
     """Return the number of cases by status: counted in the results, or as the summary has them."""
     totals = {status: counted.get(status) or recorded.get(status.value, 0) for status in Status}
@@ -168,10 +146,13 @@ def _of(data: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _charts(number: int, bench: RunRecord) -> str:
-    """Return the charts of one file of benchmarks as HTML."""
-    figures = [
-        f'<figure class="chart"><figcaption><strong>{html.escape(drawable(figure.title))}</strong> '
-        f"{html.escape(figure.words)}</figcaption>{figure.svg}</figure>"
-        for figure in charts_of(benchmarks.timed_of(bench))
-    ]
+    """Return the charts of one file of benchmarks as HTML; charts of one kind have their words once."""
+    figures, explained = [], set()
+    for figure in charts_of(benchmarks.timed_of(bench)):
+        words = "" if figure.words in explained else html.escape(figure.words)
+        explained.add(figure.words)
+        figures.append(
+            f'<figure class="chart"><figcaption><strong>{html.escape(drawable(figure.title))}</strong> '
+            f"{words}</figcaption>{figure.svg}</figure>"
+        )
     return f'<div class="charts" id="charts-{number}" hidden>{"".join(figures)}</div>' if figures else ""

@@ -16,16 +16,18 @@ from typing import NamedTuple
 _MOST_CHARACTERS = 500
 """Length of the longest text in a chart; of a longer one, beginning and end are drawn."""
 
-_LABEL_CHARACTERS = 64
-"""Length of the longest label beside an axis or in a legend."""
+_LABEL_CHARACTERS = 48
+"""Length of the longest label in a chart."""
 
-_CHARACTER = 6.4
-"""Estimated width of a character in pixels at a font size of 11; browsers choose the font."""
+_FONT = 12
+
+_CHARACTER = 7
+"""Estimated width of a character in pixels at that font size; browsers choose the font."""
 
 _LINE = 18
 _ROW_OF_LEGEND = 22
 _FEW_DECADES = 2.5
-_MOST_TICKS = 12
+_MOST_TICKS = 7
 
 _SHAPES = {
     "circle": "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0Z",
@@ -109,7 +111,7 @@ class Chart:
         """Draw the axis below the plot: texts at pixels, with lines across the plot."""
         for x, text in ticks.items():
             self._line(x, 0, x, self.height, "var(--line)")
-            self.text(x, self.height + 16, text, "middle")
+            self.text(x, self.height + 17, text, "middle")
         self._line(0, self.height, self.width, self.height, "var(--faint)")
         self.text(self.width / 2, self.height + 34, label, "middle")
 
@@ -121,6 +123,13 @@ class Chart:
         self._line(0, 0, 0, self.height, "var(--faint)")
         if label:
             self.text(0, -8, label, "end")
+
+    def rows(self, labels: Mapping[float, str]) -> None:
+        """Draw labels below the lines above their rows."""
+        for y, text in labels.items():
+            self._line(0, y, self.width, y, "var(--line)")
+            self.text(2, y + 13, text, more=' stroke="var(--paper)" stroke-width="3" paint-order="stroke"')
+        self._line(0, 0, 0, self.height, "var(--faint)")
 
     def _line(self, x1: float, y1: float, x2: float, y2: float, colour: str, more: str = "") -> None:
         self.parts.append(f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{colour}"{more}/>')
@@ -151,12 +160,13 @@ class Chart:
             f"<title>{label}</title></path>"
         )
 
-    def text(self, x: float, y: float, text: str, anchor: str = "start") -> None:
+    def text(self, x: float, y: float, text: str, anchor: str = "start", more: str = "") -> None:
         """Draw a text; a long one is shortened, and its tip has all of it."""
         shown = shortened(text)
         tip = f"<title>{escape(drawable(text))}</title>" if shown != drawable(text) else ""
         self.parts.append(
-            f'<text x="{x}" y="{y}" text-anchor="{anchor}" fill="var(--ink)">{escape(shown)}{tip}</text>'
+            f'<text x="{x}" y="{y}" text-anchor="{anchor}" fill="var(--ink)"{more}>'
+            f"{escape(shown)}{tip}</text>"
         )
 
     def legend(self, entries: Iterable[tuple[str, int]], bottom: float = -24) -> float:
@@ -181,18 +191,18 @@ class Chart:
 
     def svg(self, left: float, top: float) -> str:
         """Return the ``<svg>`` element; `left` and `top` are pixels for labels beside and above the plot."""
-        width, height = math.ceil(left + self.width + 24), math.ceil(top + self.height + 44)
+        width, height = math.ceil(left + self.width + 20), math.ceil(top + self.height + 44)
         return (
             f'<svg role="group" aria-label="{escape(drawable(self.title))}" '
             f'width="{width}" height="{height}" viewBox="{-left:g} {-top:g} {width} {height}" '
-            f'font-family="sans-serif" font-size="11">{"".join(self.parts)}</svg>'
+            f'font-family="sans-serif" font-size="{_FONT}">{"".join(self.parts)}</svg>'
         )
 
 
 def shortened(text: str) -> str:
-    """Return a text as a label of at most `_LABEL_CHARACTERS`."""
-    text = drawable(text)
-    return text if len(text) <= _LABEL_CHARACTERS else f"{text[: _LABEL_CHARACTERS - 1]}…"
+    """Return a text as a label of at most `_LABEL_CHARACTERS`: beginning and end of a longer one."""
+    text, half = drawable(text), _LABEL_CHARACTERS // 2
+    return text if len(text) <= _LABEL_CHARACTERS else f"{text[:half]}…{text[1 - half :]}"
 
 
 def width_of(text: str) -> float:

@@ -10,22 +10,21 @@ function benchmarksShown() {
   }));
 }
 
+const TIMES = [["benchmark", (row) => row.row], ["version", (row) => row.version], ["time", (row) => row.time.value],
+  ["interval", (row) => row.time.high - row.time.low], ["rate", (row) => row.rate || null],
+  ["÷ subgroup's time", (row) => row.ratio?.value], ["of the ceiling", (row) => row.share?.value]];
+
 function numbersShown(bench) {
   if (!bench.rows.length) return null;
-  const details = element("details", {}, element("summary", {}, `The numbers (${some(bench.rows.length, "row")})`));
-  details.addEventListener("toggle", () => {
-    if (details.childElementCount > 1) return;
-    details.append(paged(bench.rows, CHANGES_A_PAGE, (rows) => scrolled("Times", tableOf(element("span", { class: "unseen" }, `Times of ${bench.place}`),
-      ["benchmark", "version", "time", "interval", "rate", "÷ subgroup's time", "of the ceiling"], rows.map((row) => element("tr", {},
+  return unfolded(false, `The numbers (${some(bench.rows.length, "row")})`, () => sortable(`Times of ${bench.place}`, TIMES, bench.rows,
+    (row) => element("tr", {},
         element("th", { scope: "row" }, row.row), element("td", {}, row.version),
         element("td", { class: "amount" }, duration(row.time.value, row.unit)),
         element("td", { class: "amount" }, `${duration(row.time.low, row.unit)} … ${duration(row.time.high, row.unit)}`),
         element("td", { class: "amount" }, row.rate ? `${(row.rate / 1e9).toPrecision(4)} G${row.counts === "bytes" ? "B" : row.counts.slice(0, -1)}/s` : ""),
         element("td", { class: "amount" }, row.ratio ? row.ratio.value.toPrecision(3) : ""),
-        element("td", { class: "amount" }, row.share ? `${(100 * row.share.value).toPrecision(3)} % of ${row.ceiling}` : "")))))
-    , "Pages of times"));
-  });
-  return details;
+        element("td", { class: "amount" }, row.share ? `${(100 * row.share.value).toPrecision(3)} % of ${row.ceiling}` : "")),
+    { size: CHANGES_A_PAGE }));
 }
 
 function failedShown(bench) {

@@ -29,16 +29,18 @@ function capabilitiesShown() {
       : table);
   }
   byId("capability-count").textContent = some(count, "line");
+  byId("capability-list").className = columns.length > 1 ? "" : "beside";
   byId("capability-list").replaceChildren(...parts);
 }
 
 function capabilityTable(title, columns, places, rows) {
-  const heads = ["", ...columns.map((name, index) => [name,
-    columns.indexOf(name) !== columns.lastIndexOf(name) && element("small", {}, ` ${places[index]}`)])];
-  return scrolled(title, tableOf(title, heads, rows.map(([label, cells, differs]) =>
+  const heads = [["name", ([label]) => label], ...columns.map((name, index) => [
+    [name, columns.indexOf(name) !== columns.lastIndexOf(name) && element("small", {}, ` ${places[index]}`)],
+    ([, cells]) => cells[index]])];
+  return sortable(title, heads, rows, ([label, cells, differs]) =>
     element("tr", { class: differs ? "differs" : null },
       element("th", { scope: "row" }, label, differs && element("span", { class: "mark", title: "the devices differ" }, " ≠",
         element("span", { class: "unseen" }, " differs"))),
       cells.map((text) => element("td", { class: text === "no" || text === null ? "lacking-text" : null },
-        text ?? "not recorded")))), { class: "capabilities" }));
+        text ?? "not recorded"))), { caption: title, attributes: { class: "capabilities" } });
 }

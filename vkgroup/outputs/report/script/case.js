@@ -24,27 +24,39 @@ function failureShown(failure, cause) {
       element("pre", { tabindex: 0 }, rest)));
   }
   if (failure.command) parts.push(element("h4", {}, "Repeat it"), commandOf(failure.command, "the command"));
-  if (failure.shader !== undefined) parts.push(shaderShown(failure));
+  if (failure.shader !== undefined) parts.push(shaderShown(failure, true));
   return parts;
 }
 
-function shaderShown({ shader, marked }) {
-  const lines = data.shaders[shader].map((line) => data.lines[line]);
-  const called = new Set(marked);
+function shaderShown({ shader, marked }, open) {
+  const lines = data.shaders[shader];
   const first = marked.length ? `, line ${marked.join(", ")}` : "";
-  const shownLines = lines.map((text, index) => element("span", { class: called.has(index + 1) ? "line marked" : "line" },
-    element("span", { class: "unseen" }, called.has(index + 1) ? "here: " : ""),
-    element("span", { class: "number", "aria-hidden": "true" }, `${called.has(index + 1) ? "▶ " : ""}${index + 1}`),
-    `${text}\n`));
-  const code = element("pre", { class: "shader", tabindex: 0 }, element("code", {}, shownLines));
-  const details = element("details", { class: "source", open: true },
-    element("summary", {}, `The shader${first} (${some(lines.length, "line")})`), code);
+  return unfolded(open, `The shader${first} (${some(lines.length, "line")})`, () => shaderLines(lines, new Set(marked)), { class: "source" });
+}
+
+function shaderLines(lines, called) {
+  const code = element("pre", { class: "shader", tabindex: 0 }, element("code", {}, lines.map((line, index) => {
+    const isCalled = called.has(index + 1);
+    return element("span", { class: isCalled ? "line marked" : "line" }, element("span", { class: "unseen" }, isCalled ? "here: " : ""),
+      element("span", { class: "number", "aria-hidden": "true" }, `${isCalled ? "▶ " : ""}${index + 1}`),
+      coloured(data.lines[line], data.colours[line]), "\n");
+  })));
   // The line that matters is seen first, wherever in the shader it is.
   requestAnimationFrame(() => {
     const line = code.querySelector(".marked");
     if (line) code.scrollTop = Math.max(0, line.offsetTop - code.clientHeight / 3);
   });
-  return details;
+  return code;
+}
+
+// `colours`: pieces of the line, each as the letter of its class and its length; the rest is plain.
+function coloured(text, colours) {
+  let at = 0;
+  const pieces = [...colours.matchAll(/([a-z-])(\d+)/g)].map(([, letter, length]) => {
+    const piece = text.slice(at, at += Number(length));
+    return letter === "-" ? piece : element("span", { class: `code-${letter}` }, piece);
+  });
+  return [...pieces, text.slice(at)];
 }
 
 let leaving = "#cases";

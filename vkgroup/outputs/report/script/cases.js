@@ -41,9 +41,11 @@ function casesBuilt() {
     fields.push(labelled(name[0].toUpperCase() + name.slice(1), caseControls[name]));
   }
   const clear = element("button", { type: "button", onclick: () => { setCaseFilter({}); casesChanged(); search.focus(); } }, "Clear");
-  bodyOf("cases").replaceChildren(element("form", { class: "controls", role: "search", "aria-label": "Cases",
-    onsubmit: (event) => event.preventDefault() }, fields, clear),
-  element("p", { id: "case-count", role: "status", class: "count" }), element("div", { id: "case-list" }));
+  caseControls.details = unfolded(false, element("span", { id: "case-total" }), () => element("div", {},
+    element("form", { class: "controls", role: "search", "aria-label": "Cases", onsubmit: (event) => event.preventDefault() }, fields, clear),
+    element("p", { id: "case-count", role: "status", class: "count" }), element("div", { id: "case-list" })));
+  caseControls.details.addEventListener("toggle", casesShown);
+  bodyOf("cases").replaceChildren(caseControls.details);
   axesFilled();
 }
 
@@ -75,19 +77,29 @@ function casesChanged() {
   casesShown();
 }
 
+// The failures are in the causes already: the table is made when it is opened, or an address asks for it.
 function casesShown() {
-  const found = matching();
   const total = shown.blocks.reduce((all, block) => all + block.tails.length, 0);
+  byId("case-total").textContent = `Search and sort ${some(total, "case")}`;
+  if (!caseControls.details.open) return;
+  caseControls.details.fill();
+  const found = matching();
   byId("case-count").textContent = `${some(found.length, "case")} of ${number(total)}`;
   byId("case-list").replaceChildren(found.length
-    ? paged(found, CASES_A_PAGE, (rows) => scrolled("Cases", tableOf(element("span", { class: "unseen" }, "Cases"),
-      ["verdict", "case", "lanes judged", "undefined", "note"], rows.map(([block, index]) => caseRow(caseAt(block, index))),
-      { class: "cases" })), "Pages of cases")
+    ? sortable("Cases", caseColumns(), found, (place) => caseRow(caseAt(...place)), { size: CASES_A_PAGE, attributes: { class: "cases" } })
     : element("p", { class: "notice" }, "No case matches. Shorten the search, or clear it."));
 }
 
+const noteOf = (one) => shown.failures[one.name]?.words.split("\n")[1] ?? one.note;
+
+function caseColumns() {
+  const of = (value) => (place) => value(caseAt(...place));
+  return [["verdict", of((one) => MARKS[one.status].name)], ["case", of((one) => one.name)], ["lanes judged", of((one) => one.defined)],
+    ["undefined", of((one) => one.undefinedLanes)], ["note", of(noteOf)]];
+}
+
 function caseRow(one) {
-  const words = shown.failures[one.name]?.words.split("\n")[1] ?? one.note;
+  const words = noteOf(one);
   return element("tr", {}, element("td", {}, badge(one.status)),
     element("th", { scope: "row" }, element("a", { href: caseLink(one.name) }, one.name)),
     element("td", { class: "amount" }, number(one.defined)), element("td", { class: "amount" }, number(one.undefinedLanes)),

@@ -36,5 +36,5 @@ function placesShown(places) {
   return places.filter(({ place }) => place).map(({ message, place }, index) => element("div", { class: "quote" },
     element("div", { class: "where" }, place.file ? `${place.file}:${place.line}` : "in the module", message && ` — ${message}`),
     element("pre", { tabindex: 0 }, element("code", {}, element("span", { class: index ? "line" : "line marked" },
-      place.line ? element("span", { class: "number" }, String(place.line)) : null, place.text)))));
+      place.line ? element("span", { class: "number" }, String(place.line)) : null, coloured(place.text, place.colours))))));
 }

@@ -30,14 +30,13 @@ function casesCompared(one) {
   const row = ([name, was, is]) => element("tr", {},
     element("th", { scope: "row" }, element("a", { href: caseLink(name, is === NOT_THERE ? old : new_) }, name)),
     statusCell(was), statusCell(is));
-  const table = (title, rows) => scrolled(title, tableOf(element("span", { class: "unseen" }, title), ["case", "was", "is"],
-    rows.map(row), { class: "cases" }));
+  const columns = [["case", ([name]) => name], ["was", ([, was]) => MARKS[was]?.name], ["is", ([, , is]) => MARKS[is]?.name]];
   return element("article", { class: "compared" },
     element("h3", {}, "Cases: ", element("span", { class: "old" }, runName(old)), " → ", element("span", {}, runName(new_))),
     element("ul", { class: "tiles" }, lists.map(({ words, style, count }) => element("li", { class: count ? style : "none" },
       element("strong", {}, number(count)), ` ${words}`))),
     lists.map(({ title, open, blocks, count }) => count > 0 && unfolded(open, `${title}: ${some(count, "case")}`,
-      () => paged(changesIn(blocks), CHANGES_A_PAGE, (rows) => table(title, rows), `Pages: ${title}`))));
+      () => sortable(title, columns, changesIn(blocks), row, { size: CHANGES_A_PAGE, attributes: { class: "cases" } }))));
 }
 
 function changesIn(blocks) {
@@ -45,15 +44,6 @@ function changesIn(blocks) {
     const [prefix] = data.heads[head];
     return [data.tails[tail] ? `${prefix}.${data.tails[tail]}` : prefix, was[index], is[index]];
   }));
-}
-
-// A list may have every case of a run: its rows are made when it is opened.
-function unfolded(open, title, inside) {
-  const details = element("details", { open }, element("summary", {}, title));
-  const fill = () => { if (details.open && details.childElementCount === 1) details.append(inside()); };
-  details.addEventListener("toggle", fill);
-  fill();
-  return details;
 }
 
 const statusCell = (letter) => element("td", {}, letter !== NOT_THERE ? badge(letter) : element("span", { class: "faint" }, "not in that run"));
@@ -84,11 +74,12 @@ function speedCompared({ old, new: new_, threshold, slower, faster, newly_wrong:
       threshold > 0 && `, by more than ${Number((100 * threshold).toPrecision(6))} % of the median`, "."),
     wrongRows.length > 0 && scrolled("Newly wrong", tableOf(element("span", { class: "unseen" }, "Newly wrong"), ["benchmark", "what is wrong"],
       wrongRows.map(([name, words]) => element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, words))))),
-    beyond.length > 0 && paged(beyond, CHANGES_A_PAGE, (rows) => scrolled("Speed changes", tableOf(element("span", { class: "unseen" }, "Speed changes"),
-      ["benchmark", "was (interval)", "is (interval)", "time", ""], rows.map(([change, words, style]) => element("tr", {},
+    beyond.length > 0 && sortable("Speed changes", [["benchmark", ([change]) => change.row], ["was (interval)", ([change]) => change.old.median],
+      ["is (interval)", ([change]) => change.new.median], ["time", ([change]) => change.ratio], ["", null]], beyond,
+      ([change, words, style]) => element("tr", {},
         element("th", { scope: "row" }, change.row), element("td", {}, range(change.old, change.unit)), element("td", {}, range(change.new, change.unit)),
         element("td", { class: "amount" }, change.ratio !== null && `× ${change.ratio.toPrecision(3)}`),
-        element("td", {}, element("span", { class: `badge ${style}` }, words))))), "Pages of speed changes")));
+        element("td", {}, element("span", { class: `badge ${style}` }, words))), { size: CHANGES_A_PAGE }));
 }
 
 function duration(value, unit) {

@@ -13,20 +13,19 @@ function costsShown() {
 // Bars compare rows and shaders within one table: units differ between drivers.
 function driverCostsShown(driver, cost) {
   const names = [cost.shader, cost.against];
-  const heads = driver.quantities.map((quantity) => [quantity.title,
+  const heads = driver.quantities.map((quantity, index) => [quantity.title, (row) => row.sides[0].values[index],
     element("small", { class: "unit" }, [quantity.unit, quantity.more_is_better && "more is better"].filter(Boolean).join("; "))]);
   const kinds = driver.rows.some((row) => row.sides.some((side) => side.kinds));
   const columns = driver.quantities.length + (kinds ? 1 : 0);
-  return scrolled(`Costs on ${driver.name}`, tableOf(
-    [driver.name, driver.versions.length > 0 && element("small", {}, ` ${driver.versions.join(", ")}`)],
-    ["GPU", "subgroup size", ...heads, ...(kinds ? ["instructions of subgroups, shared memory, barriers"] : [])],
-    driver.rows.map((row) => element("tr", {},
+  const caption = [driver.name, driver.versions.length > 0 && element("small", {}, ` ${driver.versions.join(", ")}`)];
+  return sortable(`Costs on ${driver.name}`, [["GPU", (row) => row.gpu], ["subgroup size", (row) => row.size], ...heads,
+    ...(kinds ? [["instructions of subgroups, shared memory, barriers", null]] : [])], driver.rows, (row) => element("tr", {},
       element("th", { scope: "row" }, row.gpu, row.generation && element("small", {}, ` ${row.generation}`)),
       element("td", { class: "amount" }, row.size ? String(row.size) : "–"),
       row.sides.every((side) => side.status)
         ? element("td", { colspan: columns }, differentSides(row.sides).map(statusShown))
-        : costCells(row, driver, names, kinds))),
-    { class: "costs" }));
+        : costCells(row, driver, names, kinds)),
+  { caption, attributes: { class: "costs" } });
 }
 
 function costCells(row, driver, names, kinds) {

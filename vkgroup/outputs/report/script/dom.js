@@ -58,6 +58,15 @@ function tableOf(caption, heads, rows, attributes = {}) {
     element("thead", {}, head), element("tbody", {}, rows));
 }
 
+// A list may have every case of a run: what is inside is made when it is opened.
+function unfolded(open, title, inside, attributes = {}) {
+  const details = element("details", { open, ...attributes }, element("summary", {}, title));
+  details.fill = () => { if (details.childElementCount === 1) details.append(...[inside()].flat().filter(Boolean)); };
+  details.addEventListener("toggle", () => { if (details.open) details.fill(); });
+  if (open) details.fill();
+  return details;
+}
+
 let labels = 0;
 function labelled(text, control) {
   control.id ||= `control-${++labels}`;

@@ -31,11 +31,12 @@ function followAddress() {
   if (dialog.open) dialog.close();
   if (asked.has("cause")) {
     const cause = byId(`cause-${asked.get("run")}-${asked.get("cause")}`);
-    if (cause) { leaving = location.hash; cause.scrollIntoView(); cause.focus(); }
+    if (cause) { leaving = location.hash; cause.open = true; cause.scrollIntoView(); cause.focus(); }
   }
   if (asked.has("cases") && shown?.blocks.length) {
     setCaseFilter(Object.fromEntries(asked));
     leaving = location.hash || "#cases";
+    caseControls.details.open = true;
     casesShown();
     byId("cases").scrollIntoView();
   }
@@ -48,7 +49,7 @@ function runChoiceBuilt() {
   byId("run-choice").hidden = selectable.length < 2;
 }
 
-const OF_CASES = [["map", "Conformance"], ["failures", "Failures"], ["cases", "Cases"]];
+const OF_CASES = [["map", "Conformance"], ["cases", "Cases"]];
 
 function casesOfRunShown() {
   for (const [id] of OF_CASES) {
@@ -56,19 +57,19 @@ function casesOfRunShown() {
   }
   if (!shown.blocks.length) return;
   mapShown();
-  failuresShown();
   axesFilled();
   casesShown();
 }
 
 function start() {
+  verdictsShown();
   if (shown) { show("causes", "Causes"); causesShown(); runChoiceBuilt(); onRunChange.push(causesShown); }
   if (runs.length) { show("summary", "Results"); summaryShown(); }
   if (comparisonShown()) show("comparison", "Changes");
   if (withCases.length) {
     for (const [id, title] of OF_CASES) show(id, title);
     casesBuilt();
-    setCaseFilter(failureGroups().length ? { status: "against" } : {});
+    setCaseFilter(shown.causes.length ? { status: "against" } : {});
     casesOfRunShown();
     onRunChange.push(casesOfRunShown);
   }
@@ -82,7 +83,7 @@ function start() {
   });
   addEventListener("hashchange", followAddress);
   addEventListener("beforeprint", () => {
-    for (const details of document.querySelectorAll("#failures details.group")) { details.fill(); details.open = true; }
+    for (const details of document.querySelectorAll("details.cause, .cause .source")) { details.fill(); details.open = true; }
   });
   followAddress();
   document.documentElement.dataset.ready = "yes";
