@@ -40,6 +40,8 @@ OWN_FILES = {
     "reference/interpreter/program/site.py": "package data",
     "record/causes/findings.py": "package data",
     "outputs/report/page.py": "package data",
+    "outputs/standalone.py": "package data",
+    "outputs/trace/__init__.py": "package data",
     "workers/cluster/offer.py": "package data",
     "spirv/grammar.py": "package data",
 }

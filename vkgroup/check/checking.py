@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from vkgroup.base import phases
 from vkgroup.base.choices import CHECK_STEP_LIMIT, CHECK_TIMEOUT
-from vkgroup.base.errors import InvalidInput, Unsupported
+from vkgroup.base.errors import InvalidInput, OutOfMemory, Unsupported
 from vkgroup.base.phases import DeadlineReached, phase
 from vkgroup.check.allowances import allowances_of, with_allowances
 from vkgroup.check.barriers import BarrierStudy
@@ -34,6 +35,7 @@ from vkgroup.check.request import (
     Guarantees,
     default_constants,
     generated_size,
+    require_no_addresses,
     sizes_of_modes,
     undeclared_size,
     unset_constants,
@@ -42,6 +44,7 @@ from vkgroup.check.request import (
 from vkgroup.check.runs import CheckedDispatch
 from vkgroup.check.search import TrialSearch
 from vkgroup.check.state import CheckState
+from vkgroup.check.tracing import traces_of
 from vkgroup.check.trial_set import differing, options_of
 from vkgroup.check.trials import CheckTrial, Trier
 from vkgroup.compiler import TargetEnvironment
@@ -52,7 +55,7 @@ from vkgroup.dispatch.reference.capabilities import capabilities_of
 from vkgroup.dispatch.slots import check_kinds
 from vkgroup.dispatch.stages import notes_of, pack_specialization
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
-from vkgroup.spirv import Module, grammar
+from vkgroup.spirv import Module
 
 MAX_INVOCATIONS = 1 << 22
 """Maximum number of invocations of a dispatch, which limits time and memory."""
@@ -189,6 +192,7 @@ def check(
     sources: Path | None = None,
     barriers: bool = False,
     allow: Sequence[Allowance] = (),
+    traces: bool = False,
 ) -> Report:
     """Check whether a compute shader or a fragment shader is correct at every subgroup size.
 
@@ -218,6 +222,7 @@ def check(
     sources : the folder in which files that a module names as its sources may be read; None for every folder.
     barriers : whether each barrier and atomic is also removed or weakened: `Report.barriers`.
     allow : findings that are allowed, besides those of comments in the source.
+    traces : whether the steps around each finding of a compute shader are recorded: `Report.traces`.
 
     Returns
     -------
@@ -247,7 +252,7 @@ def perform(request: CheckRequest) -> Report:
         if device.is_compile_only:
             raise compile_only_refusal(device)
     check_kinds(request.module.reflection.bindings)
-    _require_no_addresses(request.module)
+    require_no_addresses(request.module)
     allowances = allowances_of(request)
     is_draw = request.entry.stage == "fragment"
     if is_draw and request.barriers:
@@ -295,7 +300,17 @@ def _check_dispatch(request: CheckRequest) -> Report:
             study.run()
         except KeyboardInterrupt as end:
             examined[0] = replace(examined[0], interrupted=end)
-    return replace(_report(examined, missing), barriers=tuple(results))
+    report = replace(_report(examined, missing), barriers=tuple(results))
+    if request.traces and ended:
+        shown = [(each.trial.dispatch, each.findings) for each in examined]
+        try:
+            report = replace(report, traces=traces_of(shown, examined[0].state.runs[0].configuration))
+        except (DeadlineReached, OutOfMemory):
+            # The report is complete without them.
+            phases.allow_writing()
+        except KeyboardInterrupt as end:
+            report = replace(report, interrupted=end)
+    return report
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,25 +388,3 @@ def _report(examined: Sequence[_Examination], missing: tuple[str, ...]) -> Repor
     inputs = main.state.dispatch.inputs
     interrupted = next(filter(None, (each.interrupted for each in examined)), None)
     return main.state.report(findings, covered, inputs, interrupted, tuple(asked))
-
-
-def _require_no_addresses(module: Module) -> None:
-    """Raise Unsupported if the shader accesses memory by address (GL_EXT_buffer_reference).
-
-    Only the host knows the memory that an address points to. The address may be a uint64_t or a uvec2, so it
-    is the access that tells, and not the type of an input.
-    """
-    pointers = {
-        entry.result_id
-        for entry in module.instructions
-        if entry.name == "OpTypePointer"
-        and grammar().enumerant("StorageClass", entry.operands[0]) == "PhysicalStorageBuffer"
-    }
-    for entry in module.instructions:
-        if entry.result_type in pointers and entry.name != "OpUndef":
-            raise Unsupported(
-                "The shader accesses memory by address (a buffer reference), and check cannot generate the"
-                " memory that an address points to. Bind it as a buffer, or run the shader with your own"
-                " memory in Python (vkgroup.open, Buffer.address).",
-                ["bufferDeviceAddress"],
-            )

@@ -77,14 +77,17 @@ def fields_of(block: StructType, nbytes: int, buffer: str = "") -> tuple[Field, 
         length = None
         if isinstance(member.type, ArrayType) and member.type.length is None and member.type.stride:
             length = max(0, (nbytes - offset) // member.type.stride)
-        fields += _fields(names[number], kind, np.asarray(offset, np.int64), number, length)
+        fields += fields_in(names[number], kind, np.asarray(offset, np.int64), number, length)
     return tuple(fields)
 
 
-def _fields(
+def fields_in(
     name: str, laid_out: LaidOutType, start: npt.NDArray[np.int64], member: int, length: int | None = None
 ) -> Iterator[Field]:
-    """Yield the fields of a part of a buffer; `length` is the number of elements of a runtime array."""
+    """Yield the fields of a part of a buffer or of shared memory.
+
+    `length`: elements of a runtime array.
+    """
     kind = laid_out.type
     if isinstance(kind, ScalarType):
         yield Field(name, np.dtype(np.uint32) if kind.kind == "bool" else kind.dtype, start, member)
@@ -96,13 +99,13 @@ def _fields(
             if kind.name.startswith(_WRAPPER) and len(kind.members) == 1:
                 path = name
             offset, part = member_of(laid_out, number)
-            yield from _fields(path, part, start + offset, member)
+            yield from fields_in(path, part, start + offset, member)
     elif isinstance(kind, ArrayType | MatrixType | VectorType):
         stride, count, element = element_of(laid_out)
         count = length if count is None else count
         if count is not None:
             offsets = start[..., None] + stride * np.arange(count)
-            yield from _fields(f"{name}[{{}}]", element, offsets, member)
+            yield from fields_in(f"{name}[{{}}]", element, offsets, member)
 
 
 def take(data: npt.NDArray[np.uint8], field: Field) -> npt.NDArray[Any]:

@@ -347,7 +347,7 @@ class SourceLocations:
         return {entry.position: entry for entry in self._module.instructions}
 
     @cached_property
-    def _assembly(self) -> dict[int, str]:
+    def assembly(self) -> dict[int, str]:
         """The assembly of every instruction by position; of a multi-line string, the first line only."""
         lines = [line.strip() for line in disassemble(self._module).split("\n") if _INSTRUCTION.match(line)]
         return dict(zip(self.by_position, lines, strict=False))
@@ -360,7 +360,7 @@ class SourceLocations:
         is_variable = entry.name == "OpVariable"
         line = self.lines.declaration(entry.result_id) if is_variable else self.lines[position]
         if not line.number:
-            return SourceLocation(self._name, 0, self._assembly.get(position, ""), position)
+            return SourceLocation(self._name, 0, self.assembly.get(position, ""), position)
         return SourceLocation(
             line.file or self._name, line.number, self.lines.text(line), position, line.column
         )

@@ -28,6 +28,7 @@ from vkgroup.check.findings import (
     ranges,
 )
 from vkgroup.check.runs import CheckedRun
+from vkgroup.check.tracing import FindingTrace
 
 LENGTH = ".length()"
 """End of the name of a value that is the length of an array."""
@@ -187,6 +188,7 @@ class Report:
     internal_errors : errors of vkgroup or the host while the shader ran on a device.
     questions : errors that occur only with some of the generated values.
     images : the sampled images with their levels, which replace those of `bindings`.
+    traces : the steps around each finding, if the check was asked for them.
     compilations : lines on the compile-only devices that the shader was compiled for.
     barriers : the results of ``--barriers``.
     allowed : findings that are allowed; they are not among `findings`.
@@ -207,6 +209,7 @@ class Report:
     allowed: tuple[AllowedFinding, ...] = ()
     unused_allowances: tuple[Allowance, ...] = ()
     images: Mapping[tuple[int, int], SampledImage] = field(default_factory=dict, compare=False, repr=False)
+    traces: tuple[FindingTrace, ...] = field(default=(), compare=False, repr=False)
 
     def fails(self, strict: bool = False) -> bool:
         """Return whether there is a finding that is not weak; if `strict`, any finding, question or gap."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.base.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
-from vkgroup.base.errors import InvalidInput
+from vkgroup.base.errors import InvalidInput, Unsupported
 from vkgroup.base.files import printable, read_bytes
 from vkgroup.check.findings import Allowance
 from vkgroup.check.inputs import SPECIALIZED, GeneratedNumber, Key, SpecializationValue
@@ -20,7 +20,7 @@ from vkgroup.device import DeviceInfo
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
 from vkgroup.spec.limits import QUAD_SIZE
-from vkgroup.spirv import EntryPoint, Module
+from vkgroup.spirv import EntryPoint, Module, grammar
 
 _SIZES = {0: (), 1: (128,), 2: (8, 8), 3: (4, 4, 4)}
 """Generated local sizes by the number of dimensions that have one."""
@@ -218,6 +218,7 @@ class CheckRequest:
     sources: Path | None = None
     barriers: bool = False
     allow: Sequence[Allowance] = ()
+    traces: bool = False
 
     @cached_property
     def module(self) -> Module:
@@ -288,3 +289,25 @@ class CheckRequest:
         needs_quads = self.entry.stage == "fragment" or DERIVATIVE_GROUPS.keys() & self.entry.execution_modes
         sizes = {*CHECK_SIZES, *(device.subgroup_size for device in self.devices)} - {0}
         return sorted(size for size in sizes if not needs_quads or size >= QUAD_SIZE)
+
+
+def require_no_addresses(module: Module) -> None:
+    """Raise Unsupported if the shader accesses memory by address (GL_EXT_buffer_reference).
+
+    Only the host knows the memory that an address points to. The address may be a uint64_t or a uvec2, so it
+    is the access that tells, and not the type of an input.
+    """
+    pointers = {
+        entry.result_id
+        for entry in module.instructions
+        if entry.name == "OpTypePointer"
+        and grammar().enumerant("StorageClass", entry.operands[0]) == "PhysicalStorageBuffer"
+    }
+    for entry in module.instructions:
+        if entry.result_type in pointers and entry.name != "OpUndef":
+            raise Unsupported(
+                "The shader accesses memory by address (a buffer reference), and check cannot generate the"
+                " memory that an address points to. Bind it as a buffer, or run the shader with your own"
+                " memory in Python (vkgroup.open, Buffer.address).",
+                ["bufferDeviceAddress"],
+            )

@@ -17,6 +17,7 @@ from vkgroup.check.inputs import DispatchInputs, memory_of
 from vkgroup.reference.interpreter import Event, EventCause, ExecutionOutcome, Invocation, execute
 from vkgroup.reference.interpreter.execution.execute import arrange
 from vkgroup.reference.interpreter.execution.models import ExecutionModel
+from vkgroup.reference.interpreter.execution.observers import Observer
 from vkgroup.reference.interpreter.execution.paths import Parting
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.execution.work import WorkBudget
@@ -205,6 +206,7 @@ class CheckedDispatch:
         watch: set[tuple[tuple[int, int, int], tuple[int, int, int]]] | None = None,
         program: ExecutableShader | None = None,
         work: WorkBudget | None = None,
+        observer: Observer | None = None,
     ) -> ExecutionOutcome:
         """Execute on the given resources and return the interpreter's outcome."""
         return execute(
@@ -217,6 +219,7 @@ class CheckedDispatch:
             races=races,
             step_limit=self.step_limit,
             watch=watch,
+            observer=observer,
             deadline=self.timeout,
             work=work,
             model=ExecutionModel.of(configuration.model),

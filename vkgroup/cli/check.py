@@ -87,8 +87,9 @@ class CheckCommand:
             with deadline.within(settings.options.timeout, since_start=self.arguments.compile_on is None):
                 request = self._request(settings)
                 writes = self.arguments.repro is not None or self.arrays is not None
+                writes |= self.arguments.trace is not None
                 if writes and request.entry.stage == "fragment":
-                    raise InvalidInput("--repro and --save-with support compute shaders only.")
+                    raise InvalidInput("--repro, --save-with and --trace support compute shaders only.")
                 report = self._print(settings, request)
         except VkgroupError as error:
             outcome = of_error(error, time.monotonic() - start)
@@ -101,6 +102,11 @@ class CheckCommand:
         complete = report.interrupted is None and not report.no_verdict
         write_files(self.arguments, [(settings, outcome)], self.console, complete=complete)
         self._write_saved()
+        if self.arguments.trace is not None:
+            # Imported here, because only --trace writes a page.
+            from vkgroup.cli.trace import write_check
+
+            self.console.write_line(write_check(settings.options, request.module, report))
         if self.arguments.repro is not None:
             _make_folder(self.arguments.repro, settings, request, report)
             folder = shlex.quote(str(self.arguments.repro))
@@ -110,8 +116,11 @@ class CheckCommand:
 
     def all(self, settings: Sequence[Settings]) -> int:
         """Check several configurations, and return the worst exit code."""
-        if self.arguments.repro is not None:
-            raise InvalidInput("--repro: only for one configuration; choose it with --configuration NAME.")
+        for name in ("repro", "trace"):
+            if getattr(self.arguments, name) is not None:
+                raise InvalidInput(
+                    f"--{name}: only for one configuration; choose it with --configuration NAME."
+                )
         outcomes: list[tuple[Settings, ConfigurationOutcome]] = []
 
         def records() -> dict[str, Any]:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from vkgroup.base.choices import SOURCE_DIALECTS
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import writing
 from vkgroup.check.allowances import read_baseline, save_baseline, unused_in
@@ -19,10 +18,6 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.settings import Settings
 from vkgroup.configuration import read
 
-SOURCES = frozenset({*SOURCE_DIALECTS, ".comp", ".frag", ".vert", ".glsl", ".spv", ".spvasm", ".amber"})
-"""Suffixes of shaders, which no file of results has."""
-
-
 _NARROWING = frozenset({"subgroup_size", "lanes", "full_subgroups"})
 """Options with which a check finds less, so that it cannot tell that an allowance is not needed."""
 
@@ -32,20 +27,10 @@ def require_files(arguments: argparse.Namespace) -> None:
 
     The results of an earlier check are removed, so that no program reads them if this check does not end.
     """
-    written = {
-        name: getattr(arguments, name) for name in ("json", "junit", "sarif", "save_baseline", "save_with")
-    }
+    names = ("json", "junit", "sarif", "save_baseline", "save_with", "trace")
     given = [path for path in (arguments.shader, arguments.with_file, *arguments.scripts) if path is not None]
-    known: dict[Path, str] = {Path(path).resolve(): "the check reads" for path in given}
-    for name, file in written.items():
-        output.require_writable(file)
-        if file in (None, "-"):
-            continue
-        option, path = f"--{name.replace('_', '-')}", Path(file).resolve()
-        if path.suffix in SOURCES or path in known:
-            why = f"which {known[path]}" if path in known else "which has the name of a shader"
-            raise InvalidInput(f"{option} {file} would replace {file}, {why}: give the name of another file.")
-        known[path] = f"{option} writes"
+    written = {f"--{name.replace('_', '-')}": getattr(arguments, name) for name in names}
+    output.refuse_replacing(written, given, "the check reads")
     if arguments.baseline is not None:
         read_baseline(arguments.baseline)
     saved = arguments.save_baseline

@@ -63,7 +63,7 @@ _IN_TOTALS = {
 
 def execute_folder(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
-    for option in ("repro", "save_with"):
+    for option in ("repro", "save_with", "trace"):
         if vars(arguments)[option] is not None:
             raise InvalidInput(f"--{option.replace('_', '-')}: only for one shader.")
     return execute_library(

@@ -86,6 +86,7 @@ def request_of(settings: Settings, chosen: ChosenDevices, command: str) -> Check
         command=command,
         compiler=_compiler(options, declared),
         barriers=options.barriers,
+        traces=options.trace is not None,
         allow=for_check(request, configured, baseline) if configured or baseline else (),
     )
 

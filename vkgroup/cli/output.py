@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
 from typing import IO, Any, TextIO
 
+from vkgroup.base.choices import SOURCE_DIALECTS
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.files import write_whole
 
@@ -32,6 +34,29 @@ def require_writable(file: str | Path | None) -> None:
     if path.is_dir() or not path.parent.is_dir():
         why = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
         raise InvalidInput(f"{file} cannot be written: {why}")
+
+
+SOURCES = frozenset({*SOURCE_DIALECTS, ".comp", ".frag", ".vert", ".glsl", ".spv", ".spvasm", ".amber"})
+"""Suffixes of shaders, which no file of results has."""
+
+
+def refuse_replacing(
+    written: Mapping[str, str | Path | None], read: Iterable[str | Path], reader: str
+) -> None:
+    """Raise InvalidInput if a file of results cannot be written, or would replace another one.
+
+    `written`: by option. `read`: the files that are read, and `reader` who does.
+    """
+    known: dict[Path, str] = {Path(path).resolve(): reader for path in read}
+    for option, file in written.items():
+        require_writable(file)
+        if file in (None, "-"):
+            continue
+        path = Path(str(file)).resolve()
+        if path.suffix in SOURCES or path in known:
+            why = f"which {known[path]}" if path in known else "which has the name of a shader"
+            raise InvalidInput(f"{option} {file} would replace {file}, {why}: give the name of another file.")
+        known[path] = f"{option} writes"
 
 
 def write_json(data: Any, json_file: str | None) -> None:

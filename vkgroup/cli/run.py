@@ -26,9 +26,11 @@ from vkgroup.cli.options.table import changed
 from vkgroup.cli.progress import working
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.dispatch import Device, DrawState, HitGroup
+from vkgroup.dispatch.reference.device import ReferenceDevice
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import notes_of
 from vkgroup.gl import Names
+from vkgroup.reference.events import Event
 from vkgroup.spirv import Module
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.shader is not None and arguments.shader.is_dir():
         from vkgroup.cli import repeat
 
+        if observed := _observed(arguments):
+            raise InvalidInput(f"{observed}: only for a shader, not for a folder.")
         return repeat.execute(arguments)
     if given := [option.name for option in changed(OF_SCRIPTS, arguments)]:
         raise InvalidInput(f"{', '.join(given)}: only for Amber scripts.")
@@ -72,10 +76,13 @@ def _run(arguments: argparse.Namespace, configured: Settings | None) -> int:
         with working():
             work = _work(arguments, configured, device, bindings)
             result = work.run(device, arguments)
+            traced = _observe(arguments, device, work)
         time = f", {_time(result.seconds)}" if result.seconds is not None else ""
         print(f"Ran on {device.name}{time}", file=sys.stderr)
         if compiler := compiler_of(arguments.shader, arguments.compiler, arguments.dialect):
             print(f"Compiled by {compiler}", file=sys.stderr)
+        if traced:
+            print(traced, file=sys.stderr)
     outside = Counter[str]()
     for event in result.events:
         if event.kind == "bounds":
@@ -112,6 +119,28 @@ class _Work:
         if recording is not None:
             recording.finish(result)
         return result
+
+
+def _observed(arguments: argparse.Namespace) -> str:
+    """Return the option that shows the steps of an execution; empty without one."""
+    return next((f"--{name}" for name in ("trace", "lanes") if getattr(arguments, name) is not None), "")
+
+
+def _observe(arguments: argparse.Namespace, device: Device, work: _Work) -> str:
+    """Execute a dispatch again for ``--trace`` and ``--lanes``; return what to say about it."""
+    if not _observed(arguments):
+        return ""
+    # Imported here, because only these options need the check's names of values.
+    from vkgroup.cli.trace import observe_run
+
+    assert isinstance(device, ReferenceDevice)
+    given = {**work.given, "repeat": 1}
+
+    def run() -> tuple[Event, ...]:
+        return device.run(**given, timeout=deadline.remaining()).events
+
+    with phase("recording the steps"):
+        return observe_run(arguments, given["module"], device, run)
 
 
 def _work(
@@ -198,6 +227,21 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InvalidInput(f"{', '.join(drawing)}: only for draws (--size W,H).")
     if arguments.size is not None and arguments.full_subgroups:
         raise InvalidInput("--full-subgroups: only for compute shaders (--groups X,Y,Z).")
+    if observed := _observed(arguments):
+        read = (text for _, text in arguments.inputs)
+        writes = {f"--out {name}": text.rpartition(":")[2] for name, text in arguments.outputs if "." in text}
+        given = filter(None, (arguments.shader, arguments.with_file, *read, *writes.values()))
+        output.refuse_replacing({"--trace": arguments.trace}, given, "the run reads or writes")
+        if arguments.size is not None:
+            raise InvalidInput(f"{observed}: only for compute shaders (--groups X,Y,Z).")
+        if (arguments.device or "").partition(":")[0] != "reference":
+            raise InvalidInput(
+                f"{observed}: only on the reference device: --device reference, or reference:8."
+            )
+        # They show lines of the source.
+        arguments.debug = True
+    elif arguments.workgroup is not None:
+        raise InvalidInput("--workgroup: only with --trace F or --lanes.")
     if arguments.size is not None and arguments.local_size is not None:
         raise InvalidInput("--local-size: only for compute shaders (--groups X,Y,Z).")
 

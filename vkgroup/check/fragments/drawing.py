@@ -28,10 +28,10 @@ from vkgroup.reference.drawing import ColorTarget, Draw, VertexData, draw
 from vkgroup.reference.events import Event, FragmentInvocation, Invocation
 from vkgroup.reference.interpreter import ExecutionOutcome
 from vkgroup.reference.interpreter.execution.models import ExecutionModel
+from vkgroup.reference.interpreter.execution.observers import InstructionTrace, Observer
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.execution.work import WorkBudget
 from vkgroup.reference.interpreter.operations.steps import Instrument
-from vkgroup.reference.interpreter.values.event_log import InstructionTrace
 from vkgroup.spirv import Binding, EntryPoint, ImageType, Module, ScalarType, StageVariable, VectorType
 
 DEFAULT_SIZE = (15, 9)
@@ -205,6 +205,7 @@ class FragmentDraw(CheckedDispatch):
         watch: set[_Key] | None = None,
         program: ExecutableShader | None = None,
         work: WorkBudget | None = None,
+        observer: Observer | None = None,
     ) -> ExecutionOutcome:
         """Draw on the given resources; `watch` has (0, 0, 0) and (x, y, 0) of fragments to trace."""
         trace = None
@@ -232,7 +233,7 @@ class FragmentDraw(CheckedDispatch):
             mix_primitives=configuration.shuffled,
             deadline=self.timeout,
             step_limit=self.step_limit,
-            trace=trace,
+            observer=observer or trace,
             model=ExecutionModel.of(configuration.model),
         )
         if configuration not in self._invocations and drawn.invocation is not None:

@@ -6,7 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from vkgroup.base import choices
-from vkgroup.cli.options.shaders import CHECK_INPUTS, CONFIGURED, CONSTANTS, GROUPS, MEMORY, PUSH, TARGET
+from vkgroup.cli.options.shaders import (
+    CHECK_INPUTS,
+    CONFIGURED,
+    CONSTANTS,
+    GROUPS,
+    MEMORY,
+    PUSH,
+    TARGET,
+    TRACE,
+)
 from vkgroup.cli.options.table import (
     Command,
     Option,
@@ -115,6 +124,7 @@ _CHECK = Command(
             Option("--save-with", "F",
                    "write the configuration that was assumed, inputs included, as JSON for --with", Path),
             Option("--repro", "DIR", "write a folder that repeats the findings on any machine", Path),
+            TRACE,
             json(),
             Option("--junit", "F", "write JUnit XML", Path),
             Option("--sarif", "F", "write SARIF 2.1.0, which GitHub and editors show at the lines", Path),

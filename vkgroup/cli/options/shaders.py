@@ -19,6 +19,7 @@ from vkgroup.cli.options.table import (
     groups,
     groups_or_none,
     json,
+    natural,
     pair,
     positive,
     register_shifts,
@@ -70,6 +71,10 @@ COMPILATION = tuple(grouped(
            choices=choices.SWITCH, field="workgroup_zeros", printed=28),
 ))
 """How a shader is compiled."""
+
+TRACE = Option("--trace", "F",
+               "write an HTML page in which you step through a workgroup's instructions (reference device)",
+               Path)
 
 SHADER = Option("shader", "SHADER", _SHADER, Path)
 
@@ -248,6 +253,13 @@ _RUN = Command(
                      " columns", pair),
         ),
         Option("--repro", "DIR", "write module and inputs before the execution; `run DIR` repeats it", Path),
+        TRACE,
+        Option("--lanes", "N",
+               "print what each lane of subgroup N (default: 0) gives to each subgroup operation, and gets"
+               " (reference device)", natural, nargs="?", const=0),
+        Option("--workgroup", "X[,Y[,Z]]",
+               "the workgroup of --trace (default: that of each error, or 0,0,0) and of --lanes (0,0,0)",
+               groups_or_none),
         flag("--allow-outside",
              "let the source in your own FOLDER be a link to a file elsewhere, or include such files"),
         *grouped(DRAWS, Option("--size", "W,H", "size in pixels; for rays also W,H,D", size)),

@@ -197,7 +197,8 @@ class Option:
     def add_to(self, parser: argparse._ActionsContainer) -> None:
         """Declare the option; values that are not given are left out of the result."""
         keywords = ("metavar", "help", "type", "action", "nargs", "choices", "const", "required", "dest")
-        given = {name: value for name in keywords if (value := getattr(self, name)) not in (None, "", False)}
+        every = ((name, getattr(self, name)) for name in keywords)
+        given = {name: value for name, value in every if not (value is None or value is False or value == "")}
         # An absent argument is converted as text, so it has its default.
         default = argparse.SUPPRESS if self.names.startswith("-") else self.initial
         parser.add_argument(*self.names.split(), default=default, **given)

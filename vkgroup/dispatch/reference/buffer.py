@@ -19,6 +19,7 @@ from vkgroup.dispatch.buffer import Buffer, as_bytes
 from vkgroup.dispatch.dlpack import CPU
 from vkgroup.dispatch.image import AXES, Image
 from vkgroup.reference.interpreter.execution.models import FULL, ExecutionModel
+from vkgroup.reference.interpreter.execution.observers import Observer
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
 from vkgroup.reference.interpreter.operations.memory import Memory
 
@@ -35,6 +36,8 @@ class Host(DeviceBase):
     def __init__(self, info: DeviceInfo, capabilities: Capabilities, model: ExecutionModel = FULL) -> None:
         super().__init__(info, capabilities)
         self.model = model
+        #: Sees each instruction of a dispatch, in which races are then searched for; None for none.
+        self.observer: Observer | None = None
         self._addressed: WeakSet[ReferenceBuffer] = WeakSet()
         self._next_address = _FIRST_ADDRESS
         self._in_use = self._peak = 0

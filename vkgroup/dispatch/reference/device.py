@@ -15,6 +15,7 @@ from vkgroup.dispatch.reference.pipeline import ReferencePipeline
 from vkgroup.dispatch.sequence import Copy, Fill, Sequence, Step
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.execution.models import FULL, ExecutionModel
+from vkgroup.reference.interpreter.execution.observers import Observer
 
 
 class ReferenceSequence(Sequence):
@@ -85,4 +86,12 @@ class ReferenceDevice(Device):
 
     def __init__(self, subgroup_size: int = DEFAULT_SIZE, model: ExecutionModel = FULL) -> None:
         info = info_of(subgroup_size, tuple(model.words()))
-        super().__init__(Host(info, capabilities_of(subgroup_size), model))
+        self._host = Host(info, capabilities_of(subgroup_size), model)
+        super().__init__(self._host)
+
+    def observe(self, observer: Observer | None) -> None:
+        """Show the instructions of all later dispatches to an observer, and search for races.
+
+        None ends both.
+        """
+        self._host.observer = observer

@@ -157,6 +157,8 @@ class ReferenceWork(Work):
                 subgroup_size=pipeline.size_of("compute"),
                 deadline=timeout,
                 addressable=addressable,
+                races=self.device.observer is not None,
+                observer=self.device.observer,
                 model=replace(model, sparse="full") if pipeline.stages.full_subgroups else model,
             )
             return outcome.events

@@ -28,11 +28,12 @@ from vkgroup.reference.drawing.vertices import (
 from vkgroup.reference.events import Event, FragmentInvocation
 from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, Execution
 from vkgroup.reference.interpreter.execution.models import FULL, ExecutionModel
+from vkgroup.reference.interpreter.execution.observers import Observer
 from vkgroup.reference.interpreter.execution.paths import Parting
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.operations.state import Bindings
-from vkgroup.reference.interpreter.values.event_log import EventLog, InstructionTrace
+from vkgroup.reference.interpreter.values.event_log import EventLog
 from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spec.limits import QUAD_SIZE
 
@@ -88,7 +89,7 @@ def draw(
     deadline: float | None = None,
     addressable: Iterable[Memory] = (),
     step_limit: int = STEP_LIMIT,
-    trace: InstructionTrace | None = None,
+    observer: Observer | None = None,
     model: ExecutionModel = FULL,
 ) -> DrawResult:
     """Execute a draw.
@@ -103,7 +104,7 @@ def draw(
     `shuffle`: a seed for a random order of the quads of a primitive in its subgroups; None for their own.
     `mix_primitives`: whether quads of several primitives share subgroups.
     `deadline`, `addressable`, `step_limit`: as for `execute`.
-    `trace`: records instructions of invocations of the fragment stage; None for none.
+    `observer`: sees each instruction of the fragment stage; None for none.
     `model`: of it, reconvergence applies to draws.
 
     Raises
@@ -140,7 +141,7 @@ def draw(
     outputs = Outputs(fragment, parameters.size, parameters.samples, parameters.colors, parameters.depth)
     log = EventLog(fragment.causes, quads.invocation)
     execution = Execution(
-        fragment, resources, push, events=log, written=outputs.images, trace=trace, **limits
+        fragment, resources, push, events=log, written=outputs.images, observer=observer, **limits
     )
     if shapes:
         stage = FragmentStage(execution, Shapes(shapes, shaded.position), columns, locations, quads, outputs)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from vkgroup.reference.events import Event, EventCause, Invocation
 from vkgroup.reference.interpreter.execution.execute import ExecutionOutcome, execute
+from vkgroup.reference.interpreter.execution.observers import ExecutedInstruction
 from vkgroup.reference.interpreter.execution.program import ExecutableShader
 from vkgroup.reference.interpreter.operations.memory import Memory
-from vkgroup.reference.interpreter.values.event_log import ExecutedInstruction
 
 __all__ = [
     "Event",

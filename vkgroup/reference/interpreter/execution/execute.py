@@ -15,6 +15,11 @@ from vkgroup.base.errors import OutOfMemory, Unsupported
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.execution.machine import Machine
 from vkgroup.reference.interpreter.execution.models import FULL, ExecutionModel
+from vkgroup.reference.interpreter.execution.observers import (
+    ExecutedInstruction,
+    InstructionTrace,
+    Observer,
+)
 from vkgroup.reference.interpreter.execution.paths import Parting
 from vkgroup.reference.interpreter.execution.program import ExecutableShader, initialise
 from vkgroup.reference.interpreter.execution.work import WorkBudget
@@ -32,7 +37,7 @@ from vkgroup.reference.interpreter.values.arrangement import (
     shuffled,
     spread,
 )
-from vkgroup.reference.interpreter.values.event_log import EventLog, ExecutedInstruction, InstructionTrace
+from vkgroup.reference.interpreter.values.event_log import EventLog
 from vkgroup.reference.interpreter.values.value import Leaf
 from vkgroup.spec.limits import QUAD_SIZE
 
@@ -143,6 +148,7 @@ def execute(
     deadline: float | None = None,
     addressable: Iterable[Memory] = (),
     watch: Iterable[tuple[Groups, Groups]] | None = None,
+    observer: Observer | None = None,
     work: WorkBudget | None = None,
     model: ExecutionModel = FULL,
 ) -> ExecutionOutcome:
@@ -164,6 +170,7 @@ def execute(
     `deadline`: seconds until the dispatch times out; None for no limit.
     `addressable`: memories that physical addresses may point into.
     `watch`: invocations to trace, by workgroup and local id.
+    `observer`: sees each instruction instead.
     `work`: counts the work; at its limit the execution stops, and the outcome is that of what was executed.
     `model`: the choices where Vulkan permits several executions.
 
@@ -202,7 +209,7 @@ def execute(
         else None,
         step_limit=step_limit,
         until=None if deadline is None else time.monotonic() + deadline,
-        trace=trace,
+        observer=observer if observer is not None else trace,
         work=work,
         model=model,
     )
@@ -260,7 +267,7 @@ class Execution:
     `program`: the program.
     `resources`, `push`: as for `execute`.
     `events`: the log for events.
-    `addressable`, `step_limit`, `trace`: as for `Machine`.
+    `addressable`, `step_limit`, `observer`: as for `Machine`.
     `written`: further memories, which the caller writes to: attachments.
     `order`: the record of barriers while data races are searched for; else None.
     `until`: `time.monotonic()` at which to give up; None for never.
@@ -281,7 +288,7 @@ class Execution:
         order: Order | None = None,
         step_limit: int = STEP_LIMIT,
         until: float | None = None,
-        trace: InstructionTrace | None = None,
+        observer: Observer | None = None,
         work: WorkBudget | None = None,
         model: ExecutionModel = FULL,
     ) -> None:
@@ -291,7 +298,7 @@ class Execution:
         self.parted = False
         self._work = work or WorkBudget()
         self._resources = Resources(program, resources, list(addressable), list(written), push, events, order)
-        self._step_limit, self._until, self._trace = step_limit, until, trace
+        self._step_limit, self._until, self._observer = step_limit, until, observer
         self._segments: dict[int, int] = {}
         self._memory = variable_memory(program, races=order is not None)
 
@@ -313,7 +320,7 @@ class Execution:
                 self._resources,
                 step_limit=self._step_limit,
                 deadline=self._until,
-                trace=self._trace,
+                observer=self._observer,
                 work=self._work,
                 segments=self._segments,
                 model=self._model,

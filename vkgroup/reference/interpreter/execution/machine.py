@@ -8,6 +8,7 @@ import numpy as np
 
 from vkgroup.base.errors import DispatchTimeout
 from vkgroup.reference.interpreter.execution.models import FULL, ExecutionModel
+from vkgroup.reference.interpreter.execution.observers import Observer
 from vkgroup.reference.interpreter.execution.paths import Parting, Paths
 from vkgroup.reference.interpreter.execution.program import Code, ExecutableShader
 from vkgroup.reference.interpreter.execution.scheduler import SegmentScheduler
@@ -17,7 +18,6 @@ from vkgroup.reference.interpreter.operations.accessor import Flags, LaneSet
 from vkgroup.reference.interpreter.operations.state import Cell, Frame, Resources, SliceState
 from vkgroup.reference.interpreter.program.segments import Edge
 from vkgroup.reference.interpreter.values.arrangement import Arranged, ArrangementPart
-from vkgroup.reference.interpreter.values.event_log import InstructionTrace
 from vkgroup.reference.interpreter.values.value import HARD, Value, leaf_of, select
 
 _CLOCK_EVERY = 64
@@ -41,7 +41,7 @@ class Machine(SliceState):
     resources : the buffers, images and samplers bound, the push constants, and the log for events.
     step_limit : rounds of a loop after which it counts as hanging.
     deadline : `time.monotonic()` at which to give up; None for never.
-    trace : the record of chosen invocations; None for none.
+    observer : sees each instruction; None for none.
     work : the work so far, and the limit at which to stop.
     segments : for each executed segment, the largest number of invocations that executed it together; this
         slice adds its own.
@@ -63,7 +63,7 @@ class Machine(SliceState):
         *,
         step_limit: int,
         deadline: float | None,
-        trace: InstructionTrace | None,
+        observer: Observer | None,
         work: WorkBudget,
         segments: dict[int, int] | None = None,
         model: ExecutionModel = FULL,
@@ -73,7 +73,7 @@ class Machine(SliceState):
         self.program = program
         self.discarded: Flags | None = None
         self.parted = False
-        self._trace, self._deadline, self._work = trace, deadline, work
+        self._observer, self._deadline, self._work = observer, deadline, work
         self._segments = {} if segments is None else segments
         self._soft_until = np.zeros(0, np.int64)
         #: Values of slots that other segments read.
@@ -98,6 +98,8 @@ class Machine(SliceState):
         """Execute until every invocation has ended, or the work is spent."""
         # At the start of each slice, since a shader may have fewer than `_CLOCK_EVERY` segments.
         self._check_clock()
+        if self._observer is not None:
+            self._observer.begin(self)
         while not self._work.is_spent and (chosen := self._scheduler.next()) is not None:
             self._execute(*chosen)
         # It refers to this machine, and would keep the variables until the garbage collector runs.
@@ -118,8 +120,8 @@ class Machine(SliceState):
             cell = self._stored.get(slot)
             # None where no invocation has computed it yet.
             regs[slot] = None if cell is None else cell.read(lanes)
-        if self._trace is not None:
-            self._execute_watched(frame, code, self._trace)
+        if self._observer is not None:
+            self._execute_observed(frame, number, code, self._observer)
         else:
             for step, frees in code.steps:
                 step(frame)
@@ -128,16 +130,18 @@ class Machine(SliceState):
         for slot in code.exports:
             self._store(slot, frame.controlled(regs[slot]), lanes)
         self._finish(number, code, frame)
+        if self._observer is not None:
+            condition = code.ending.condition
+            self._observer.end(frame, code.ending, regs[condition] if condition >= 0 else None)
         for slot in code.temporaries:
             regs[slot] = None
 
-    def _execute_watched(self, frame: Frame, code: Code, trace: InstructionTrace) -> None:
-        """Execute the steps of a segment, and record their results in the watched invocations."""
-        watched, regs = trace.watched_among(frame.invocations), self.regs
-        for (step, frees), (position, shown) in zip(code.steps, code.shown, strict=True):
+    def _execute_observed(self, frame: Frame, number: int, code: Code, observer: Observer) -> None:
+        """Execute the steps of a segment, and show each to the observer."""
+        regs, ops = self.regs, self.program.segments[number].ops
+        for op, (step, frees), (_, shown) in zip(ops, code.steps, code.shown, strict=True):
             step(frame)
-            for name, lane in watched.items():
-                trace.record(name, position, regs[shown] if shown >= 0 else None, lane)
+            observer.step(frame, op, regs[shown] if shown >= 0 else None)
             for slot in frees:
                 regs[slot] = None
 

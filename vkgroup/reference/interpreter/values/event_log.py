@@ -1,17 +1,15 @@
-"""Events, with a count of equal ones, and traces of chosen invocations."""
+"""Events, with a count of equal ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.reference.events import REPORTED_ALREADY, Event, Invocation
-from vkgroup.reference.interpreter.values.arrangement import Groups
-from vkgroup.reference.interpreter.values.value import CauseTable, Value
+from vkgroup.reference.interpreter.values.value import CauseTable
 
 _MOST_EVENTS = 10_000
 
@@ -26,6 +24,7 @@ class EventLog:
     `invocation`: returns the invocation with a number in the dispatch.
 
     Attributes: `first`: number in the dispatch of the first invocation of the slice in execution.
+    `reported`: every event when it was added, also one that has replaced another since.
     """
 
     def __init__(self, causes: CauseTable, invocation: Callable[[int], Invocation]) -> None:
@@ -34,6 +33,7 @@ class EventLog:
         self._events: dict[tuple[object, ...], Event] = {}
         self._counts: dict[tuple[object, ...], int] = {}
         self.first = 0
+        self.reported: list[Event] = []
 
     def add(
         self,
@@ -102,7 +102,7 @@ class EventLog:
         if kind == "undefined" and cause is not None and cause.kind in REPORTED_ALREADY:
             return
         self._counts[key] = count
-        self._events[key] = Event(
+        event = self._events[key] = Event(
             kind,
             message,
             position,
@@ -113,41 +113,8 @@ class EventLog:
             offset,
             cause,
         )
+        self.reported.append(event)
 
     def events(self) -> tuple[Event, ...]:
         """Return all events in the order of their first occurrence."""
         return tuple(replace(event, count=self._counts[key]) for key, event in self._events.items())
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutedInstruction:
-    """One instruction that an invocation executed."""
-
-    position: int  # of the instruction in the module
-    #: Its result, or the value that it stored, as Python numbers; None if it has neither.
-    value: tuple[Any, ...] | None
-
-
-@dataclass
-class InstructionTrace:
-    """Records the instructions of chosen invocations."""
-
-    watched: dict[int, tuple[Groups, Groups]]  # workgroup and local id of each, by its number in the dispatch
-    #: The instructions that each has executed.
-    executed: dict[tuple[Groups, Groups], list[ExecutedInstruction]] = field(default_factory=dict)
-
-    def watched_among(self, numbers: npt.NDArray[np.int64]) -> dict[tuple[Groups, Groups], int]:
-        """Return the watched invocations in an ascending list of invocations, with their indices in it."""
-        return {
-            name: int(np.searchsorted(numbers, number))
-            for number, name in self.watched.items()
-            if number in numbers
-        }
-
-    def record(self, name: tuple[Groups, Groups], position: int, value: Value | None, lane: int) -> None:
-        """Record an executed instruction and its value in invocation `lane`."""
-        numbers: list[Any] = []
-        for leaf in value.leaves if value is not None else ():
-            numbers += np.asarray(leaf[..., 0 if leaf.shape[-1] == 1 else lane]).reshape(-1).tolist()
-        result = None if value is None else tuple(numbers)
-        self.executed.setdefault(name, []).append(ExecutedInstruction(position, result))
