@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import subgroup_pictures
 from cogapp import Cog
 
 ROOT = Path(__file__).parents[2]
@@ -17,9 +18,10 @@ HERE = (
 )
 
 
-def include(path: str, language: str, command: str = "") -> None:
-    """Write a file as a block of code, below the command that prints it."""
-    text = (ROOT / path).read_text("utf-8").rstrip("\n")
+def include(path: str, language: str, command: str = "", start: str = "", end: str = "") -> None:
+    """Write a file, or its part from `start` to `end`, as code, below the command that prints it."""
+    text = (ROOT / path).read_text("utf-8")
+    text = text[text.index(start) : text.index(end) if end else None].rstrip("\n")
     above = f"$ {command}\n" if command else ""
     print(f"\n```{language}\n{above}{text}\n```\n")
 
@@ -41,10 +43,11 @@ def pages() -> list[str]:
 
 
 def main(*options: str) -> int:
-    """Write the pages again, or with ``--check`` return an error if one differs."""
+    """Write the pages and their pictures, or with ``--check`` return an error if one differs."""
     os.chdir(ROOT)
     given = ["--check"] if "--check" in options else ["-r"]
-    return int(Cog().main(["cog", *given, "-P", "-p", HERE, *pages()]))
+    differs = int(Cog().main(["cog", *given, "-P", "-p", HERE, *pages()]))
+    return subgroup_pictures.main(*options) or differs
 
 
 if __name__ == "__main__":
