@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,16 @@ def test_an_example_prints_what_the_page_says(
     monkeypatch.chdir(ROOT)
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out == path.with_suffix(".txt").read_text("utf-8")
+
+
+def test_lanes_are_printed_as_the_page_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(EXAMPLES)
+    page = (ROOT / "docs/shaders/trace.md").read_text("utf-8")
+    (command,) = re.findall(r"^\$ vkgroup (run .*--lanes)$", page, re.MULTILINE)
+    assert main(shlex.split(command)) == 0
+    assert capsys.readouterr().out == (EXAMPLES / "lanes.txt").read_text("utf-8")
 
 
 @pytest.mark.parametrize(("name", "code"), [("average", 1), ("average_corrected", 0)])

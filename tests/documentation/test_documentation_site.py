@@ -48,10 +48,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "tab", ["Start", "Conformance", "Shaders", "Benchmarks", "Python", "Results", "Development"]
 )
-def test_a_tab_has_at_most_nine_pages_and_no_sections(tab: str) -> None:
+def test_a_tab_has_at_most_ten_pages_and_no_sections(tab: str) -> None:
     (pages,) = (entry[tab] for entry in load_config(str(ROOT / "mkdocs.yml"))["nav"] if tab in entry)
     paths = [page if isinstance(page, str) else next(iter(page.values())) for page in pages]
-    assert 0 < len(paths) <= 9
+    assert 0 < len(paths) <= 10
     assert all(isinstance(path, str) for path in paths)
 
 
@@ -82,10 +82,10 @@ def test_the_api_pages_have_what_docstrings_say(site: Path) -> None:
     assert "whether errors of the Khronos validation layer become exceptions" in text
 
 
-def test_the_start_page_has_a_small_picture_of_a_cause_a_finding_and_a_benchmark(site: Path) -> None:
+def test_the_start_page_has_small_pictures_of_a_cause_a_trace_and_a_benchmark(site: Path) -> None:
     """Made by ``python bench/start_pictures.py``."""
     pictures = re.findall(r'<img [^>]*src="(images/[^"]+)"', (site / "index.html").read_text("utf-8"))
-    assert pictures == ["images/cause.png", "images/finding.png", "images/benchmark.png"]
+    assert pictures == ["images/cause.png", "images/trace.png", "images/benchmark.png"]
     assert [name for name in pictures if (site / name).stat().st_size > 60_000] == []
 
 
