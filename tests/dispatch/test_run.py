@@ -452,3 +452,18 @@ def test_files_and_text_compile_for_the_device(device: Device, tmp_path: Path) -
         device.compile("void main() { nonsense }")
     with pytest.raises(InvalidInput, match="cannot be read"):
         device.compile(str(tmp_path / "absent.comp"))
+
+
+def test_buffers_of_one_type_in_hlsl_have_their_own_names(device: Device) -> None:
+    """Their blocks have one name."""
+    source = """RWStructuredBuffer<uint> first : register(u0);
+RWStructuredBuffer<uint> second : register(u1);
+[numthreads(8, 1, 1)] void main(uint i : SV_GroupIndex) { first[i] = i; second[i] = 10u * i; }
+"""
+    module = device.compile(source, stage="compute", dialect="hlsl")
+    zeros = np.zeros(8, np.uint32)
+    result = device.run(module, 1, {"first": zeros, "second": zeros.copy()})
+    assert result["first"].tolist() == list(range(8))
+    assert result["second"].tolist() == list(range(0, 80, 10))
+    with pytest.raises(InvalidDispatch):
+        device.run(module, 1, {"first": zeros, "third": zeros.copy()})
