@@ -190,6 +190,7 @@ def test_of_a_large_workgroup_the_subgroups_around_the_invocation_are_recorded(
     monkeypatch.setattr(recording, "MOST_LANES", 8)
     trace, _ = traced(SUMS, focus=Focus(local=(13, 0, 0)))
     assert trace.recorder.local_index.tolist() == list(range(8, 16))
+    assert trace.recorder.subgroup.tolist() == [2] * 4 + [3] * 4
     assert all(step.lanes.max(initial=0) < 8 for step in trace.recorder.steps)
 
 

@@ -191,12 +191,13 @@ class StepRecorder:
         self._events = len(machine.events.reported)
         if 0 <= inside < machine.workgroups:
             self._start, self._stop = np.searchsorted(machine.workgroup, [inside, inside + 1]).tolist()
+            first_row = machine.row[self._start]
             if self._stop - self._start > MOST_LANES:
                 self._cut(machine)
             chosen = slice(self._start, self._stop)
             self.local_index, self.lane = machine.local_index[chosen], machine.lane[chosen]
             self._last_steps = np.full(len(self.lane), -1)
-            self.subgroup = machine.row[chosen] - machine.row[self._start]
+            self.subgroup = machine.row[chosen] - first_row
         assert machine.order is not None
         bound = (each[0] if isinstance(each, tuple) else each for each in machine.resources)
         for memory in (*bound, *machine.addressable, *machine.shared.values()):
