@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,10 @@ from vkgroup.outputs.highlight import highlighted
 from vkgroup.outputs.trace.names import ValueNames
 from vkgroup.reference.dtypes import widened
 from vkgroup.reference.events import Event
+from vkgroup.reference.interpreter.execution.machine import Machine
 from vkgroup.reference.interpreter.execution.recorder import TracedAccess, TracedStep, TracedValue
 from vkgroup.reference.interpreter.operations.images import ImageMemory
 from vkgroup.reference.interpreter.operations.memory import Memory
-from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.reference.trace import WorkgroupTrace
 from vkgroup.spirv import Instruction, Module, StructType
@@ -191,7 +191,7 @@ def _trace(shown: Shown, block: ArrayBlock) -> dict[str, Any]:
     assert machine is not None
     lanes = len(recorder.lane)
     sets: dict[bytes, int] = {}
-    memories = _Memories(recorder.memories, machine.program, block)
+    memories = _Memories(recorder.memories, machine, block)
     memories.find_elements(recorder.steps)
     steps: list[list[Any]] = []
     positions = set[int]()
@@ -274,11 +274,11 @@ Place = tuple[int, int]
 class _Memories:
     """The elements of the memories that a workgroup accesses, each with its number and its name."""
 
-    def __init__(self, memories: Sequence[Memory], program: ProgramForm, block: ArrayBlock) -> None:
-        self._memories, self._program, self._block = memories, program, block
+    def __init__(self, memories: Sequence[Memory], machine: Machine, block: ArrayBlock) -> None:
+        self._memories, self._machine, self._block = memories, machine, block
         self._elements: list[dict[Place, int]] = [{} for _ in memories]
-        #: By memory and offset: a field of the buffer, and the place of the number in it.
-        self._fields: list[dict[int, tuple[Field, int]]] = [{} for _ in memories]
+        #: By memory and element: a field of the memory, and the place of the number in it.
+        self._fields: list[dict[Place, tuple[Field, int]]] = [{} for _ in memories]
 
     def find_elements(self, steps: Iterable[TracedStep]) -> None:
         """Number the elements that invocations of the workgroup access, in ascending order."""
@@ -294,7 +294,8 @@ class _Memories:
             for field in self._fields_of(self._memories[number]):
                 flat = field.offsets.reshape(-1)
                 for place in np.flatnonzero(np.isin(flat, offsets)).tolist():
-                    self._fields[number].setdefault(int(flat[place]), (field, place))
+                    element = int(flat[place]), field.dtype.itemsize
+                    self._fields[number].setdefault(element, (field, place))
 
     def access(self, access: TracedAccess) -> list[Any] | None:
         """Return an access: memory, kind, type, count, and where invocations, elements and numbers begin.
@@ -325,18 +326,22 @@ class _Memories:
             for number, memory in enumerate(self._memories)
         ]
 
-    def _fields_of(self, memory: Memory) -> tuple[Field, ...]:
-        for name, laid_out, _ in self._program.shared.values():
-            if memory.kind == "workgroup" and name == memory.name:
-                return tuple(fields_in(name, laid_out, np.asarray(0, np.int64), 0))
-        for binding in self._program.module.reflection.bindings:
-            if binding.name == memory.name and isinstance(binding.type, StructType):
-                return fields_of(binding.type, memory.nbytes, binding.name)
-        return ()
+    def _fields_of(self, memory: Memory) -> Iterator[Field]:
+        """Yield the fields of the variables in a memory; several shared variables may be in one."""
+        machine, program = self._machine, self._machine.program
+        for identifier, shared in machine.shared.items():
+            if shared is memory:
+                name, laid_out, _ = program.shared[identifier]
+                yield from fields_in(name, laid_out, np.asarray(0, np.int64), 0)
+        for binding in program.module.reflection.bindings:
+            bound = machine.memories.get(binding.id)
+            is_own = isinstance(bound, list) and any(each is memory for each in bound)
+            if is_own and isinstance(binding.type, StructType):
+                yield from fields_of(binding.type, memory.nbytes, binding.name)
 
     def _dtype(self, memory: int, offset: int, size: int) -> np.dtype[Any]:
-        found = self._fields[memory].get(offset)
-        if found is not None and found[0].dtype.itemsize == size:
+        found = self._fields[memory].get((offset, size))
+        if found is not None:
             return found[0].dtype
         image = self._memories[memory]
         if isinstance(image, ImageMemory) and image.format.dtype.itemsize == size:
@@ -351,5 +356,5 @@ class _Memories:
             width, height, _ = image.extents[0].tolist()
             component = f".{_AXES[rest // size % 4]}" if size < image.format.nbytes else ""
             return f"[{texel % width}, {texel // width % height}, {texel // (width * height)}]{component}"
-        found = self._fields[memory].get(offset)
+        found = self._fields[memory].get((offset, size))
         return found[0].label(found[1]) if found is not None else f"byte {offset}"
