@@ -39,7 +39,7 @@ LAYERS = {
     "kernels": 6_850,
     "bench": 4_560,
     "gl": 1_570,
-    "outputs": 9_710,
+    "outputs": 9_720,
     "__init__": 180,
     "testing": 510,
     "cli": 8_780,

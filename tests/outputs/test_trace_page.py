@@ -191,8 +191,14 @@ def test_values_and_memory_are_those_of_the_step(opened: Page) -> None:
 def test_it_fits_a_phone(opened: Page, theme: str) -> None:
     opened.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
     opened.set_viewport_size({"width": 390, "height": 844})
-    show(opened, "check", "race.comp", "--subgroup-size", "8,32", "--device", "none")
+    name = "a_shader_with_a_name_that_is_far_longer_than_the_screen_is_wide.comp"
+    Path(name).write_text(RACE)
+    show(opened, "check", name, "--subgroup-size", "8,32", "--device", "none")
     assert opened.evaluate("document.documentElement.scrollWidth") <= 390
+    # What is said of a line is below it, inside of the visible part.
+    boxes = [box for box in (each.bounding_box() for each in opened.locator(".said").all()) if box]
+    assert len(boxes) == 2
+    assert all(0 <= box["x"] and box["x"] + box["width"] <= 390 for box in boxes)
 
 
 def test_names_are_no_markup(opened: Page) -> None:
