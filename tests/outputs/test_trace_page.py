@@ -198,7 +198,7 @@ def test_it_fits_a_phone(opened: Page, theme: str) -> None:
     # What is said of a line is below it, inside of the visible part.
     boxes = [box for box in (each.bounding_box() for each in opened.locator(".said").all()) if box]
     assert len(boxes) == 2
-    assert all(0 <= box["x"] and box["x"] + box["width"] <= 390 for box in boxes)
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
 
 
 def test_names_are_no_markup(opened: Page) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -55,19 +55,15 @@ def traces_of(
     return tuple(_traced(*run) for run in runs[:MOST_TRACES])
 
 
-def _runs_of(finding: Finding) -> Iterator[RunParameters]:
-    """Yield the runs of the reference device to show: one, or two with different values."""
+def _runs_of(finding: Finding) -> list[RunParameters]:
+    """Return the runs of the reference device to show: one, or two with different values."""
     own = [where for where in finding.configurations if not where.device]
-    if finding.kind == FindingKind.DIFFERS:
-        seen: dict[str, RunParameters] = {}
-        for where, text in finding.values:
-            if not where.device:
-                seen.setdefault(text, where)
-        # The run with which others are compared comes last: it is the likely right one.
-        own = list(seen.values())[:2][::-1] or own
-        yield from own[:2]
-    else:
-        yield from own[:1]
+    seen: dict[str, RunParameters] = {}
+    for where, text in finding.values if finding.kind == FindingKind.DIFFERS else ():
+        if not where.device:
+            seen.setdefault(text, where)
+    # The run with which others are compared comes last: it is the likely right one.
+    return list(seen.values())[:2][::-1] or own[:1]
 
 
 def _traced(dispatch: CheckedDispatch, configuration: RunParameters, finding: Finding | None) -> FindingTrace:

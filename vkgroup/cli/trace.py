@@ -34,8 +34,7 @@ def write_check(arguments: argparse.Namespace, module: Module, report: Report) -
         return f"{arguments.trace} was not written: the check did not end."
     shown = [_of_finding(each) for each in report.traces]
     _write(arguments, module, shown)
-    traced = {id(each.finding) for each in report.traces}
-    more = f"; it has the first {len(traced)} findings" if len(traced) < len(report.findings) else ""
+    more = "; it has the first findings only" if len(report.traces) == MOST_TRACES else ""
     return f"Step through it in a browser: {arguments.trace}{more}"
 
 
@@ -56,16 +55,8 @@ def _of_finding(traced: FindingTrace) -> Shown:
     return Shown(finding.kind.value, message, finding.help, setting, traced.trace, marked, finding.element)
 
 
-def observe_run(
-    arguments: argparse.Namespace,
-    module: Module,
-    device: ReferenceDevice,
-    run: Callable[[], tuple[Event, ...]],
-) -> str:
-    """Execute a dispatch again for ``--trace`` and ``--lanes``; return what to say about it.
-
-    `run`: executes it, and returns its events.
-    """
+def observe_run(arguments: argparse.Namespace, module: Module, device: ReferenceDevice, run: Run) -> str:
+    """Execute a dispatch again for ``--trace`` and ``--lanes``; return what to say about it."""
 
     def execute(recorder: StepRecorder) -> tuple[Event, ...]:
         device.observe(recorder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -168,20 +169,13 @@ def _sources(places: SourceLocations, positions: Iterable[int], language: str) -
 
 def _assembly(places: SourceLocations) -> dict[int, str]:
     """Return the assembly of the functions by position, without debug information."""
-    entries = places.by_position
+    entries, left_out = places.by_position, re.compile(r"OpLine|OpNoLine|.*OpExtInst .* Debug")
     first = next((position for position, entry in entries.items() if entry.name == "OpFunction"), 0)
     return {
-        position: ("" if entries[position].name in _OUTER else "  ") + text
+        position: text
         for position, text in places.assembly.items()
-        if position >= first and entries[position].name not in ("OpLine", "OpNoLine") and not _is_debug(text)
+        if position >= first and not left_out.match(text)
     }
-
-
-_OUTER = ("OpFunction", "OpFunctionEnd", "OpLabel")
-
-
-def _is_debug(text: str) -> bool:
-    return " Debug" in text and "OpExtInst" in text
 
 
 def _trace(shown: Shown, block: ArrayBlock) -> dict[str, Any]:

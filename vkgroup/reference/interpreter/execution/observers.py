@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,8 @@ from vkgroup.reference.interpreter.values.arrangement import Groups
 from vkgroup.reference.interpreter.values.value import Value
 
 
-class Observer(Protocol):
-    """What sees the execution of the slices of a dispatch or a stage."""
+class Observer:
+    """What sees the slices of a dispatch or a stage; these methods do nothing."""
 
     def begin(self, machine: SliceState) -> None:
         """See a slice before its first instruction."""
@@ -40,7 +40,7 @@ class ExecutedInstruction:
 
 
 @dataclass
-class InstructionTrace:
+class InstructionTrace(Observer):
     """An observer that records the instructions of chosen invocations."""
 
     watched: dict[int, tuple[Groups, Groups]]  # workgroup and local id of each, by its number in the dispatch
@@ -48,9 +48,6 @@ class InstructionTrace:
     executed: dict[tuple[Groups, Groups], list[ExecutedInstruction]] = field(default_factory=dict)
     #: A frame, and the watched invocations in it with their indices.
     _among: tuple[Frame | None, dict[tuple[Groups, Groups], int]] = (None, {})
-
-    def begin(self, machine: SliceState) -> None:
-        """See a slice."""
 
     def step(self, frame: Frame, op: Op, value: Value | None) -> None:
         """Record an executed instruction and its value in each watched invocation."""
@@ -62,9 +59,6 @@ class InstructionTrace:
                 numbers += np.asarray(leaf[..., 0 if leaf.shape[-1] == 1 else lane]).reshape(-1).tolist()
             result = None if value is None else tuple(numbers)
             self.executed.setdefault(name, []).append(ExecutedInstruction(op.instruction.position, result))
-
-    def end(self, frame: Frame, ending: Terminator, value: Value | None) -> None:
-        """See the end of a segment."""
 
     def _watched_among(self, numbers: npt.NDArray[np.int64]) -> dict[tuple[Groups, Groups], int]:
         """Return the watched invocations in an ascending list of invocations, with their indices in it."""

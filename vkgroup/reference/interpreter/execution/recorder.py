@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from vkgroup.reference.events import Event
 from vkgroup.reference.interpreter.execution.machine import Machine
+from vkgroup.reference.interpreter.execution.observers import Observer
 from vkgroup.reference.interpreter.operations.accessor import Accessor
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.operations.memory_order import Order
@@ -134,7 +135,7 @@ class _ObservedAccesses(Accesses):
         return super().atomic(frame, site, target, operation, writes=writes, reads=reads)
 
 
-class StepRecorder:
+class StepRecorder(Observer):
     """An observer that records the steps of one workgroup, in an execution that searches for races.
 
     `workgroup`: its gl_WorkGroupID.
