@@ -1,6 +1,6 @@
 """Pictures of subgroup operations, drawn from executed shaders.
 
-``make docs`` executes ``docs/examples/pictures/*.comp`` on the reference device and writes
+``make docs`` executes ``docs/pictures/*.comp`` on the reference device and writes
 ``docs/images/subgroups/*.svg``. Numbers, active lanes and lines are those of the execution. Arrows and bars
 lead from each lane whose value changes the result.
 """
@@ -25,7 +25,7 @@ from vkgroup.reference.interpreter.execution.recorder import MOST_STEPS, StepRec
 from vkgroup.reference.trace import Focus, WorkgroupTrace
 
 ROOT = Path(__file__).parents[2]
-SHADERS, PICTURES = ROOT / "docs/examples/pictures", ROOT / "docs/images/subgroups"
+SHADERS, PICTURES = ROOT / "docs/pictures", ROOT / "docs/images/subgroups"
 VALUES = np.array(json.loads((SHADERS / "inputs.json").read_text("utf-8"))["inputs"]["values"], np.uint32)
 
 

@@ -15,6 +15,7 @@ from vkgroup.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs/examples"
+PICTURES = ROOT / "docs/pictures"
 PAGE = (ROOT / "docs/python/examples.md").read_text("utf-8")
 
 
@@ -47,11 +48,11 @@ def test_an_example_prints_what_the_page_says(
 def test_lanes_are_printed_as_the_page_says(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(EXAMPLES)
+    monkeypatch.chdir(PICTURES)
     page = (ROOT / "docs/shaders/trace.md").read_text("utf-8")
     (command,) = re.findall(r"^\$ vkgroup (run .*--lanes)$", page, re.MULTILINE)
     assert main(shlex.split(command)) == 0
-    assert capsys.readouterr().out == (EXAMPLES / "lanes.txt").read_text("utf-8")
+    assert capsys.readouterr().out == (PICTURES / "lanes.txt").read_text("utf-8")
 
 
 @pytest.mark.parametrize(("name", "code"), [("average", 1), ("average_corrected", 0)])

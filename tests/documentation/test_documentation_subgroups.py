@@ -50,7 +50,7 @@ def test_the_pictures_are_those_of_the_execution() -> None:
 def test_the_page_has_the_shader_and_the_picture_with_a_text(name: str) -> None:
     (alternative,) = re.findall(rf"!\[(.*)\]\(\.\./images/subgroups/{name}\.svg\)", PAGE)
     assert len(alternative) > 40
-    assert f'include("docs/examples/pictures/{name}.comp", "glsl", start="void main")' in PAGE
+    assert f'include("docs/pictures/{name}.comp", "glsl", start="void main")' in PAGE
     root = ElementTree.parse(PICTURES / f"{name}.svg").getroot()
     assert all(root.findtext(f"{SVG}{tag}") for tag in ("title", "desc"))
 
