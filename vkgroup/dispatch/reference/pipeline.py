@@ -148,6 +148,8 @@ class ReferenceWork(Work):
         assert pipeline.programs is not None
         assert self._memories is not None
         addressable, model = self.device.addressable(), self.device.model
+        observer = self.device.observer
+        observed: dict[str, Any] = {} if observer is None else {"races": True, "observer": observer}
         if isinstance(command, DispatchCommand):
             outcome = execute(
                 pipeline.programs[0],
@@ -157,8 +159,7 @@ class ReferenceWork(Work):
                 subgroup_size=pipeline.size_of("compute"),
                 deadline=timeout,
                 addressable=addressable,
-                races=self.device.observer is not None,
-                observer=self.device.observer,
+                **observed,
                 model=replace(model, sparse="full") if pipeline.stages.full_subgroups else model,
             )
             return outcome.events
