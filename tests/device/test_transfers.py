@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -161,13 +162,21 @@ def test_threads_transfer_side_by_side(staged: Device) -> None:
     assert not failures
 
 
+def with_few_staging_buffers(
+    staged: Device, monkeypatch: pytest.MonkeyPatch, *, pieces: int, count: int
+) -> tuple[list[Any], list[Any]]:
+    """Permit five staging buffers, keep none, and return arrays of some pieces with their buffers."""
+    monkeypatch.setattr(transfers, "STAGING_BUFFERS", 5)
+    data = [numbers(pieces * PIECE_BYTES + number) for number in range(count)]
+    buffers = [staged.buffer(each) for each in data]
+    staged.trim()
+    return data, buffers
+
+
 def test_more_downloads_than_staging_buffers_do_not_wait_for_each_other(
     staged: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transfers, "STAGING_BUFFERS", 5)
-    data = [numbers(5 * PIECE_BYTES + number) for number in range(8)]
-    buffers = [staged.buffer(each) for each in data]
-    staged.trim()
+    data, buffers = with_few_staging_buffers(staged, monkeypatch, pieces=5, count=8)
     with ThreadPoolExecutor(len(data)) as threads:
         read = list(threads.map(lambda buffer: buffer.read(), buffers))
     assert all(map(np.array_equal, read, data))
@@ -177,10 +186,7 @@ def test_more_downloads_than_staging_buffers_do_not_wait_for_each_other(
 def test_downloads_beside_uploads_do_not_wait_for_each_other(
     staged: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transfers, "STAGING_BUFFERS", 5)
-    data = [numbers(40 * PIECE_BYTES + number) for number in range(6)]
-    buffers = [staged.buffer(each) for each in data]
-    staged.trim()
+    data, buffers = with_few_staging_buffers(staged, monkeypatch, pieces=40, count=6)
 
     def work(number: int) -> bool:
         buffer, expected = buffers[number], data[number]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vkgroup.base.choices import SOURCE_DIALECTS
 from vkgroup.base.errors import InvalidInput
 from vkgroup.base.workgroups import padded_counts
 from vkgroup.check import Report
@@ -24,8 +25,6 @@ from vkgroup.spirv import Module
 
 Run = Callable[[], tuple[Event, ...]]
 """Executes a dispatch, and returns its events."""
-
-_LANGUAGES = ("hlsl", "slang", "wgsl")
 
 
 def write_check(arguments: argparse.Namespace, module: Module, report: Report) -> str:
@@ -66,20 +65,16 @@ def observe_run(arguments: argparse.Namespace, module: Module, device: Reference
             device.observe(None)
 
     workgroup = _workgroup(arguments)
-    events = execute(StepRecorder())
+    events = () if arguments.trace is None else execute(StepRecorder())
     setting = device.name.removeprefix("vkgroup reference, ")
     shown: list[Shown] = []
-    for event in events if workgroup is None and arguments.trace is not None else ():
+    for event in events if workgroup is None else ():
         who = event.invocation
         if who is not None and len(shown) < MOST_TRACES:
-            message = event.cause.detail if event.cause is not None else event.message
-            focus = Focus(
-                who.workgroup, who.local, event.kind, event.origin, (event.other_position,), message
-            )
             help_ = FindingKind(event.kind).help
             places = ((event.position, event.kind), (event.other_position, "the other access"))
             marked = [(position, words) for position, words in places if position >= 0]
-            trace = trace_workgroup(execute, focus)
+            trace = trace_workgroup(execute, Focus.of(event, who))
             shown.append(Shown(event.kind, event.message, help_, setting, trace, marked))
     if not shown or arguments.lanes is not None:
         alone = trace_workgroup(execute, Focus(workgroup or (0, 0, 0)))
@@ -160,5 +155,6 @@ def _print_operation(operation: LaneOperation) -> None:
 
 def _write(arguments: argparse.Namespace, module: Module, shown: list[Shown]) -> None:
     shader = Path(arguments.shader)
-    dialect = arguments.dialect or shader.suffix.removeprefix(".")
-    write_trace(arguments.trace, module, str(shader), dialect if dialect in _LANGUAGES else "glsl", shown)
+    dialect = arguments.dialect or SOURCE_DIALECTS.get(shader.suffix, "")
+    language = str(dialect) if dialect in SOURCE_DIALECTS.values() else "glsl"
+    write_trace(arguments.trace, module, str(shader), language, shown)

@@ -1,4 +1,4 @@
-"""What each lane of one subgroup gives to a subgroup operation, and what it gets."""
+"""Values that each lane of a subgroup gives to a subgroup operation, and gets from it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ class LaneOperation:
 
     Attributes
     ----------
-    position, line : of the instruction in the module; its line in the source, 0 if that is unknown.
-    text : the line.
+    line, text : its line in the source, 0 if that is unknown; the text of the line.
     name : the instruction, as in ``"IAdd Reduce"``.
     present : which lanes of the subgroup have an invocation, (size,).
     active : which of them execute it, (size,).
@@ -31,7 +30,6 @@ class LaneOperation:
     result : the values that it returns, by lane.
     """
 
-    position: int
     line: int
     text: str
     name: str
@@ -47,11 +45,11 @@ def lane_operations(trace: WorkgroupTrace, subgroup: int = 0) -> Iterator[LaneOp
     machine = recorder.machine
     assert machine is not None
     module, size = machine.program.module, machine.arrangement.subgroup_size
-    places, entries = SourceLocations(module, ""), {entry.position: entry for entry in module.instructions}
+    places = SourceLocations(module, "")
     present = np.zeros(size, np.bool_)
     present[recorder.lane[recorder.subgroup == subgroup]] = True
     for step in recorder.steps:
-        entry = entries[step.position]
+        entry = places.by_position[step.position]
         own = np.flatnonzero(recorder.subgroup[step.lanes] == subgroup)
         if not own.size or not entry.name.startswith(GROUP_OPERATIONS):
             continue
@@ -61,7 +59,6 @@ def lane_operations(trace: WorkgroupTrace, subgroup: int = 0) -> Iterator[LaneOp
         place = places[step.position]
         columns = [_texts(value, len(step.lanes), own, lanes, size) for value in (*step.operands, step.value)]
         yield LaneOperation(
-            step.position,
             place.line,
             place.text.strip(),
             _name_of(entry),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from vkgroup.reference.events import Event
+from vkgroup.reference.events import Event, Invocation
 from vkgroup.reference.interpreter.execution.recorder import StepRecorder, window_around
 from vkgroup.reference.interpreter.values.arrangement import Groups
 
@@ -31,15 +31,25 @@ class Focus:
     others: tuple[int, ...] = ()
     message: str = ""
 
+    @classmethod
+    def of(cls, event: Event, who: Invocation) -> Focus:
+        """Return the focus on an event in one of its invocations."""
+        others, text = (event.other_position,), _text_of(event)
+        return cls(who.workgroup, who.local, event.kind, event.origin, others, text)
+
     def is_of(self, event: Event) -> bool:
         """Return whether an event is the one that is to be shown."""
-        text = event.cause.detail if event.cause is not None else event.message
         return (
             event.kind == self.kind
             and self.position in (event.origin, event.position)
-            and self.message in ("", text)
+            and self.message in ("", _text_of(event))
             and (event.other_position < 0 or event.other_position in self.others)
         )
+
+
+def _text_of(event: Event) -> str:
+    """Return the message of an event's cause; its own without one."""
+    return event.cause.detail if event.cause is not None else event.message
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 
 sys.path.insert(0, str(Path(__file__).parent))
 import sample_runs as made
-from browser import open_browser
+from browser import open_page
 
 from vkgroup.base.errors import InvalidInput
 from vkgroup.cli.main import main
@@ -109,14 +109,8 @@ def test_damaged_costs_are_refused(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Page]:
-    """A page of a browser that reports errors of scripts and of the security policy."""
-    with open_browser() as browser:
-        opened = browser.new_page(viewport={"width": 1280, "height": 900})
-        complaints: list[str] = []
-        opened.on("console", lambda message: complaints.append(message.text))
-        opened.on("pageerror", lambda error: complaints.append(str(error)))
+    with open_page() as opened:
         yield opened
-        assert complaints == []
 
 
 def show(page: Page, folder: Path, data: list[dict[str, Any]]) -> None:

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 sys.path.insert(0, str(Path(__file__).parent))
 import sample_runs as made
-from browser import open_browser
+from browser import CONTRAST, open_browser
 
 from vkgroup.device import Capabilities, Subgroup
 from vkgroup.outputs.exports.folder import write_summary
@@ -293,24 +293,7 @@ def test_charts_have_words_for_every_point(page: Page) -> None:
 
 def contrast(page: Page, selector: str) -> float:
     """Return the contrast of an element's text with what is behind it (WCAG 2.2)."""
-    return float(
-        page.locator(selector).first.evaluate(
-            """element => {
-              const light = colour => {
-                const [r, g, b] = colour.match(/[\\d.]+/g).map(Number).map(v => v / 255)
-                  .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-                return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-              };
-              let behind = element, colour = "rgba(0, 0, 0, 0)";
-              while (colour === "rgba(0, 0, 0, 0)") {
-                colour = getComputedStyle(behind).backgroundColor;
-                behind = behind.parentElement;
-              }
-              const [a, b] = [light(getComputedStyle(element).color), light(colour)].sort((x, y) => y - x);
-              return (a + 0.05) / (b + 0.05);
-            }"""
-        )
-    )
+    return float(page.locator(selector).first.evaluate(CONTRAST))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

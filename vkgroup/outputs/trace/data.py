@@ -24,11 +24,8 @@ from vkgroup.reference.interpreter.operations.images import ImageMemory
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.reference.trace import WorkgroupTrace
-from vkgroup.spirv import Instruction, Module, StructType
+from vkgroup.spirv import Instruction, Module, StructType, grammar
 from vkgroup.spirv.chains import STORES, VARIABLES
-
-_WORKGROUP = 2
-"""The number of the scope (SPIR-V 3.27, "Scope")."""
 
 _AXES = "xyzw"
 _LONGEST = 60
@@ -141,7 +138,7 @@ def _names_of_lines(places: SourceLocations, positions: Iterable[int]) -> dict[i
 def _is_barrier(entry: Instruction, module: Module) -> bool:
     """Return whether an instruction is a barrier of the workgroup, not of the subgroup."""
     scope = module.declarations.constants.get(entry.operands[0]) if entry.name == "OpControlBarrier" else None
-    return scope is not None and scope.evaluate() == _WORKGROUP
+    return scope is not None and scope.evaluate() == grammar().number("Scope", "Workgroup")
 
 
 def _sources(places: SourceLocations, positions: Iterable[int], language: str) -> dict[str, Any]:
