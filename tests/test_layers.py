@@ -19,18 +19,19 @@ PACKAGE = Path(vkgroup.__file__).parent
 #: names: the modules of the package's own folder, except ``__main__``.
 LAYERS = {
     "spec": 2_050,
-    "base": 1_410,
+    "base": 1_500,
+    "amd": 7_000,
     "spirv": 4_230,
     "reference": 17_480,
     "configuration": 870,
     "compiler": 7_650,
     "drivers": 2_110,
     "bootstrap": 590,
-    "device": 6_330,
+    "device": 6_350,
     "dispatch": 10_930,
     "amber": 2_380,
-    "record": 1_670,
-    "workers": 3_160,
+    "record": 1_680,
+    "workers": 3_210,
     "programs": 3_050,
     "conformance": 25_270,
     "check": 11_790,
@@ -42,7 +43,7 @@ LAYERS = {
     "outputs": 9_720,
     "__init__": 180,
     "testing": 510,
-    "cli": 8_780,
+    "cli": 8_790,
     "__main__": 30,
 }
 

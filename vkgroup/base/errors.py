@@ -84,6 +84,10 @@ class Unsupported(VkgroupError):
         self.missing = tuple(missing)
 
 
+class NotEmulated(Unsupported):
+    """The emulation of an absent GPU lacks an instruction or a packet; `missing` has its name."""
+
+
 class NotShareable(VkgroupError, BufferError):
     """Memory that cannot be shared with another array library as requested (DLPack)."""
 

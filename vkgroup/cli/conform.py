@@ -32,6 +32,7 @@ from vkgroup.outputs.history import HistoryRecording
 from vkgroup.record.journal import RESULTS
 from vkgroup.workers import multi_device
 from vkgroup.workers.cluster.offer import need_distributed
+from vkgroup.workers.emulated import emulated
 from vkgroup.workers.multi_device import RunTarget
 
 
@@ -45,7 +46,7 @@ def execute_devices(expecting: Expecting, console: Console) -> int:
                 f"{device.name} ({device.driver_info or device.driver_name})" for device in devices
             )
             console.write_line(f"No GPU here; all software devices: {names}")
-        devices = _with_subgroups(devices, console)
+        devices = _with_subgroups([_executing(device, arguments) for device in devices], console)
         made = multi_device.targets(devices, arguments.jobs, each=arguments.each)
         return _judge_all(expecting, made, console, apart=True)
     need_distributed()
@@ -59,9 +60,14 @@ def execute_devices(expecting: Expecting, console: Console) -> int:
         return _judge_all(expecting, made, console, apart=apart)
 
 
+def _executing(device: DeviceInfo, arguments: argparse.Namespace) -> DeviceInfo:
+    """Return the device, emulated if its GPU is absent, unless its compiler alone is tested."""
+    return device if arguments.compile_only or arguments.statistics else emulated(device)
+
+
 def _with_subgroups(devices: Sequence[DeviceInfo], console: Console) -> list[DeviceInfo]:
     """Return devices without compile-only ones that lack Vulkan 1.1, which a glob may choose."""
-    left = [device for device in devices if not device.is_compile_only or device.api_version >= (1, 1)]
+    left = [device for device in devices if not device.gpu or device.api_version >= (1, 1)]
     for device in devices:
         if device not in left and left:
             version = ".".join(map(str, device.api_version[:2]))
@@ -195,7 +201,7 @@ def execute_run(expecting: Expecting, console: Console) -> int:
     arguments = expecting.arguments
     if arguments.cluster is not None or multi_device.is_several(arguments.device):
         return execute_devices(expecting, console)
-    device = conform_start.device(arguments.device)
+    device = _executing(conform_start.device(arguments.device), arguments)
     out = arguments.out or default_folder(device.name)
     console.write_line(f"Testing {device.name} on {number_of(expecting.cases)}, results in {out}")
     with (

@@ -166,11 +166,18 @@ def finish(outcomes: RunOutcomes, arguments: argparse.Namespace, out: Path, cons
     return 1 if unknown or missing else code
 
 
+_UNEXECUTED = (Status.NOT_SUPPORTED, Status.NOT_EMULATED)
+
+
 def _why_empty(run: Run) -> str:
     """Return why no case of a run was executed, with the features that they need; empty if one was."""
-    executed = any(result.status is not Status.NOT_SUPPORTED for result in run.results)
+    executed = any(result.status not in _UNEXECUTED for result in run.results)
     if executed or run.missing or run.without_verdict or not len(run.results):
         return ""
+    lacking = Counter(result.detail for result in run.results if result.status is Status.NOT_EMULATED)
+    if lacking:
+        shown = lacking.most_common(CASES_SHOWN)
+        return "; ".join(f"{text} ({_cases(count)})" for text, count in shown)
     uncompiled = Counter(result.detail for result in run.results if NOT_COMPILED in result.detail)
     if uncompiled.total() == len(run.results):
         shown = uncompiled.most_common(CASES_SHOWN)

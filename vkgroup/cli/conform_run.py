@@ -51,6 +51,7 @@ _COLOURS = {
     Status.NOT_SUPPORTED: "dim",
     Status.COMPILED: "green",
     Status.REJECTED: "bold red",
+    Status.NOT_EMULATED: "yellow",
 }
 
 

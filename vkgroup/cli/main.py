@@ -219,8 +219,11 @@ def _start_own_process(chosen: argparse.Namespace) -> None:
     # Imported here, because other commands start faster without it.
     fetched = import_module("vkgroup.device.fetched")
     launching = import_module("vkgroup.device.launch")
-    if fetched.needs_own_process(choice) and os.environ.get(launching.OWN) != choice.lower():
+    emulates = chosen.command == "run" and fetched.is_compile_only(choice)
+    if fetched.needs_own_process(choice) or emulates:
         driver, gpu = fetched.driver_of(choice)
+        if os.environ.get(launching.OWN) == launching.own_choice(driver, gpu):
+            return
         command, environment = launching.launch(driver, gpu, "vkgroup", *chosen.words)
         os.execve(command[0], command, environment | phases.to_inherit())
 

@@ -87,6 +87,7 @@ PLAIN = {
     Status.NOT_SUPPORTED: ExpectationOutcome.SKIP,
     Status.COMPILED: ExpectationOutcome.SKIP,
     Status.REJECTED: ExpectationOutcome.FAIL,
+    Status.NOT_EMULATED: ExpectationOutcome.SKIP,
 }
 """The outcome of each status without an expectation."""
 

@@ -155,7 +155,8 @@ class RunOutcomes:
             names -= {result.case for result in self.run.results if is_hang(result)}
         if not names:
             return 0
-        executed = [r.case for r in self.run.results if r.status != Status.NOT_SUPPORTED]
+        unexecuted = (Status.NOT_SUPPORTED, Status.NOT_EMULATED)
+        executed = [r.case for r in self.run.results if r.status not in unexecuted]
         known = cases_named(executed)
         ran = [known[case] for case in executed if case in known]
         batches = plan.batches(ran, self.run.capabilities, shuffle=shuffle)

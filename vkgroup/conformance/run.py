@@ -22,6 +22,7 @@ from vkgroup.base.errors import (
     InternalError,
     InvalidInput,
     NoDevice,
+    NotEmulated,
     Unsupported,
     VkgroupError,
     describe,
@@ -148,6 +149,8 @@ def result_of_error(case: str, error: Exception, seconds: float = 0.0) -> Result
     """
     if is_device_error(error) or isinstance(error, NoDevice):
         return Result(case, Status.FAIL, seconds, detail=describe(error))
+    if isinstance(error, NotEmulated):
+        return Result(case, Status.NOT_EMULATED, seconds, detail=str(error))
     if isinstance(error, Unsupported):
         detail = f"needs {', '.join(error.missing)}" if error.missing else str(error)
         return Result(case, Status.NOT_SUPPORTED, seconds, detail=detail)

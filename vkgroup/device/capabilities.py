@@ -214,6 +214,7 @@ class DeviceInfo:
         another build of the driver; empty for other devices.
     has_memory : whether it has memory. Mesa's "Null hardware" has none, and cannot execute.
     own_process : whether only a process that was started with the driver's C library can open it.
+    emulated : whether the absent GPU executes by emulation; see `vkgroup.amd`.
     model : of the reference device: its choices where Vulkan permits several, such as ``sparse=half``.
     """
 
@@ -231,21 +232,23 @@ class DeviceInfo:
     has_memory: bool = True
     own_process: bool = False
     model: tuple[str, ...] = ()
+    emulated: bool = False
 
     @property
     def is_compile_only(self) -> bool:
         """Whether the driver compiles for an absent GPU, and executes nothing."""
-        return bool(self.gpu)
+        return bool(self.gpu) and not self.emulated
 
     @property
     def can_execute(self) -> bool:
         """Whether the device may execute: it is not compile-only and has memory."""
-        return not self.gpu and self.has_memory
+        return not self.is_compile_only and self.has_memory
 
     @property
     def is_gpu(self) -> bool:
-        """Whether this is a GPU, of any kind, that executes."""
-        return self.can_execute and self.type in ("discrete_gpu", "integrated_gpu", "virtual_gpu")
+        """Whether this is a GPU, of any kind, that executes itself."""
+        kinds = ("discrete_gpu", "integrated_gpu", "virtual_gpu")
+        return self.can_execute and not self.emulated and self.type in kinds
 
     @property
     def driver_version(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from vkgroup.base.errors import DeviceLost, DispatchTimeout, InvalidDispatch
@@ -50,6 +51,8 @@ class DeviceCore(DeviceBase):
         self.lock = threading.RLock()
         self.idle_commands: list[Any] = []  # arrays of one VkCommandBuffer that no submitted work uses
         self._stuck = False
+        #: Called when a wait has ended: raises the problem of an emulation, unknown to the driver.
+        self.after_wait: Callable[[], None] | None = None
 
     @property
     def closed(self) -> bool:
@@ -116,6 +119,8 @@ class DeviceCore(DeviceBase):
         """
         timeout = checked_timeout(timeout)
         if self.handle is None or (timeline or self.timeline).wait(number, timeout, poll=poll):
+            if self.after_wait is not None:
+                self.after_wait()
             return
         self.abandon(f"its work did not finish within {timeout:g} s")
         raise DispatchTimeout(

@@ -37,7 +37,7 @@ def launch(driver: CachedDriver, gpu: Gpu | None, module: str, *arguments: str) 
     assert driver.start is not None
     environment = {
         **processes.environment(),
-        OWN: f"{driver.name}:{gpu.name}" if gpu else driver.name,
+        OWN: own_choice(driver, gpu),
         "VKGROUP_LOADER": str(driver.loader),
     }
     if gpu is not None:
@@ -50,10 +50,20 @@ def launch(driver: CachedDriver, gpu: Gpu | None, module: str, *arguments: str) 
     return driver.start.command(processes.command(module, *arguments)), environment
 
 
+def own_choice(driver: CachedDriver, gpu: Gpu | None) -> str:
+    """Return the choice of a device that needs its own process: ``radv-26.1.6:navi31``."""
+    return f"{driver.name}:{gpu.name}" if gpu else driver.name
+
+
 def require_own_process(device: DeviceInfo) -> None:
     """Raise NoDevice unless this process was started for the device; see `launch`."""
     if os.environ.get(OWN) == device.choice:
         return
+    if device.emulated:
+        raise NoDevice(
+            f"{device.choice} is emulated in a process of its own. `vkgroup run`, `check` and `conform` start"
+            " it, and in Python vkgroup.open(..., isolated=True) does."
+        )
     if not device.is_compile_only:
         raise NoDevice(
             f"{device.choice} has its own C library, because that of this system is too old. This process"

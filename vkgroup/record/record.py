@@ -34,6 +34,8 @@ class Status(StrEnum):
     """The driver of an absent GPU compiled the shaders of the case; nothing was executed."""
     REJECTED = "Rejected"
     """The driver of an absent GPU rejected a valid shader of the case."""
+    NOT_EMULATED = "NotEmulated"
+    """The emulation of an absent GPU lacks an instruction or a packet that the case needs."""
 
 
 AGAINST_THE_DEVICE = frozenset({Status.FAIL, Status.CRASH, Status.TIMEOUT, Status.REJECTED})
@@ -46,7 +48,8 @@ def possible_statuses(seen: Collection[Status]) -> tuple[Status, ...]:
     """Return the statuses that the cases of a run can have: of compilation if some are seen, or execution."""
     if Status.COMPILED in seen or Status.REJECTED in seen:
         return _OF_COMPILATION
-    return tuple(status for status in Status if status not in (Status.COMPILED, Status.REJECTED))
+    rare = {Status.COMPILED, Status.REJECTED, Status.NOT_EMULATED} - set(seen)
+    return tuple(status for status in Status if status not in rare)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from vkgroup.device.launch import compile_only_refusal, require_own_process
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.reference.capabilities import DEFAULT_SIZE, info_of
 from vkgroup.dispatch.vulkan import VulkanDevice
+from vkgroup.workers.emulated import emulated, started_emulation
 
 REFERENCE = "reference"
 """The choice of the reference device; a subgroup size may follow a colon."""
@@ -109,7 +110,7 @@ def open_device(
         if named is not None:
             return _open_reference(named.subgroup_size, (*named.model, *words))
         if not (isinstance(choice, str) and discovery.direct_manifest(choice)):
-            choice = discovery.select(choice, devices)
+            choice = emulated(discovery.select(choice, devices))
     if isinstance(choice, DeviceInfo) and choice.is_reference:
         size = choice.subgroup_size if subgroup_size is None else subgroup_size
         return _open_reference(size, (*choice.model, *words))
@@ -117,10 +118,13 @@ def open_device(
         raise InvalidInput(f"{', '.join(words)}: only the reference device has this choice.")
     if isinstance(choice, DeviceInfo) and choice.own_process:
         require_own_process(choice)
+    emulation = started_emulation(choice) if isinstance(choice, DeviceInfo) and choice.emulated else None
     name = choice.name if isinstance(choice, DeviceInfo) else str(choice)
     phases.update(device=name)
     with phases.phase("opening the device", phases.CodeOwner.DRIVER):
         opened = logical.open_device(choice, validate=validation, robust=robust)
+        if emulation is not None:
+            opened.after_wait = emulation.raise_problem
         of = opened.capabilities
         phases.update(device=f"{of.name} ({of.driver_name} {of.driver_info})".replace(" )", ")"))
         return VulkanDevice(opened, subgroup_size)
@@ -134,6 +138,7 @@ def _open_isolated(choice: DeviceInfo | str | int | None, options: dict[str, Any
         choice = discovery.normal_choice(choice)
         named = _reference_info(choice, options["subgroup_size"])
         choice = select(choice) if named is None else named
+    choice = emulated(choice)
     if choice.is_compile_only:
         raise compile_only_refusal(choice)
     return IsolatedDevice(choice, open_device, options)

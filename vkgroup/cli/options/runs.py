@@ -110,6 +110,7 @@ _CONFORM = Command(
                    "time limit of the run in seconds; cases not reached are missing, and --resume continues",
                    seconds),
             Option("--maxfail", "N", "end after this number of unexpected results", positive),
+            flag("--compile-only", "only compile for an absent GPU, also where it is emulated"),
             flag("--statistics",
                  "on a compile-only device: compile each case alone, and record registers, code size and"
                  " others for vkgroup diff"),

@@ -62,6 +62,7 @@ LETTERS = {
     Status.TIMEOUT: "T",
     Status.COMPILED: "D",
     Status.REJECTED: "R",
+    Status.NOT_EMULATED: "E",
 }
 """The letter of each status on the page."""
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.interpreter.operations.lanewise.arithmetic import two_product, two_sum
+from vkgroup.base.exact import two_product, two_sum
 
 Float64 = npt.NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from math import pi
 
 import numpy as np
 
-from vkgroup.reference.interpreter.operations.lanewise.arithmetic import fma
+from vkgroup.base.exact import fma
 from vkgroup.reference.interpreter.operations.lanewise.conversion import bitcast, regroup, regroup_cause
 from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
     DType,

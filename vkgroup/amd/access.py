@@ -1,0 +1,397 @@
+"""Memory instructions other than images: scalar, buffer, global, flat and scratch memory, and local data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vkgroup.amd import atomics
+from vkgroup.amd.arrays import Array
+from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.memory import ADDRESS_BITS
+from vkgroup.amd.operands import pair, registers_of, scalar_source
+from vkgroup.amd.steps import Step
+from vkgroup.amd.text import NULL, Instruction, Operand
+from vkgroup.amd.waves import Waves
+
+
+@dataclass(frozen=True)
+class Element:
+    """What a load or store moves: `count` integers of `size` bytes; small ones may lie in half a register."""
+
+    size: int
+    count: int = 1
+    signed: bool = False
+    half: str = ""  # ``low`` or ``high``: 16 bits, and the other half of the register stays
+
+
+_ELEMENTS = {
+    **{f"b{32 * n}": Element(4, n) for n in (1, 2, 3, 4, 8, 16)},
+    **{f"dword{f'x{n}' if n > 1 else ''}": Element(4, n) for n in (1, 2, 3, 4, 8, 16)},
+    **{name: Element(1) for name in ("u8", "ubyte", "b8", "byte")},
+    **{name: Element(1, signed=True) for name in ("i8", "sbyte")},
+    **{name: Element(2) for name in ("u16", "ushort", "b16", "short")},
+    **{name: Element(2, signed=True) for name in ("i16", "sshort")},
+}
+for _half, _mark in (("low", ""), ("high", "_hi")):
+    for _names, _element in (
+        (("d16{}_u8", "ubyte_d16{}", "u8_d16{}"), Element(1, half=_half)),
+        (("d16{}_i8", "sbyte_d16{}", "i8_d16{}"), Element(1, signed=True, half=_half)),
+        (("d16{}_b16", "short_d16{}", "u16_d16{}"), Element(2, half=_half)),
+    ):
+        _ELEMENTS |= {_name.format(_mark): _element for _name in _names}
+_ELEMENTS |= {"d16_hi_b8": Element(1, half="high"), "byte_d16_hi": Element(1, half="high")}
+_ELEMENTS |= {"b8_d16_hi": Element(1, half="high"), "b16_d16_hi": Element(2, half="high")}
+
+
+def element_of(name: str) -> Element:
+    """Return what a mnemonic's end, such as ``b64`` or ``ubyte``, moves."""
+    if name not in _ELEMENTS:
+        raise NotEmulated(f"memory access {name}")
+    return _ELEMENTS[name]
+
+
+def offset_of(instruction: Instruction) -> int:
+    """Return the immediate offset in bytes."""
+    return instruction.number("offset")
+
+
+# Scalar memory
+
+
+def compile_scalar_memory(instruction: Instruction, generation: float) -> Step | None:
+    """Return the step of a scalar load; None for other instructions."""
+    match = re.fullmatch(r"s_(buffer_)?load_(\w+)", instruction.name)
+    if match is None:
+        return None
+    element = element_of(match[2])
+    target, base, *rest = instruction.operands
+    offsets = [scalar_source(operand, "b32") for operand in rest if operand.kind != "word"]
+    constant = offset_of(instruction)
+    is_buffer = bool(match[1])
+    unit = np.uint64(element.size)
+
+    def run(waves: Waves) -> None:
+        chosen = np.arange(waves.count) if waves.members is None else np.flatnonzero(waves.members)
+        low, high = waves.s[base.index][chosen], waves.s[base.index + 1][chosen]
+        offset = np.full(len(chosen), constant, np.int64)
+        for read in offsets:
+            value = np.broadcast_to(read(waves), (waves.count,))[chosen]
+            offset = offset + (value.astype(np.int64) if is_buffer or generation >= 9 else value)
+        address = pair(low, high) + offset.astype(np.uint64)
+        inside = np.ones((len(chosen), element.count), np.bool_)
+        if is_buffer:
+            records = waves.s[base.index + 2][chosen].astype(np.int64)
+            stride = (high >> np.uint32(16) & np.uint32(0x3FFF)).astype(np.int64)
+            limit = np.where(stride > 0, stride * records, records)
+            address = pair(low, high & np.uint32(0xFFFF)) + offset.astype(np.uint64)
+            ends = offset[:, None] + np.arange(1, element.count + 1) * element.size
+            inside = ends <= limit[:, None]
+        address = address & ~(unit - np.uint64(1))
+        places = address[:, None] + np.arange(element.count, dtype=np.uint64) * unit
+        values = np.zeros(places.shape, np.uint32)
+        values[inside] = waves.memory.load(places[inside], element.size)
+        if element.signed:
+            sign = np.uint32(1 << element.size * 8 - 1)
+            values = (values ^ sign) - sign
+        whole = np.zeros(waves.count, np.uint32)
+        for part in range(element.count):
+            whole[chosen] = values[:, part]
+            waves.set_scalar(target.index + part, whole)
+
+    used = [*registers_of(base, 128 if is_buffer else 64)]
+    used += [register for operand in rest for register in registers_of(operand, 32)]
+    return Step(
+        instruction,
+        run,
+        frozenset(used),
+        frozenset(registers_of(target, 32 * element.count)),
+        counter="scalar",
+    )
+
+
+# Vector memory
+
+
+Places = Callable[[Waves], tuple[Array, Array | None]]
+"""Return addresses, (waves, lanes) uint64, and which bytes from there are accessible (None: all)."""
+
+
+def _buffer_places(
+    instruction: Instruction, address: Operand, descriptor: Operand, offset: Operand, generation: float
+) -> Callable[[Waves, int], tuple[Array, Array]]:
+    """Return what computes addresses of a buffer instruction, and how many bytes from there are inside."""
+    has_index, has_offset = "idxen" in instruction.modifiers, "offen" in instruction.modifiers
+    constant = offset_of(instruction)
+    base_offset = scalar_source(offset, "b32")
+    d = descriptor.index
+
+    def places(waves: Waves, size: int) -> tuple[Array, Array]:
+        words = waves.s[d : d + 4].astype(np.int64)
+        base = (words[0] | (words[1] & 0xFFFF) << 32)[:, None]
+        stride = (words[1] >> 16 & 0x3FFF)[:, None]
+        records = words[2][:, None]
+        swizzled = words[1] >> 31 & 1 if generation < 11 else words[1] >> 30 & 3
+        scalar = np.broadcast_to(base_offset(waves), (waves.count,)).astype(np.int64)[:, None]
+        index = waves.v[address.index].astype(np.int64) if has_index else np.int64(0)
+        register = address.index + has_index
+        within = waves.v[register].astype(np.int64) + constant if has_offset else np.int64(constant)
+        adds_lane = (words[3] >> 23 & 1 != 0)[:, None]
+        if adds_lane.any():
+            index = index + np.where(adds_lane, np.arange(waves.lanes), 0)
+            if generation < 10:
+                stride = np.where(adds_lane, stride | (words[3] >> 15 & 0xF)[:, None] << 14, stride)
+        place = scalar + index * stride + within
+        if swizzled.any():
+            interleaved = scalar + _swizzled(words, index, within, stride, generation)
+            place = np.where(swizzled[:, None] != 0, interleaved, place)
+        shape = (waves.count, waves.lanes)
+        raw = records - place
+        if generation >= 10:
+            select = (words[3] >> 28 & 3)[:, None]
+            structured = np.where((index < records) & (within + size <= np.maximum(stride, size)), 1 << 30, 0)
+            structured = np.where((select == 0) & (within + size > stride), 0, structured)
+            counted = np.where(
+                select == 2, np.where(records == 0, 0, 1 << 30), np.where(index < records, 1 << 30, 0)
+            )
+            left = np.where(select == 3, raw, np.where(select == 0, structured, counted))
+        elif generation >= 9:
+            # With an index or a swizzle, the number of records counts elements.
+            left = np.where((stride == 0) | (not has_index), raw, np.where(index < records, 1 << 30, 0))
+        else:
+            left = np.where(
+                (stride == 0) | (swizzled[:, None] == 0),
+                records - place,
+                np.where(index < records, 1 << 30, 0),
+            )
+        return np.broadcast_to((base + place).astype(np.uint64), shape), np.broadcast_to(left, shape)
+
+    return places
+
+
+def _swizzled(words: Array, index: Any, within: Any, stride: Array, generation: float) -> Array:
+    """Return the place in a swizzled buffer, whose elements of several indices are interleaved."""
+    together = (8 << (words[3] >> 21 & 3))[:, None]
+    if generation >= 11:
+        element = np.where(words[1] >> 30 & 3 == 3, 16, np.where(words[1] >> 30 & 3 == 2, 8, 4))[:, None]
+    elif generation >= 10:
+        element = np.full_like(together, 4)
+    else:
+        element = (2 << (words[3] >> 19 & 3))[:, None]
+    index = np.asarray(index)
+    return np.asarray(
+        (index // together * stride + within // element * element) * together
+        + index % together * element
+        + within % element
+    )
+
+
+def compile_buffer(instruction: Instruction, generation: float) -> Step | None:
+    """Return the step of a buffer instruction; None for others."""
+    match = re.fullmatch(r"buffer_(load|store|atomic)_(\w+)", instruction.name)
+    if match is None:
+        return None
+    kind, rest = match.groups()
+    if "format" in rest or "lds" in instruction.modifiers or "tfe" in instruction.modifiers:
+        return None
+    data, address, descriptor, offset = instruction.operands
+    places = _buffer_places(instruction, address, descriptor, offset, generation)
+    count = ("idxen" in instruction.modifiers) + ("offen" in instruction.modifiers)
+    used = registers_of(address, 32 * count) if count else []
+    used += [*registers_of(descriptor, 128), *registers_of(offset, 32)]
+    return _vector_memory(instruction, kind, rest, data, places, used)
+
+
+def compile_flat(instruction: Instruction, generation: float) -> Step | None:
+    """Return the step of a flat, global or scratch instruction; None for others."""
+    match = re.fullmatch(r"(flat|global|scratch)_(load|store|atomic)_(\w+)", instruction.name)
+    if match is None:
+        return None
+    space, kind, rest = match.groups()
+    if "addtid" in rest or "lds" in instruction.modifiers:
+        return None
+    operands = list(instruction.operands)
+    returns = kind == "load" or (
+        kind == "atomic"
+        and bool(
+            {"glc", "sc0"} & set(instruction.modifiers)
+            or instruction.modifiers.get("th", "").find("RETURN") >= 0
+        )
+    )
+    result = operands.pop(0) if returns else None
+    address = operands.pop(0)
+    data = result if kind == "load" else operands.pop(0)
+    base = operands.pop(0) if operands else Operand("word", word="off")
+    assert data is not None
+    constant = offset_of(instruction)
+    has_base = base.kind == "s" and base.index != NULL
+    used = registers_of(base, 32 if space == "scratch" else 64) if has_base else []
+    if space == "scratch":
+        used += registers_of(address, 32)
+    else:
+        used += registers_of(address, 32 if has_base else 64)
+
+    def places(waves: Waves, size: int) -> tuple[Array, Array]:
+        shape = (waves.count, waves.lanes)
+        if space == "scratch":
+            offset = np.full(shape, constant, np.int64)
+            if address.kind == "v":
+                offset = offset + waves.v[address.index].astype(np.int64)
+            if has_base:
+                offset = offset + waves.s[base.index].astype(np.int64)[:, None]
+            return waves.scratch_places(offset), np.full(shape, 1 << 30)
+        if has_base:
+            start = pair(waves.s[base.index], waves.s[base.index + 1])[:, None]
+            found = start + waves.v[address.index].astype(np.uint64) + np.uint64(constant % 2**64)
+        else:
+            found = pair(waves.v[address.index], waves.v[address.index + 1]) + np.uint64(constant % 2**64)
+        if space == "flat":
+            window = found >> np.uint64(32)
+            special = (window == 1 << 16) | (window == 2 << 16)
+            if (special & waves.active_lanes).any():
+                raise NotEmulated("flat access to local data or scratch")
+        return np.broadcast_to(found & np.uint64(ADDRESS_BITS), shape), np.full(shape, 1 << 30)
+
+    return _vector_memory(instruction, kind, rest, data, places, used, result, scratch=space == "scratch")
+
+
+def _vector_memory(
+    instruction: Instruction,
+    kind: str,
+    rest: str,
+    data: Operand,
+    places: Callable[[Waves, int], tuple[Array, Array]],
+    used: list[int],
+    result: Operand | None = None,
+    scratch: bool = False,
+) -> Step:
+    if kind == "atomic":
+        return _atomic(instruction, rest, data, places, used, result)
+    element = element_of(rest)
+    if kind == "load":
+
+        def run(waves: Waves) -> None:
+            address, left = places(waves, element.size * element.count)
+            memory = waves.scratch_memory if scratch else waves.memory
+            load_lanes(waves, memory.load, data.index, element, address, left)
+
+        written = registers_of(data, 32 * element.count)
+        return Step(instruction, run, frozenset(used), frozenset(written), counter="vector")
+
+    def run_store(waves: Waves) -> None:
+        address, left = places(waves, element.size * element.count)
+        memory = waves.scratch_memory if scratch else waves.memory
+        store_lanes(waves, memory.store, data.index, element, address, left)
+
+    stored = registers_of(data, 32 * element.count)
+    return Step(instruction, run_store, frozenset([*used, *stored]), counter="store")
+
+
+def load_lanes(
+    waves: Waves,
+    load: Callable[[Array, int], Array],
+    register: int,
+    element: Element,
+    address: Array,
+    left: Array,
+) -> None:
+    """Load an element for each active lane; parts beyond the end are 0."""
+    lanes = waves.active_lanes
+    results = []
+    for part in range(element.count):
+        inside = lanes & (left >= (part + 1) * element.size)
+        values = np.zeros(lanes.shape, np.uint32)
+        values[inside] = load(address[inside] + np.uint64(part * element.size), element.size)
+        if element.signed:
+            sign = np.uint32(1 << element.size * 8 - 1)
+            values = (values ^ sign) - sign
+        results.append(values)
+    for part, values in enumerate(results):
+        if element.half == "low":
+            values = values & np.uint32(0xFFFF) | waves.v[register] & np.uint32(0xFFFF0000)
+        elif element.half == "high":
+            values = values << np.uint32(16) | waves.v[register] & np.uint32(0xFFFF)
+        waves.set_vector(register + part, values)
+
+
+def store_lanes(
+    waves: Waves,
+    store: Callable[[Array, Array, int], None],
+    register: int,
+    element: Element,
+    address: Array,
+    left: Array,
+) -> None:
+    """Store an element of each active lane; parts beyond the end are dropped."""
+    lanes = waves.active_lanes
+    for part in range(element.count):
+        inside = lanes & (left >= (part + 1) * element.size)
+        values = waves.v[register + part]
+        if element.half == "high":
+            values = values >> np.uint32(16)
+        store(
+            address[inside] + np.uint64(part * element.size),
+            values[inside].astype(f"u{element.size}"),
+            element.size,
+        )
+
+
+def lane_data(waves: Waves, register: int, size: int) -> Array:
+    """Return the data of all lanes, unsigned integers of 4 or 8 bytes."""
+    if size == 4:
+        return waves.v[register]
+    return pair(waves.v[register], waves.v[register + 1])
+
+
+def set_lane_data(waves: Waves, register: int, values: Array) -> None:
+    """Write integers of 4 or 8 bytes to a register of the active lanes, or to two."""
+    if values.dtype.itemsize == 4:
+        waves.set_vector(register, values)
+        return
+    waves.set_vector(register, values.astype(np.uint32))
+    waves.set_vector(register + 1, (values >> np.uint64(32)).astype(np.uint32))
+
+
+def _atomic(
+    instruction: Instruction,
+    rest: str,
+    data: Operand,
+    places: Callable[[Waves, int], tuple[Array, Array]],
+    used: list[int],
+    result: Operand | None,
+) -> Step:
+    operation, size = atomics.named(rest)
+    returns = (
+        result is not None
+        or "glc" in instruction.modifiers
+        or "RETURN" in instruction.modifiers.get("th", "")
+    )
+    target = (result or data) if returns else None
+    words = size // 4
+
+    def run(waves: Waves) -> None:
+        address, left = places(waves, size)
+        lanes = waves.active_lanes & (left >= size)
+        values = lane_data(waves, data.index, size)
+        compared = lane_data(waves, data.index + words, size)[lanes] if operation.compares else None
+        found = np.zeros(lanes.shape, values.dtype)
+        if lanes.any():
+            found[lanes] = atomics.perform(
+                operation,
+                lambda where: waves.memory.load(where, size),
+                lambda where, new: waves.memory.store(where, new, size),
+                address[lanes],
+                values[lanes],
+                compared,
+            )
+        if target is not None:
+            set_lane_data(waves, target.index, found)
+
+    stored = registers_of(data, 32 * words * (2 if operation.compares else 1))
+    written = registers_of(target, 32 * words) if target is not None else []
+    counter = "vector" if returns else "store"
+    return Step(instruction, run, frozenset([*used, *stored]), frozenset(written), counter=counter)

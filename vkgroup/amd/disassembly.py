@@ -1,0 +1,98 @@
+"""Machine code as text, by the disassembler of the LLVM library that the driver itself uses."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from ctypes import c_char_p, c_int, c_size_t, c_uint64, c_void_p
+
+from vkgroup.amd.errors import EmulationError, NotEmulated
+
+_TRIPLE = b"amdgcn-mesa-mesa3d"
+_UPPER_HALF = re.compile(r"v(\d+)/\*Invalid register, operand has 'VGPR_32_Lo128' register class\*/")
+_LONGEST = 20  # bytes of the longest instruction
+
+
+class Disassembler:
+    """Texts of instructions of one GPU.
+
+    Parameters
+    ----------
+    library : path of ``libLLVM.so``.
+    gpu : LLVM's name of the GPU, such as ``gfx1100``.
+    wave : lanes of a wave, 32 or 64, which decides the size of lane masks in the text.
+    """
+
+    def __init__(self, library: str, gpu: str, wave: int) -> None:
+        llvm = ctypes.CDLL(library)
+        try:
+            for name in ("TargetInfo", "TargetMC", "Disassembler"):
+                getattr(llvm, f"LLVMInitializeAMDGPU{name}")()
+            create, self._read = llvm.LLVMCreateDisasmCPUFeatures, llvm.LLVMDisasmInstruction
+        except AttributeError:
+            raise EmulationError(f"{library} has no disassembler for AMD's GPUs") from None
+        create.restype = c_void_p
+        create.argtypes = [c_char_p, c_char_p, c_char_p, c_void_p, c_int, c_void_p, c_void_p]
+        self._read.restype = c_size_t
+        self._read.argtypes = [c_void_p, c_char_p, c_uint64, c_uint64, c_char_p, c_size_t]
+        features = f"+wavefrontsize{wave}" if gpu.startswith("gfx1") else ""
+        self._has_halves = gpu.startswith(("gfx11", "gfx12"))
+        # LLVM knows some instructions of 16 bits only without names for the halves of registers.
+        choices = [f"{features},+real-true16", features] if self._has_halves else [features]
+        self._contexts = [
+            create(_TRIPLE, gpu.encode(), choice.encode(), None, 0, None, None) for choice in choices
+        ]
+        if None in self._contexts:
+            raise EmulationError(f"{library} does not know {gpu}")
+        self._text = ctypes.create_string_buffer(512)
+        self._known: dict[bytes, tuple[int, str]] = {}
+
+    def read(self, code: bytes) -> tuple[int, str]:
+        """Return the length in bytes and the text of the first instruction of some code.
+
+        Raises NotEmulated: the bytes are no instruction of this GPU.
+        """
+        for length in (4, 8, 12):
+            known = self._known.get(code[:length])
+            if known is not None:
+                return known
+        for context in self._contexts:
+            length = self._read(context, code[:_LONGEST], min(len(code), _LONGEST), 0, self._text, 512)
+            text = self._text.value.decode().strip()
+            if self._has_halves:
+                text = _UPPER_HALF.sub(lambda found: f"v{int(found[1]) - 128}.h", text)
+            if length and "Invalid register" not in text:
+                break
+        else:
+            length, text = 4, _exchange_of_halves(code) if self._has_halves else ""
+            if not text:
+                raise NotEmulated(
+                    f"the code {code[:8].hex(' ', 4)}", "no instruction for LLVM's disassembler"
+                )
+        result = int(length), " ".join(_with_halves(text, code).split())
+        self._known[code[:length]] = result
+        return result
+
+
+def _exchange_of_halves(code: bytes) -> str:
+    """Return the text of v_swap_b16, which LLVM reads from version 20 on; empty for other instructions."""
+    word = int.from_bytes(code[:4], "little")
+    if word >> 25 != 0x3F or word >> 9 & 0xFF != 0x66 or not word & 0x100:
+        return ""
+    result, source = word >> 17 & 0xFF, word & 0xFF
+    names = [f"v{number & 0x7F}.{'h' if number & 0x80 else 'l'}" for number in (result, source)]
+    return f"v_swap_b16_e32 {names[0]}, {names[1]}"
+
+
+def _with_halves(text: str, code: bytes) -> str:
+    """Return a text with the choice of halves that LLVM leaves out for ``v_cmp_class_f16``.
+
+    Raises NotEmulated: it leaves a choice out for another instruction.
+    """
+    word = int.from_bytes(code[:4], "little")
+    chosen = word >> 11 & 15
+    if word >> 26 != 0x35 or not chosen or "16" not in text.split()[0] or "op_sel" in text or ".h" in text:
+        return text
+    if "_class_f16" not in text:
+        raise NotEmulated(text.split()[0], "LLVM's disassembler leaves its op_sel out")
+    return f"{text} op_sel:[{chosen & 1},{chosen >> 1 & 1}]"

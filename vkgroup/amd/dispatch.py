@@ -1,0 +1,162 @@
+"""One dispatch: the registers of a compute shader, its workgroups, and the first values of their waves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from vkgroup.amd.arrays import Array
+from vkgroup.amd.machine import Machine
+from vkgroup.amd.memory import GpuMemory
+from vkgroup.amd.program import Compiler, Program
+from vkgroup.amd.text import EXEC
+from vkgroup.amd.waves import Waves
+
+# Offsets of registers from the start of the persistent ones of compute shaders, in words.
+DIM_X, START_X, THREADS_X = 0x201, 0x204, 0x207
+PROGRAM_LOW, PROGRAM_HIGH, RESOURCES_1, RESOURCES_2, TEMPORARY_RING, RESOURCES_3 = (
+    0x20C,
+    0x20D,
+    0x212,
+    0x213,
+    0x218,
+    0x228,
+)
+USER_DATA = 0x240
+SCRATCH_LOW, SCRATCH_HIGH = 0x210, 0x211
+
+MOST_WAVES = 256
+"""Waves that run together, unless one workgroup has more."""
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """A dispatch as the command processor starts it.
+
+    Attributes
+    ----------
+    groups : number of workgroups in each direction.
+    first : number of the first workgroup in each direction.
+    registers : values of the compute registers by their number.
+    wave : lanes of a wave.
+    partial : threads of the last workgroup in each direction; 0 if it is whole.
+    """
+
+    groups: tuple[int, int, int]
+    first: tuple[int, int, int]
+    registers: Mapping[int, int]
+    wave: int
+    partial: tuple[int, int, int] = (0, 0, 0)
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """Threads of a workgroup in each direction."""
+        return tuple(self.registers.get(THREADS_X + axis, 1) & 0xFFFF for axis in range(3))  # type: ignore[return-value]
+
+    @property
+    def address(self) -> int:
+        """Address of the machine code."""
+        return self.registers[PROGRAM_LOW] << 8 | (self.registers.get(PROGRAM_HIGH, 0) & 0xFF) << 40
+
+    def field(self, register: int, bit: int, count: int) -> int:
+        """Return bits of a register."""
+        return self.registers.get(register, 0) >> bit & (1 << count) - 1
+
+
+@dataclass
+class Emulator:
+    """Executes dispatches of one GPU.
+
+    `compiler_of` makes the compiler for waves of 32 or 64 lanes. `instructions` and `lane_instructions` count
+    what was executed.
+    """
+
+    gpu: str
+    memory: GpuMemory
+    compiler_of: Callable[[int], Compiler]
+    seed: int = 0
+    timeout: float = 60.0
+    instructions: int = 0
+
+    def execute(self, dispatch: Dispatch) -> None:
+        """Run all workgroups of a dispatch, in a seeded order."""
+        compiler = self.compiler_of(dispatch.wave)
+        program = Program(self.memory, compiler)
+        deadline = time.monotonic() + self.timeout
+        groups = self._order(dispatch)
+        x, y, z = dispatch.size
+        waves_each = -(-x * y * z // dispatch.wave)
+        together = max(1, MOST_WAVES // waves_each)
+        for start in range(0, len(groups), together):
+            chosen = groups[start : start + together]
+            waves = _start(dispatch, chosen, waves_each, compiler.generation, self.memory)
+            machine = Machine(program, waves, compiler.generation, self.seed + start, deadline)
+            try:
+                machine.run(dispatch.address)
+            finally:
+                self.instructions += machine.executed
+
+    def _order(self, dispatch: Dispatch) -> Array:
+        """Return the numbers of the workgroups, (groups, 3), in a seeded order."""
+        x, y, z = dispatch.groups
+        number = np.random.default_rng(self.seed).permutation(x * y * z)
+        ids = np.stack([number % x, number // x % y, number // (x * y)], axis=1)
+        return ids + np.array(dispatch.first)
+
+
+def _start(dispatch: Dispatch, groups: Array, waves_each: int, generation: float, memory: GpuMemory) -> Waves:
+    """Return the waves of some workgroups with the first values of their registers."""
+    count, lanes = len(groups) * waves_each, dispatch.wave
+    group = np.repeat(np.arange(len(groups)), waves_each)
+    number = np.tile(np.arange(waves_each), len(groups))
+    local = dispatch.field(RESOURCES_2, 15, 9) * 512
+    waves = Waves(count, lanes, 256, group, local, memory)
+    ids = groups[group].astype(np.uint32)
+    user = dispatch.field(RESOURCES_2, 1, 5)
+    for place in range(user):
+        waves.s[place] = dispatch.registers.get(USER_DATA + place, 0)
+    at = user
+    if generation >= 12:
+        waves.s[108 + 9] = ids[:, 0]
+        waves.s[108 + 7] = ids[:, 1] & np.uint32(0xFFFF) | ids[:, 2] << np.uint32(16)
+        waves.s[108 + 8] = number.astype(np.uint32) << np.uint32(25)
+    else:
+        for axis in range(3):
+            if dispatch.field(RESOURCES_2, 7 + axis, 1):
+                waves.s[at] = ids[:, axis]
+                at += 1
+        if dispatch.field(RESOURCES_2, 10, 1):
+            waves.s[at] = _group_word(number, waves_each, generation)
+            at += 1
+        if dispatch.field(RESOURCES_2, 0, 1) and generation < 11:
+            waves.s[at] = 0
+    waves.mode = dispatch.field(RESOURCES_1, 12, 8)
+    x, y, z = dispatch.size
+    thread = (number[:, None] * lanes + np.arange(lanes)).astype(np.uint32)
+    inside = thread < x * y * z
+    parts = [thread % x, thread // x % y, thread // (x * y)]
+    last = np.array(dispatch.groups) - 1
+    for axis, limit in enumerate(dispatch.partial):
+        if limit:
+            is_last = (ids[:, axis] == dispatch.first[axis] + last[axis])[:, None]
+            inside &= ~is_last | (parts[axis] < limit)
+    if generation >= 11:
+        waves.v[0] = parts[0] | parts[1] << np.uint32(10) | parts[2] << np.uint32(20)
+    else:
+        for axis in range(dispatch.field(RESOURCES_2, 11, 2) + 1):
+            waves.v[axis] = parts[axis]
+    waves.set_mask(EXEC, inside)
+    ring = dispatch.field(TEMPORARY_RING, 12, 15)
+    if ring:
+        granule = 64 if generation >= 11 else 256
+        waves.give_scratch(-(-ring * granule * 4 // lanes // 16) * 16)
+    return waves
+
+
+def _group_word(number: Array, waves_each: int, generation: float) -> Array:
+    """Return the scalar register that tells a wave its number in the workgroup."""
+    word = number.astype(np.uint32) << np.uint32(6) | np.uint32(waves_each)
+    return word if generation < 10 else word | number.astype(np.uint32) << np.uint32(20)

@@ -1,0 +1,203 @@
+"""Execution of the waves that run together: which go on, where they branch, what they wait for."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from vkgroup.amd.arrays import Mask
+from vkgroup.amd.control import counter_of
+from vkgroup.amd.errors import EmulationError, HardwareRule
+from vkgroup.amd.program import Program
+from vkgroup.amd.steps import Step
+from vkgroup.amd.waves import Waves
+
+MOST_OUTSTANDING = 64
+"""Operations that a wait counter can count; a further one waits for the oldest."""
+
+
+class OutOfTime(EmulationError):
+    """The time limit passed before a dispatch ended."""
+
+
+@dataclass
+class Front:
+    """Waves at the same instruction.
+
+    `outstanding`: for each wait counter, the registers that its operations will write, oldest first.
+    """
+
+    address: int
+    members: Mask
+    outstanding: dict[str, list[frozenset[int]]] = field(default_factory=dict)
+    mode: int = 0
+
+    def merges_with(self, other: Front) -> bool:
+        """Return whether another front's waves are in the same state."""
+        return (
+            self.address == other.address
+            and self.outstanding == other.outstanding
+            and self.mode == other.mode
+        )
+
+
+class Machine:
+    """Runs waves of one program to their end.
+
+    Parameters
+    ----------
+    seed : of the order of the waves where several may go on.
+    deadline : value of `time.monotonic` at which `OutOfTime` is raised.
+    """
+
+    def __init__(self, program: Program, waves: Waves, generation: float, seed: int, deadline: float) -> None:
+        self._program, self._waves, self._generation = program, waves, generation
+        self._random, self._deadline = Random(seed), deadline
+        self._fronts: list[Front] = []
+        self._at_barrier: list[Front] = []
+        self._ended = np.zeros(waves.count, np.bool_)
+        self.executed = 0  # instructions, one for all waves of a front
+
+    def run(self, address: int) -> None:
+        """Run all waves from an address to the end of the program."""
+        everything = np.ones(self._waves.count, np.bool_)
+        self._fronts = [Front(address, everything, {}, self._waves.mode)]
+        with np.errstate(all="ignore"):
+            while self._fronts:
+                self._advance(self._take())
+                self._release()
+        if self._at_barrier:
+            raise HardwareRule(
+                "barrier", "waves wait at a barrier that no other wave of their workgroup reaches"
+            )
+
+    def _take(self) -> Front:
+        """Remove a front and those that stand at the same place in the same state."""
+        place = self._random.randrange(len(self._fronts)) if len(self._fronts) > 1 else 0
+        front = self._fronts.pop(place)
+        same = [other for other in self._fronts if other.merges_with(front)]
+        if same:
+            self._fronts = [other for other in self._fronts if not any(other is one for one in same)]
+            for other in same:
+                front.members = front.members | other.members
+        return front
+
+    def _advance(self, front: Front) -> None:
+        """Run a front until it divides, waits at a barrier or ends."""
+        waves, at = self._waves, self._program.steps
+        waves.mode = front.mode
+        waves.select(None if front.members.all() else front.members)
+        address = front.address
+        for turn in range(1 << 62):
+            step = at.get(address) or self._program.at(address)
+            waves.next = following = address + step.instruction.length
+            if front.outstanding:
+                self._check(front, step, address)
+            try:
+                taken = step.run(waves)
+            except EmulationError as error:
+                raise error.at(f"{step.instruction.text} at {address:#x}") from None
+            self.executed += 1
+            waves.executed += 1
+            if step.counter:
+                counter = counter_of(step.counter, self._generation)
+                if counter != "vs":  # stores write no register
+                    pending = front.outstanding.setdefault(counter, [])
+                    pending.append(step.writes)
+                    del pending[:-MOST_OUTSTANDING]
+            if step.target is not None:
+                address = self._branch(front, taken, following, following + step.target)
+                if address < 0:
+                    return
+            elif step.indirect:
+                address = int(waves.of_first_member(taken))
+            elif step.ends:
+                self._ended |= front.members
+                return
+            elif step.barrier:
+                front.address, front.mode = following, waves.mode
+                self._at_barrier.append(front)
+                return
+            else:
+                address = following
+                if step.waits:
+                    _wait(front, step.waits)
+            if turn & 0xFF == 0xFF and time.monotonic() > self._deadline:
+                raise OutOfTime("the time limit passed")
+            if turn >= 4096 and self._fronts:  # a loop that waits for other waves lets them go on
+                front.address, front.mode = address, waves.mode
+                self._fronts.append(front)
+                return
+
+    def _branch(self, front: Front, taken: Any, following: int, target: int) -> int:
+        """Return where a front goes on; -1 if it divided."""
+        here = taken & front.members
+        if not here.any():
+            return following
+        if (here == front.members).all():
+            return target
+        for members, address in ((here, target), (front.members & ~here, following)):
+            outstanding = {counter: list(pending) for counter, pending in front.outstanding.items()}
+            self._fronts.append(Front(address, members, outstanding, self._waves.mode))
+        return -1
+
+    def _check(self, front: Front, step: Step, address: int) -> None:
+        """Raise HardwareRule if a step uses a register whose load has not been waited for."""
+        used = step.reads | step.writes
+        for counter, pending in front.outstanding.items():
+            for registers in pending:
+                if registers and (both := registers & used):
+                    number = min(both)
+                    name = f"v{number - 256}" if number >= 256 else f"s{number}"
+                    raise HardwareRule(
+                        "wait counter", f"{name} is used before the wait for its load (counter {counter})"
+                    ).at(f"{step.instruction.text} at {address:#x}")
+
+    def _release(self) -> None:
+        """Let workgroups go on whose waves all wait at a barrier or have ended."""
+        if not self._at_barrier:
+            return
+        waiting = np.zeros(self._waves.count, np.bool_)
+        for front in self._at_barrier:
+            waiting |= front.members
+        group = self._waves.group
+        busy = np.zeros(int(group.max()) + 1, np.bool_)
+        busy[group[~(waiting | self._ended)]] = True
+        free = ~busy[group]
+        if not (free & waiting).any():
+            return
+        left = []
+        for front in self._at_barrier:
+            going = front.members & free
+            if not going.any():
+                left.append(front)
+                continue
+            staying = front.members & ~free
+            if staying.any():
+                outstanding = {counter: list(pending) for counter, pending in front.outstanding.items()}
+                left.append(Front(front.address, staying, outstanding, front.mode))
+            front.members = going
+            self._fronts.append(front)
+        self._at_barrier = left
+
+
+def _wait(front: Front, waits: dict[str, int]) -> None:
+    """Remove the operations that have ended after a wait."""
+    for counter, most in waits.items():
+        pending = front.outstanding.get(counter)
+        if not pending or len(pending) <= most:
+            continue
+        # Scalar loads end in any order: only a wait for all tells that they ended. Others end in their order.
+        scalar = [registers for registers in pending if _is_scalar(registers)] if most else []
+        ordered = [registers for registers in pending if not _is_scalar(registers)]
+        pending[:] = scalar + ordered[max(0, len(ordered) - most) :]
+        if not pending:
+            del front.outstanding[counter]
+
+
+def _is_scalar(registers: frozenset[int]) -> bool:
+    return any(register < 256 for register in registers)
