@@ -121,10 +121,13 @@ Places = Callable[[Waves], tuple[Array, Array | None]]
 """Return addresses, (waves, lanes) uint64, and which bytes from there are accessible (None: all)."""
 
 
-def _buffer_places(
+def buffer_places(
     instruction: Instruction, address: Operand, descriptor: Operand, offset: Operand, generation: float
 ) -> Callable[[Waves, int], tuple[Array, Array]]:
-    """Return what computes addresses of a buffer instruction, and how many bytes from there are inside."""
+    """Return what computes addresses of a buffer instruction, and how many bytes from there are inside.
+
+    The function takes the waves and the size of an access in bytes.
+    """
     has_index, has_offset = "idxen" in instruction.modifiers, "offen" in instruction.modifiers
     constant = offset_of(instruction)
     base_offset = scalar_source(offset, "b32")
@@ -190,6 +193,15 @@ def _swizzled(words: Array, index: Any, within: Any, stride: Array, generation: 
     )
 
 
+def buffer_registers(
+    instruction: Instruction, address: Operand, descriptor: Operand, offset: Operand
+) -> list[int]:
+    """Return the registers with the address of a buffer instruction."""
+    count = ("idxen" in instruction.modifiers) + ("offen" in instruction.modifiers)
+    used = registers_of(address, 32 * count) if count else []
+    return [*used, *registers_of(descriptor, 128), *registers_of(offset, 32)]
+
+
 def compile_buffer(instruction: Instruction, generation: float) -> Step | None:
     """Return the step of a buffer instruction; None for others."""
     match = re.fullmatch(r"buffer_(load|store|atomic)_(\w+)", instruction.name)
@@ -199,10 +211,8 @@ def compile_buffer(instruction: Instruction, generation: float) -> Step | None:
     if "format" in rest or "lds" in instruction.modifiers or "tfe" in instruction.modifiers:
         return None
     data, address, descriptor, offset = instruction.operands
-    places = _buffer_places(instruction, address, descriptor, offset, generation)
-    count = ("idxen" in instruction.modifiers) + ("offen" in instruction.modifiers)
-    used = registers_of(address, 32 * count) if count else []
-    used += [*registers_of(descriptor, 128), *registers_of(offset, 32)]
+    places = buffer_places(instruction, address, descriptor, offset, generation)
+    used = buffer_registers(instruction, address, descriptor, offset)
     return _vector_memory(instruction, kind, rest, data, places, used)
 
 

@@ -133,10 +133,10 @@ def _backward(instruction: Instruction, generation: float) -> Step:
 
 
 def _named_lanes(waves: Waves, address: Operand, offset: int, generation: float) -> Array:
-    """Return the lanes that addresses in bytes name; from RDNA on, those of the same half of 32 lanes."""
+    """Return the lanes that addresses in bytes name; those of the same half of 32 lanes in RDNA 1 to 3."""
     lane = np.arange(waves.lanes)
     number = (waves.v[address.index].astype(np.int64) + offset) >> 2
-    size = min(waves.lanes, 32) if generation >= 10 else waves.lanes
+    size = min(waves.lanes, 32) if 10 <= generation < 12 else waves.lanes
     return np.asarray(lane // size * size + number % size)
 
 

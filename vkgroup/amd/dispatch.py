@@ -114,6 +114,8 @@ def _start(dispatch: Dispatch, groups: Array, waves_each: int, generation: float
     number = np.tile(np.arange(waves_each), len(groups))
     local = dispatch.field(RESOURCES_2, 15, 9) * 512
     waves = Waves(count, lanes, 256, group, local, memory)
+    if 10 <= generation < 11 and lanes == 64 and dispatch.field(RESOURCES_3, 0, 4):
+        waves.shared_from = (dispatch.field(RESOURCES_1, 0, 6) + 1) * 4
     ids = groups[group].astype(np.uint32)
     user = dispatch.field(RESOURCES_2, 1, 5)
     for place in range(user):

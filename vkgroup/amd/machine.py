@@ -25,15 +25,34 @@ class OutOfTime(EmulationError):
 
 
 @dataclass
+class Operation:
+    """A memory operation that has not been waited for: the registers that it writes, and in which lanes.
+
+    `lanes`: (waves, lanes), among them those of all waves of a front; None for scalar registers.
+    """
+
+    registers: frozenset[int]
+    lanes: Mask | None = field(compare=False)
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it writes scalar registers."""
+        return self.lanes is None
+
+
+Outstanding = dict[str, list[Operation]]
+
+
+@dataclass
 class Front:
     """Waves at the same instruction.
 
-    `outstanding`: for each wait counter, the registers that its operations will write, oldest first.
+    `outstanding`: for each wait counter, its operations, oldest first.
     """
 
     address: int
     members: Mask
-    outstanding: dict[str, list[frozenset[int]]] = field(default_factory=dict)
+    outstanding: Outstanding = field(default_factory=dict)
     mode: int = 0
 
     def merges_with(self, other: Front) -> bool:
@@ -43,6 +62,22 @@ class Front:
             and self.outstanding == other.outstanding
             and self.mode == other.mode
         )
+
+    def take(self, other: Front) -> None:
+        """Add the waves of a front in the same state."""
+        self.members = self.members | other.members
+        for counter, pending in self.outstanding.items():
+            for mine, its in zip(pending, other.outstanding[counter], strict=True):
+                if mine.lanes is not None and its.lanes is not None:
+                    mine.lanes = mine.lanes | its.lanes
+
+    def part(self, members: Mask, address: int, mode: int) -> Front:
+        """Return a front of some of the waves."""
+        copied = {
+            counter: [Operation(each.registers, each.lanes) for each in pending]
+            for counter, pending in self.outstanding.items()
+        }
+        return Front(address, members, copied, mode)
 
 
 class Machine:
@@ -83,7 +118,7 @@ class Machine:
         if same:
             self._fronts = [other for other in self._fronts if not any(other is one for one in same)]
             for other in same:
-                front.members = front.members | other.members
+                front.take(other)
         return front
 
     def _advance(self, front: Front) -> None:
@@ -107,7 +142,8 @@ class Machine:
                 counter = counter_of(step.counter, self._generation)
                 if counter != "vs":  # stores write no register
                     pending = front.outstanding.setdefault(counter, [])
-                    pending.append(step.writes)
+                    lanes = None if step.counter == "scalar" else waves.active_lanes
+                    pending.append(Operation(step.writes, lanes))
                     del pending[:-MOST_OUTSTANDING]
             if step.target is not None:
                 address = self._branch(front, taken, following, following + step.target)
@@ -141,21 +177,25 @@ class Machine:
         if (here == front.members).all():
             return target
         for members, address in ((here, target), (front.members & ~here, following)):
-            outstanding = {counter: list(pending) for counter, pending in front.outstanding.items()}
-            self._fronts.append(Front(address, members, outstanding, self._waves.mode))
+            self._fronts.append(front.part(members, address, self._waves.mode))
         return -1
 
     def _check(self, front: Front, step: Step, address: int) -> None:
         """Raise HardwareRule if a step uses a register whose load has not been waited for."""
         used = step.reads | step.writes
         for counter, pending in front.outstanding.items():
-            for registers in pending:
-                if registers and (both := registers & used):
+            for operation in pending:
+                both = operation.registers & used
+                if both and self._meets(operation):
                     number = min(both)
                     name = f"v{number - 256}" if number >= 256 else f"s{number}"
                     raise HardwareRule(
                         "wait counter", f"{name} is used before the wait for its load (counter {counter})"
                     ).at(f"{step.instruction.text} at {address:#x}")
+
+    def _meets(self, operation: Operation) -> bool:
+        """Return whether an operation writes lanes that the current instruction is executed for."""
+        return operation.lanes is None or bool((operation.lanes & self._waves.active_lanes).any())
 
     def _release(self) -> None:
         """Let workgroups go on whose waves all wait at a barrier or have ended."""
@@ -178,8 +218,7 @@ class Machine:
                 continue
             staying = front.members & ~free
             if staying.any():
-                outstanding = {counter: list(pending) for counter, pending in front.outstanding.items()}
-                left.append(Front(front.address, staying, outstanding, front.mode))
+                left.append(front.part(staying, front.address, front.mode))
             front.members = going
             self._fronts.append(front)
         self._at_barrier = left
@@ -192,12 +231,8 @@ def _wait(front: Front, waits: dict[str, int]) -> None:
         if not pending or len(pending) <= most:
             continue
         # Scalar loads end in any order: only a wait for all tells that they ended. Others end in their order.
-        scalar = [registers for registers in pending if _is_scalar(registers)] if most else []
-        ordered = [registers for registers in pending if not _is_scalar(registers)]
+        scalar = [operation for operation in pending if operation.is_scalar] if most else []
+        ordered = [operation for operation in pending if not operation.is_scalar]
         pending[:] = scalar + ordered[max(0, len(ordered) - most) :]
         if not pending:
             del front.outstanding[counter]
-
-
-def _is_scalar(registers: frozenset[int]) -> bool:
-    return any(register < 256 for register in registers)

@@ -15,6 +15,7 @@ from vkgroup.amd.scalar import compile_scalar, relative_moves
 from vkgroup.amd.scalar import row_of as scalar_row_of
 from vkgroup.amd.steps import Step
 from vkgroup.amd.text import Instruction, parse
+from vkgroup.amd.typed import compile_typed
 from vkgroup.amd.vector import compile_vector, row_of
 from vkgroup.amd.waves import Waves
 
@@ -79,6 +80,7 @@ class Compiler:
             step = (
                 compile_control(instruction, generation)
                 or compile_buffer(instruction, generation)
+                or compile_typed(instruction, generation)
                 or compile_flat(instruction, generation)
             )
         if step is None:

@@ -42,6 +42,7 @@ class Waves:
         self._active: Mask | None = None
         self._is_known = False
         self.scratch_memory, self.scratch_size = memory, 0  # of all waves; bytes of one wave
+        self.shared_from = len(self.v)  # number of the first register that both halves of a wave share
         self.next = 0  # address of the instruction after the current one
         self.executed = 0  # instructions, for the clock
 
@@ -100,10 +101,20 @@ class Waves:
     def set_vector(self, register: int, value: Any, lanes: Mask | None = None) -> None:
         """Write a vector register in the active lanes; `lanes` takes their place."""
         where = self.active if lanes is None else lanes
-        if where is None:
+        if register >= self.shared_from:
+            self._set_shared(register, value, where)
+        elif where is None:
             self.v[register] = value
         else:
             np.copyto(self.v[register], value, where=where)
+
+    def _set_shared(self, register: int, value: Any, where: Mask | None) -> None:
+        """Write a register of 32 lanes that both halves of a wave of 64 share: the upper half comes last."""
+        values = np.broadcast_to(value, (self.count, self.lanes))
+        for half in (slice(0, 32), slice(32, 64)):
+            chosen = True if where is None else where[:, half]
+            np.copyto(self.v[register][:, :32], values[:, half], where=chosen)
+        self.v[register][:, 32:] = self.v[register][:, :32]
 
     def of_first_member(self, value: Any) -> Any:
         """Return the element of the first selected wave, from values of shape (waves,) or one for all."""

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ class LogicalDevice(MemoryDevice):
     The layer above sets `read_samples`, which reads an image of several samples with a compute shader, and
     keeps images for draws in `idle_images`.
 
-    `gpu`, `own_process`: as in `DeviceInfo`.
+    `gpu`, `own_process`, `emulated`: as in `DeviceInfo`.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class LogicalDevice(MemoryDevice):
         robust: bool = True,
         gpu: str = "",
         own_process: bool = False,
+        emulated: bool = False,
     ) -> None:
         devices = instance.physical_devices()
         if index >= len(devices):
@@ -93,7 +95,7 @@ class LogicalDevice(MemoryDevice):
         physical = devices[index]
         declared = named_after(gpu, read_capabilities(instance.functions, physical, instance.version))
         info = DeviceInfo.of(str(instance.manifest), icd, index, declared, gpu, own_process)
-        super().__init__(instance, physical, info, declared)
+        super().__init__(instance, physical, replace(info, emulated=emulated), declared)
         self.idle_images: list[Any] = []
         # Executables of the pipelines that are created; None if they are not captured.
         self.captured: list[Any] | None = None
@@ -154,7 +156,9 @@ class LogicalDevice(MemoryDevice):
 
     def _create(self) -> None:
         """Create the VkDevice with all wanted features and one queue of each family that it uses."""
-        family = queue_family(self.instance.functions, self.physical)
+        # The command processor of an emulated GPU draws nothing.
+        draws = not self.info.emulated
+        family = queue_family(self.instance.functions, self.physical, draws=draws)
         if family is None:
             raise Unsupported(
                 f"{self.capabilities.name} has no queue that can compute.", ["VK_QUEUE_COMPUTE_BIT"]
@@ -306,6 +310,7 @@ def open_device(
             robust=robust,
             gpu=choice.gpu,
             own_process=choice.own_process,
+            emulated=choice.emulated,
         )
     choice = discovery.normal_choice(choice)
     manifest = discovery.direct_manifest(choice) if isinstance(choice, str) else None

@@ -29,12 +29,17 @@ def names_of(flags: int, bits: dict[str, int]) -> tuple[str, ...]:
     return tuple(name for name, bit in bits.items() if flags & bit)
 
 
-def queue_family(functions: vk.Functions, physical: Any) -> tuple[int, int] | None:
-    """Return index and timestampValidBits of a queue family with compute, and graphics if there is one."""
+def queue_family(
+    functions: vk.Functions, physical: Any, *, draws: bool = True
+) -> tuple[int, int] | None:
+    """Return index and timestampValidBits of a queue family with compute.
+
+    It has graphics if there is one, or with `draws` false, no graphics if there is one.
+    """
     families = _queue_families(functions, physical)
     compute, graphics = vk.VK_QUEUE_COMPUTE_BIT, vk.VK_QUEUE_GRAPHICS_BIT
     able = [(index, family) for index, family in enumerate(families) if family.queueFlags & compute]
-    able.sort(key=lambda item: not item[1].queueFlags & graphics)
+    able.sort(key=lambda item: bool(item[1].queueFlags & graphics) != draws)
     return (able[0][0], int(able[0][1].timestampValidBits)) if able else None
 
 
