@@ -143,6 +143,8 @@ def buffer_places(
         index = waves.v[address.index].astype(np.int64) if has_index else np.int64(0)
         register = address.index + has_index
         within = waves.v[register].astype(np.int64) + constant if has_offset else np.int64(constant)
+        if generation >= 12:
+            within = within & 0xFFFFFFFF
         adds_lane = (words[3] >> 23 & 1 != 0)[:, None]
         if adds_lane.any():
             index = index + np.where(adds_lane, np.arange(waves.lanes), 0)

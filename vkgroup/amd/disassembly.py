@@ -44,6 +44,7 @@ class Disassembler:
         ]
         if None in self._contexts:
             raise EmulationError(f"{library} does not know {gpu}")
+        self._lists_addresses = gpu.startswith("gfx12")
         self._text = ctypes.create_string_buffer(512)
         self._known: dict[bytes, tuple[int, str]] = {}
 
@@ -69,6 +70,8 @@ class Disassembler:
                 raise NotEmulated(
                     f"the code {code[:8].hex(' ', 4)}", "no instruction for LLVM's disassembler"
                 )
+        if self._lists_addresses and text.startswith("image_"):
+            text += _addresses(code)
         result = int(length), " ".join(_with_halves(text, code).split())
         self._known[code[:length]] = result
         return result
@@ -96,3 +99,10 @@ def _with_halves(text: str, code: bytes) -> str:
     if "_class_f16" not in text:
         raise NotEmulated(text.split()[0], "LLVM's disassembler leaves its op_sel out")
     return f"{text} op_sel:[{chosen & 1},{chosen >> 1 & 1}]"
+
+
+def _addresses(code: bytes) -> str:
+    """Return a modifier with the address registers of an image instruction of RDNA 4, which LLVM 19 omits."""
+    second, third = (int.from_bytes(code[at : at + 4], "little") for at in (4, 8))
+    registers = [third >> 8 * place & 0xFF for place in range(4)] + [second >> 24]
+    return f" vaddr:[{','.join(f'v{register}' for register in registers)}]"

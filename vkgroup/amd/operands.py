@@ -167,6 +167,8 @@ def split(value: Any) -> tuple[Array, Array]:
 
 def registers_of(operand: Operand, bits: int) -> list[int]:
     """Return the numbers of the registers that an operand names, those of vectors from 256 on."""
+    if operand.kind == "list":
+        return [register for part in operand.parts for register in registers_of(part, bits)]
     if operand.kind not in ("s", "v") or (operand.kind == "s" and operand.index == NULL):
         return []
     first = operand.index + 256 * (operand.kind == "v")

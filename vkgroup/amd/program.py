@@ -9,6 +9,7 @@ from vkgroup.amd.control import compile_control
 from vkgroup.amd.crossing import compile_crossing
 from vkgroup.amd.disassembly import Disassembler
 from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.images import compile_image
 from vkgroup.amd.local import compile_local
 from vkgroup.amd.memory import GpuMemory
 from vkgroup.amd.scalar import compile_scalar, relative_moves
@@ -82,6 +83,7 @@ class Compiler:
                 or compile_buffer(instruction, generation)
                 or compile_typed(instruction, generation)
                 or compile_flat(instruction, generation)
+                or compile_image(instruction, generation)
             )
         if step is None:
             raise NotEmulated(name, text)

@@ -39,6 +39,7 @@ class Operand:
     extended: bool = False
     half: str = ""
     literal: bool = False
+    parts: tuple[Operand, ...] = ()  # of a list of registers, ``[v1, v7]``
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,8 @@ def _operand(text: str) -> Operand:
         if kind == "a":
             raise NotEmulated(text)
         return Operand("v" if kind == "v" else "s", index + _TTMP * (kind == "ttmp"), count, half=half or "")
+    if text.startswith("[") and text.endswith("]"):
+        return Operand("list", parts=tuple(_operand(part) for part in _split(text[1:-1])))
     base, _, part = text.rpartition("_")
     if text in _NAMED:
         return Operand("s", _NAMED[text], 2)
