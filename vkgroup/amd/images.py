@@ -158,20 +158,13 @@ def compile_image(instruction: Instruction, generation: float) -> Step | None:
     has_level = rest == "mip"
 
     def for_each_image(waves: Waves, work: Callable[[Image, Array], None]) -> None:
-        lanes = waves.active_lanes
-        words = waves.s[d : d + 8].T
-        for wave in np.flatnonzero(lanes.any(axis=1)):
-            if not lanes[wave].any():
-                continue
-            same = (words == words[wave]).all(axis=1)
-            work(image_of(tuple(int(word) for word in words[wave]), generation), lanes & same[:, None])
-            lanes = lanes & ~same[:, None]
+        each_image(waves, d, generation, work)
 
     def load(waves: Waves) -> None:
         results: list[tuple[list[Array], Array, Format]] = []
 
         def work(image: Image, lanes: Array) -> None:
-            where, inside = _texels(image, coordinates(waves, image, has_level), lanes, has_level)
+            where, inside = texel_places(image, coordinates(waves, image, has_level), lanes, has_level)
             texels = np.zeros((*where.shape, image.form.nbytes), np.uint8)
             texels[inside] = load_texels(waves.memory, where[inside], image.form.nbytes)
             found = selected_components(
@@ -185,7 +178,7 @@ def compile_image(instruction: Instruction, generation: float) -> Step | None:
 
     def store(waves: Waves) -> None:
         def work(image: Image, lanes: Array) -> None:
-            where, inside = _texels(image, coordinates(waves, image, has_level), lanes, has_level)
+            where, inside = texel_places(image, coordinates(waves, image, has_level), lanes, has_level)
             sources = read_components(waves, data.index, len(places), halves, image.form)
             components = [np.zeros(where.shape, np.uint32)] * 4
             for place, source in zip(places, sources, strict=True):
@@ -209,6 +202,19 @@ def compile_image(instruction: Instruction, generation: float) -> Step | None:
     return Step(instruction, store, frozenset([*used, *moved]), counter="store")
 
 
+def each_image(
+    waves: Waves, descriptor: int, generation: float, work: Callable[[Image, Array], None]
+) -> None:
+    """Call a function for each image of the active lanes, with the lanes that have it."""
+    lanes = waves.active_lanes
+    words = waves.s[descriptor : descriptor + 8].T
+    for wave in np.flatnonzero(lanes.any(axis=1)):
+        if lanes[wave].any():
+            same = (words == words[wave]).all(axis=1)
+            work(image_of(tuple(int(word) for word in words[wave]), generation), lanes & same[:, None])
+            lanes = lanes & ~same[:, None]
+
+
 def _stored(components: list[Array], image: Image) -> list[Array]:
     """Return the components of a texel from what is stored, which the descriptor's selection permutes."""
     results = list(components)
@@ -218,35 +224,40 @@ def _stored(components: list[Array], image: Image) -> list[Array]:
     return results
 
 
+def coordinate_registers(instruction: Instruction, image: Image, has_level: bool) -> list[int]:
+    """Return the registers of an image's coordinates, and at last of the level if there is one."""
+    address = instruction.operands[1]
+    words = instruction.modifiers.get("vaddr", "").strip("[]").split(",")
+    listed = [int(word.strip().lstrip("v")) for word in words if word]
+    if address.kind == "list":
+        listed = [operand.index + place for operand in address.parts for place in range(operand.count)]
+    dimensions = instruction.modifiers.get("dim", "").removeprefix("SQ_RSRC_IMG_")
+    count = _COORDINATES[dimensions or image.kind] + has_level
+    if "a16" in instruction.modifiers:
+        count = -(-count // 2)
+    return (listed or [address.index + place for place in range(5)])[:count]
+
+
 def _coordinates(instruction: Instruction) -> Callable[[Waves, Image, bool], list[Array]]:
     """Return what reads the coordinates of an image's texels, and at last the level if there is one."""
-    address = instruction.operands[1]
-    listed = [
-        int(word.strip().lstrip("v"))
-        for word in instruction.modifiers.get("vaddr", "").strip("[]").split(",")
-        if word
-    ]
-    if address.kind == "list":
-        listed = [operand.index for operand in address.parts]
-    short = "a16" in instruction.modifiers
     dimensions = instruction.modifiers.get("dim", "").removeprefix("SQ_RSRC_IMG_")
 
     def read(waves: Waves, image: Image, has_level: bool) -> list[Array]:
+        registers = coordinate_registers(instruction, image, has_level)
+        if "a16" not in instruction.modifiers:
+            return [waves.v[register].view(np.int32).astype(np.int64) for register in registers]
         count = _COORDINATES[dimensions or image.kind] + has_level
-        registers = listed or [address.index + place for place in range(4)]
-        if not short:
-            return [waves.v[registers[place]].view(np.int32).astype(np.int64) for place in range(count)]
-        return [
-            (waves.v[registers[place // 2]] >> np.uint32(16 * (place % 2)) & np.uint32(0xFFFF)).astype(
-                np.int64
-            )
-            for place in range(count)
+        parts = [
+            waves.v[register] >> np.uint32(16 * half) & np.uint32(0xFFFF)
+            for register in registers
+            for half in (0, 1)
         ]
+        return [part.astype(np.int64) for part in parts[:count]]
 
     return read
 
 
-def _texels(image: Image, at: list[Array], lanes: Array, has_level: bool) -> tuple[Array, Array]:
+def texel_places(image: Image, at: list[Array], lanes: Array, has_level: bool) -> tuple[Array, Array]:
     """Return the addresses of texels, and which lanes have one inside of the image."""
     levels = at.pop() if has_level else np.zeros(lanes.shape, np.int64)
     where, inside = np.zeros(lanes.shape, np.int64), np.zeros(lanes.shape, np.bool_)
@@ -300,7 +311,7 @@ def _atomic(
         found = np.zeros(values.shape, values.dtype)
 
         def work(image: Image, lanes: Array) -> None:
-            where, inside = _texels(image, coordinates(waves, image, False), lanes, False)
+            where, inside = texel_places(image, coordinates(waves, image, False), lanes, False)
             if inside.any():
                 found[inside] = atomics.perform(
                     operation,

@@ -53,10 +53,10 @@ def _local_store(waves: Waves, size: int) -> Callable[[Array, Array, int], None]
 
 def _local_places(waves: Waves, address: Operand, offset: int) -> tuple[Array, Array]:
     """Return places in `Waves.local`, and the bytes from there to the end of the workgroup's part."""
-    within = waves.v[address.index].astype(np.int64) + offset
+    within = waves.v[address.index].astype(np.int64) + offset & 0xFFFFFFFF
     left = np.int64(waves.local_size) - within
     start = (waves.group * waves.local_size).astype(np.int64)[:, None]
-    return (start + within).astype(np.uint64), np.where(within < 0, 0, left)
+    return (start + within).astype(np.uint64), left
 
 
 _LOCAL_NAMES = {"read": "load", "write": "store", "read2": "load_2addr", "write2": "store_2addr"}

@@ -182,8 +182,10 @@ class Machine:
 
     def _check(self, front: Front, step: Step, address: int) -> None:
         """Raise HardwareRule if a step uses a register whose load has not been waited for."""
-        used = step.reads | step.writes
+        own = counter_of(step.counter, self._generation) if step.counter else ""
         for counter, pending in front.outstanding.items():
+            # Loads of one counter write in their order.
+            used = step.reads if counter == own else step.reads | step.writes
             for operation in pending:
                 both = operation.registers & used
                 if both and self._meets(operation):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from vkgroup.amd.access import compile_buffer, compile_flat, compile_scalar_memory
+from vkgroup.amd.access import compile_buffer, compile_flat
 from vkgroup.amd.control import compile_control
 from vkgroup.amd.crossing import compile_crossing
 from vkgroup.amd.disassembly import Disassembler
@@ -12,8 +12,11 @@ from vkgroup.amd.errors import NotEmulated
 from vkgroup.amd.images import compile_image
 from vkgroup.amd.local import compile_local
 from vkgroup.amd.memory import GpuMemory
+from vkgroup.amd.mixed import compile_mixed
+from vkgroup.amd.sampling import compile_sample
 from vkgroup.amd.scalar import compile_scalar, relative_moves
 from vkgroup.amd.scalar import row_of as scalar_row_of
+from vkgroup.amd.scalar_memory import compile_scalar_memory
 from vkgroup.amd.steps import Step
 from vkgroup.amd.text import Instruction, parse
 from vkgroup.amd.typed import compile_typed
@@ -61,7 +64,11 @@ class Compiler:
             row = row_of(instruction, generation)
             if row is not None:
                 return compile_vector(instruction, row, generation, self.wave)
-            step = compile_crossing(instruction, generation) or compile_control(instruction, generation)
+            step = (
+                compile_crossing(instruction, generation)
+                or compile_mixed(instruction, generation)
+                or compile_control(instruction, generation)
+            )
         elif name.startswith("s_"):
             scalar = scalar_row_of(name)
             if scalar is not None:
@@ -84,6 +91,7 @@ class Compiler:
                 or compile_typed(instruction, generation)
                 or compile_flat(instruction, generation)
                 or compile_image(instruction, generation)
+                or compile_sample(instruction, generation)
             )
         if step is None:
             raise NotEmulated(name, text)

@@ -76,7 +76,7 @@ class Waves:
     def set_mask(self, register: int, lanes: Mask) -> None:
         """Write one bool a lane, which may be broadcast, to one or two scalar registers."""
         full = np.broadcast_to(lanes, (self.count, self.lanes))
-        words = np.packbits(full, axis=1, bitorder="little").view(np.uint32)
+        words = np.ascontiguousarray(np.packbits(full, axis=1, bitorder="little")).view(np.uint32)
         for part in range(self.lanes // 32):
             self.set_scalar(register + part, words[:, part])
 
