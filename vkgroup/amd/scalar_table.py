@@ -340,7 +340,7 @@ ALIASES = {
             ("andn1", "and_not0"),
             ("orn1", "or_not0"),
         )
-        for middle in ("", "_saveexec", "_wrexec")
+        for middle in ("", "_saveexec", *(("_wrexec",) if "and" in old else ()))
         for size in (32, 64)
     },
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,15 +132,15 @@ def _sad(a: Array, b: Array, c: Array, size: int, masked: bool = False) -> Array
     return _low(total)
 
 
-def _dot(a: Array, b: Array, c: Array, size: int, signed: tuple[bool, bool]) -> Array:
-    total = c.astype(np.int64)
+def _dot(a: Array, b: Array, c: Array, size: int, signed: bool) -> Array:
+    """Return c plus the sum of products of the parts of a and b, as wide as c."""
+    total = c
     for part in range(32 // size):
-        factors = []
-        for value, with_sign in ((a, signed[0]), (b, signed[1])):
-            piece = _i64(value.view(np.uint32) >> np.uint32(part * size)) & ((1 << size) - 1)
+        x, y = ((word >> np.uint32(part * size)).astype(np.int64) & ((1 << size) - 1) for word in (a, b))
+        if signed:
             sign = 1 << (size - 1)
-            factors.append((piece ^ sign) - sign if with_sign else piece)
-        total = total + factors[0] * factors[1]
+            x, y = (x ^ sign) - sign, (y ^ sign) - sign
+        total = total + (x * y).astype(c.dtype)
     return total
 
 
@@ -277,17 +278,10 @@ def add_integers() -> None:
         add_row(other, f"u32 m=u32 u32{carried}", _borrow)
         reverse = other.replace("v_subb", "v_subbrev").replace("v_sub_", "v_subrev_")
         add_row(reverse, f"u32 m=u32 u32{carried}", lambda a, b, c=0: _borrow(b, a, c))
-    for size, letters in ((4, "u i"), (8, "u i")):
-        for letter in letters.split():
-            signed = (letter == "i", letter == "i")
+    for size in (4, 8, 16):
+        for letter in "ui":
             add_row(
                 f"v_dot{32 // size}_{letter}32_{letter}{size}",
                 f"{letter}32=u32 u32 {letter}32",
-                lambda a, b, c, size=size, signed=signed: _dot(a, b, c, size, signed),
+                partial(_dot, size=size, signed=letter == "i"),
             )
-    for letter in "ui":
-        add_row(
-            f"v_dot2_{letter}32_{letter}16",
-            f"{letter}32=u32 u32 {letter}32",
-            lambda a, b, c, signed=(letter == "i",) * 2: _dot(a, b, c, 16, signed),
-        )

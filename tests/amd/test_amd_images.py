@@ -1,0 +1,148 @@
+"""Formats of texels, and images whose texels are loaded, stored and changed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from amd.emulated_waves import BASE, execute, waves_of
+
+from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.formats import Format, decoded, encoded, format_named, unified_format
+from vkgroup.amd.waves import Waves
+
+KINDS = ("UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "FLOAT")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sizes", [(8,), (16, 16), (10, 10, 10, 2), (8, 8, 8, 8), (32, 32)])
+def test_texels_are_what_their_components_encode(sizes: tuple[int, ...], kind: str) -> None:
+    if kind == "FLOAT" and min(sizes) < 16:
+        return
+    form = Format(sizes, kind)
+    random = np.random.default_rng(9)
+    texels = random.integers(0, 256, (100, form.nbytes)).astype(np.uint8)
+    components = decoded(texels, form)
+    bits = [int.from_bytes(texel.tobytes(), "little") for texel in texels]
+    at = 0
+    for size, component in zip(sizes, components, strict=True):
+        for number, whole in enumerate(bits):
+            part = whole >> at & (1 << size) - 1
+            with_sign = part - (1 << size) if part >> size - 1 else part
+            expected = {
+                "UINT": part, "SINT": with_sign, "USCALED": np.float32(part), "SSCALED": np.float32(with_sign),
+                "UNORM": np.float32(part / ((1 << size) - 1)),
+                "SNORM": np.float32(max(with_sign / max((1 << size - 1) - 1, 1), -1.0)),
+            }  # fmt: skip
+            if kind in ("UINT", "SINT"):
+                assert int(component[number]) == expected[kind] & 0xFFFFFFFF
+            elif kind != "FLOAT":
+                assert component[number].view(np.float32) == expected[kind]
+        at += size
+    if kind in ("UINT", "SINT") or (kind == "UNORM" and max(sizes) <= 16):
+        assert (encoded(components, form) == texels).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"), [("10_11_11_FLOAT", (11, 11, 10)), ("2_10_10_10_UNORM", (10, 10, 10, 2))]
+)
+def test_names_begin_with_the_highest_bits(name: str, sizes: tuple[int, ...]) -> None:
+    assert format_named(name).sizes == sizes
+
+
+def test_numbers_of_formats() -> None:
+    assert unified_format(20, 11) == unified_format(20, 10.3) == format_named("32_UINT")
+    assert unified_format(63, 11) == unified_format(77, 10.3) == format_named("32_32_32_32_FLOAT")
+    with pytest.raises(NotEmulated):
+        unified_format(64, 11)
+
+
+def set_image(
+    waves: Waves, register: int, width: int, height: int, form: int, kind: int = 9, layers: int = 1
+) -> None:
+    """Write the descriptor of an image of RDNA 3 to eight scalar registers."""
+    address = BASE >> 8
+    words = [
+        address & 0xFFFFFFFF,
+        address >> 32 | form << 20 | (width - 1 & 3) << 30,
+        width - 1 >> 2 | (height - 1) << 14,
+        0b111_110_101_100 | 27 << 20 | kind << 28,
+        layers - 1, 0, 0, 0,
+    ]  # fmt: skip
+    for place, word in enumerate(words):
+        waves.s[register + place] = word
+
+
+@pytest.mark.parametrize(("width", "height"), [(8, 4), (7, 5), (1, 1)])
+def test_what_is_stored_is_loaded_and_nothing_outside(width: int, height: int) -> None:
+    waves = waves_of(count=2, lanes=32)
+    set_image(waves, 8, width, height, 20)
+    index = np.arange(64).reshape(2, 32)
+    waves.v[0], waves.v[1], waves.v[2] = index % 8, index // 8, index + 1
+    execute(waves, "image_store v2, v[0:1], s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_2D unorm")
+    execute(waves, "image_load v3, v[0:1], s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_2D unorm")
+    inside = (index % 8 < width) & (index // 8 < height)
+    assert (waves.v[3] == np.where(inside, index + 1, 0)).all()
+    held = waves.memory.words(BASE, 256)
+    assert sorted(held[held > 0]) == sorted((index + 1)[inside])
+
+
+def test_components_of_a_texel_by_mask() -> None:
+    waves = waves_of(count=1, lanes=32)
+    set_image(waves, 8, 32, 1, 46)  # 8_8_8_8_UINT
+    waves.v[0][0], waves.v[1][0] = np.arange(32), 0
+    for place in range(4):
+        waves.v[4 + place][0] = 10 * place + np.arange(32)
+    execute(waves, "image_store v[4:7], v[0:1], s[8:15] dmask:0xf dim:SQ_RSRC_IMG_2D unorm")
+    execute(waves, "image_load v[10:11], v[0:1], s[8:15] dmask:0xa dim:SQ_RSRC_IMG_2D unorm")
+    assert (waves.v[10] == waves.v[5]).all() and (waves.v[11] == waves.v[7]).all()
+
+
+def test_layers_lie_apart() -> None:
+    waves = waves_of(count=1, lanes=32)
+    set_image(waves, 8, 4, 2, 20, kind=13, layers=4)
+    lane = np.arange(32)
+    waves.v[0][0], waves.v[1][0], waves.v[2][0], waves.v[3][0] = lane % 4, lane // 4 % 2, lane // 8, lane + 1
+    execute(waves, "image_store v3, v[0:2], s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_2D_ARRAY unorm")
+    execute(waves, "image_load v4, v[0:2], s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_2D_ARRAY unorm")
+    assert waves.v[4][0].tolist() == (lane + 1).tolist()
+    execute(waves, "image_get_resinfo v[5:7], v9, s[8:15] dmask:0x7 dim:SQ_RSRC_IMG_2D_ARRAY")
+    assert [int(waves.v[5 + place][0, 0]) for place in range(3)] == [4, 2, 4]
+
+
+def test_atomics_on_texels() -> None:
+    waves = waves_of(count=1, lanes=32)
+    set_image(waves, 8, 4, 1, 20)
+    waves.v[0][0], waves.v[1][0], waves.v[2][0] = np.arange(32) % 4, 0, np.arange(32)
+    execute(waves, "image_atomic_add v2, v[0:1], s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_2D unorm glc")
+    totals = [0] * 4
+    for lane in range(32):
+        assert waves.v[2][0, lane] == totals[lane % 4]
+        totals[lane % 4] += lane
+    assert waves.memory.words(BASE, 4).tolist() == totals
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_samples_between_texels(linear: bool) -> None:
+    waves = waves_of(count=1, lanes=32)
+    set_image(waves, 8, 4, 1, 22)  # 32_FLOAT
+    waves.memory.words(BASE, 4)[:] = np.array([1, 2, 4, 8], np.float32).view(np.uint32)
+    for place, word in enumerate((2 | 2 << 3 | 2 << 6, 0, (1 << 20 | 1 << 22) * linear, 0)):
+        waves.s[20 + place] = word
+    x = np.linspace(0, 1, 32, dtype=np.float32)
+    waves.v[0][0], waves.v[1][0] = x.view(np.uint32), np.float32(0.5).view(np.uint32)
+    execute(waves, "image_sample_lz v2, v[0:1], s[8:15], s[20:23] dmask:0x1 dim:SQ_RSRC_IMG_2D")
+    texels = np.array([1.0, 2.0, 4.0, 8.0])
+    place = x.astype(np.float64) * 4
+    if linear:
+        expected = np.interp(place - 0.5, np.arange(4), texels)
+    else:
+        expected = texels[np.clip(np.floor(place), 0, 3).astype(int)]
+    # Both round the same sum of two products once to float32.
+    assert np.allclose(waves.v[2][0].view(np.float32), expected, rtol=2.0**-23, atol=0)
+
+
+def test_several_samples_a_texel_are_not_emulated() -> None:
+    waves = waves_of(count=1, lanes=32)
+    set_image(waves, 8, 4, 4, 20, kind=14)
+    with pytest.raises(NotEmulated):
+        execute(waves, "image_load v2, v[4:6], s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_2D_MSAA unorm")
