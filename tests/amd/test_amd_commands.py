@@ -47,9 +47,12 @@ def test_a_dispatch_has_the_registers_that_were_set() -> None:
         (0x76, 0x20C, 0x1234, 0x80), (0x76, 0x207, 8, 4, 2), (0x76, 0x240, 7, 9), (0x15, 3, 2, 1, 0x8005)
     )  # fmt: skip
     (dispatch,) = recorded.dispatches
-    assert dispatch.groups == (3, 2, 1) and dispatch.size == (8, 4, 2) and dispatch.wave == 32
+    assert dispatch.groups == (3, 2, 1)
+    assert dispatch.size == (8, 4, 2)
+    assert dispatch.wave == 32
     assert dispatch.address == 0x80_0000_0000_00 + (0x1234 << 8)
-    assert dispatch.registers[0x240] == 7 and dispatch.registers[0x241] == 9
+    assert dispatch.registers[0x240] == 7
+    assert dispatch.registers[0x241] == 9
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def definitions() -> dict[str, Definition]:
             "lg": lambda a, b: a < b or a > b, "o": lambda a, b: a == a and b == b,
             "u": lambda a, b: a != a or b != b, "nge": lambda a, b: not a >= b,
             "nlg": lambda a, b: not (a < b or a > b), "ngt": lambda a, b: not a > b,
-            "nle": lambda a, b: not a <= b, "neq": lambda a, b: not a == b, "nlt": lambda a, b: not a < b,
+            "nle": lambda a, b: not a <= b, "neq": lambda a, b: a != b, "nlt": lambda a, b: not a < b,
             "tru": lambda a, b: True,
         }  # fmt: skip
         table |= {f"v_cmp_{name}_f{size}": f for name, f in floats.items()}
@@ -287,7 +287,8 @@ def float_definitions() -> dict[str, Definition]:
             f"v_rcp_{f}": lambda t, a: math.copysign(math.inf, a) if a == 0 else exact(lambda x: 1 / x)(t, a),
             f"v_floor_{f}": plain(np.floor), f"v_ceil_{f}": plain(np.ceil), f"v_trunc_{f}": plain(np.trunc),
             f"v_rndne_{f}": plain(np.rint),
-            f"v_min_{f}": plain(least), f"v_max_{f}": plain(most), f"v_min3_{f}": plain(least), f"v_max3_{f}": plain(most),
+            f"v_min_{f}": plain(least), f"v_max_{f}": plain(most),
+            f"v_min3_{f}": plain(least), f"v_max3_{f}": plain(most),
             f"v_med3_{f}": plain(middle),
             f"v_maxmin_{f}": plain(lambda a, b, c: least(most(a, b), c)),
             f"v_minmax_{f}": plain(lambda a, b, c: most(least(a, b), c)),

@@ -29,7 +29,8 @@ def test_texels_are_what_their_components_encode(sizes: tuple[int, ...], kind: s
             part = whole >> at & (1 << size) - 1
             with_sign = part - (1 << size) if part >> size - 1 else part
             expected = {
-                "UINT": part, "SINT": with_sign, "USCALED": np.float32(part), "SSCALED": np.float32(with_sign),
+                "UINT": part, "SINT": with_sign,
+                "USCALED": np.float32(part), "SSCALED": np.float32(with_sign),
                 "UNORM": np.float32(part / ((1 << size) - 1)),
                 "SNORM": np.float32(max(with_sign / max((1 << size - 1) - 1, 1), -1.0)),
             }  # fmt: skip
@@ -94,7 +95,8 @@ def test_components_of_a_texel_by_mask() -> None:
         waves.v[4 + place][0] = 10 * place + np.arange(32)
     execute(waves, "image_store v[4:7], v[0:1], s[8:15] dmask:0xf dim:SQ_RSRC_IMG_2D unorm")
     execute(waves, "image_load v[10:11], v[0:1], s[8:15] dmask:0xa dim:SQ_RSRC_IMG_2D unorm")
-    assert (waves.v[10] == waves.v[5]).all() and (waves.v[11] == waves.v[7]).all()
+    assert (waves.v[10] == waves.v[5]).all()
+    assert (waves.v[11] == waves.v[7]).all()
 
 
 def test_layers_lie_apart() -> None:

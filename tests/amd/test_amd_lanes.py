@@ -99,7 +99,8 @@ def test_lanes_and_scalars() -> None:
     execute(waves, "v_readfirstlane_b32 s7, v1")
     assert waves.s[7].tolist() == [9, 41]
     execute(waves, "v_writelane_b32 v1, 77, s4")  # also where the lane is off
-    assert waves.v[1][0, 5] == 77 and waves.v[1][1, 8] == 77
+    assert waves.v[1][0, 5] == 77
+    assert waves.v[1][1, 8] == 77
     assert (waves.v[1] == 77).sum() == 2
 
 

@@ -57,7 +57,9 @@ def test_a_barrier_waits_for_all_waves_of_its_workgroup(seed: int) -> None:
     """,
         seed=seed,
     )
-    assert (waves.v[4] == 0).all() and (waves.v[5] == 1).all() and (waves.v[6] == 2).all()
+    assert (waves.v[4] == 0).all()
+    assert (waves.v[5] == 1).all()
+    assert (waves.v[6] == 2).all()
 
 
 def test_a_barrier_that_a_wave_never_reaches_is_a_finding() -> None:
@@ -91,7 +93,8 @@ def test_a_register_is_not_read_before_its_load_was_waited_for() -> None:
     with pytest.raises(HardwareRule) as raised:
         run(waves, WAITING.format(wait="s_nop 0"))
     assert raised.value.name == "wait counter"
-    assert "v1" in str(raised.value) and "v_add_nc_u32_e32 v2, v1, v1" in str(raised.value)
+    assert "v1" in str(raised.value)
+    assert "v_add_nc_u32_e32 v2, v1, v1" in str(raised.value)
     waves = waves_of(count=1)
     set_buffer(waves, 4, BASE, MEMORY)
     run(waves, WAITING.format(wait="s_waitcnt vmcnt(0)"))
@@ -183,7 +186,8 @@ def test_an_address_without_memory_is_a_fault() -> None:
     waves.s[0], waves.s[1] = (BASE + MEMORY) & 0xFFFFFFFF, (BASE + MEMORY) >> 32
     with pytest.raises(MemoryFault) as raised:
         run(waves, "global_load_b32 v1, v0, s[0:1]\ns_endpgm")
-    assert hex(BASE + MEMORY) in str(raised.value) and "global_load_b32" in str(raised.value)
+    assert hex(BASE + MEMORY) in str(raised.value)
+    assert "global_load_b32" in str(raised.value)
 
 
 def test_an_unknown_instruction_is_named() -> None:
@@ -197,7 +201,8 @@ def test_both_halves_of_a_dual_instruction_read_first(text: str) -> None:
     waves = waves_of(count=1)
     waves.v[1][0], waves.v[2][0] = 1, 2
     execute(waves, text)
-    assert (waves.v[1][0] == 2).all() and (waves.v[2][0] == 1).all()
+    assert (waves.v[1][0] == 2).all()
+    assert (waves.v[2][0] == 1).all()
 
 
 @pytest.mark.parametrize("returns", [True, False])
@@ -275,7 +280,8 @@ def test_exec_is_saved_and_combined(name: str, function: object) -> None:
     execute(waves, f"s_{name}_b32 s6, s4")
     assert int(waves.s[6][0]) == 0x0FF0_1234
     expected = function(0x3333_5555, 0x0FF0_1234) & 0xFFFFFFFF  # type: ignore[operator]
-    assert int(waves.s[EXEC][0]) == expected and bool(waves.scc[0]) == bool(expected)
+    assert int(waves.s[EXEC][0]) == expected
+    assert bool(waves.scc[0]) == bool(expected)
 
 
 @pytest.mark.parametrize("gpu", ["gfx803", "gfx900", "gfx1010", "gfx1100"])

@@ -22,7 +22,7 @@ def quads(a: int, size: int) -> int:
 
 
 def definitions() -> dict[str, Definition]:
-    """Return definitions: integers as their types have them to the result and SCC; None leaves SCC unchanged."""
+    """Return definitions: from integers to the result and SCC; None leaves SCC unchanged."""
     plain = lambda function: lambda *sources: (function(*sources), None)  # noqa: E731
     checked = lambda function, bits: lambda *s: (function(*s), function(*s) & (1 << bits) - 1 != 0)  # noqa: E731
     only = lambda function: lambda *sources: (None, function(*sources))  # noqa: E731
@@ -118,7 +118,7 @@ def definitions() -> dict[str, Definition]:
 DEFINITIONS = definitions()
 KEEPS_OLD = ("s_cmov", "s_bitset")
 OWN_TESTS = ("saveexec", "wrexec", "f16", "f32")
-"""Parts of names of instructions that have tests elsewhere: on EXEC, and on floats, whose functions are shared."""
+"""Parts of names of instructions with tests elsewhere: on EXEC, and on floats, with shared functions."""
 
 
 def executed(name: str) -> tuple[list[list[int]], list[int], list[bool], list[bool]]:

@@ -130,11 +130,9 @@ def _start(dispatch: Dispatch, groups: Array, waves_each: int, generation: float
             if dispatch.field(RESOURCES_2, 7 + axis, 1):
                 waves.s[at] = ids[:, axis]
                 at += 1
-        if dispatch.field(RESOURCES_2, 10, 1):
-            waves.s[at] = _group_word(number, waves_each, generation)
-            at += 1
-        if dispatch.field(RESOURCES_2, 0, 1) and generation < 11:
-            waves.s[at] = 0
+    if dispatch.field(RESOURCES_2, 10, 1):
+        waves.s[at] = _group_word(number, waves_each, generation)
+        at += 1
     waves.mode = dispatch.field(RESOURCES_1, 12, 8)
     x, y, z = dispatch.size
     thread = (number[:, None] * lanes + np.arange(lanes)).astype(np.uint32)

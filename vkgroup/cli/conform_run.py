@@ -294,6 +294,8 @@ def _report(outcomes: RunOutcomes, device: DeviceInfo, out: Path, console: Conso
     count, done = found.executed, "executed"
     if compiled or found.counts[Status.REJECTED]:
         done = f"given to the compiler, {compiled} compiled, none executed,"
+    elif device.emulated:
+        done = f"executed by emulation of what {device.driver_info} compiled,"
     rate = count / found.seconds if found.seconds else 0.0
     console.print(
         Text(
