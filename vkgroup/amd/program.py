@@ -60,7 +60,7 @@ class Compiler:
         instruction = parse(text, length)
         name, generation = instruction.name, self.generation
         step: Step | None
-        if name.startswith("v_"):
+        if name.startswith("v_") and not name.startswith("v_s_"):
             row = row_of(instruction, generation)
             if row is not None:
                 return compile_vector(instruction, row, generation, self.wave)
@@ -69,7 +69,7 @@ class Compiler:
                 or compile_mixed(instruction, generation)
                 or compile_control(instruction, generation)
             )
-        elif name.startswith("s_"):
+        elif name.startswith(("s_", "v_s_")):
             scalar = scalar_row_of(name)
             if scalar is not None:
                 return compile_scalar(instruction, scalar, self.wave)

@@ -305,6 +305,9 @@ def _fill_floats() -> None:
     for name in ("cvt_i32_f32", "cvt_u32_f32"):
         row = VECTOR[f"v_{name}"]
         _row(name, f"{row.results[0]}={row.sources[0]}", row.function)
+    for name in ("exp", "log", "rcp", "rsq", "sqrt"):  # of the vector unit, on scalar registers
+        for f in ("f16", "f32"):
+            TABLE[f"v_s_{name}_{f}"] = Row(f, (f,), VECTOR[f"v_{name}_{f}"].function, with_mode=True)
     _row("cvt_pk_rtz_f16_f32", "u32=f32 f32", VECTOR["v_cvt_pkrtz_f16_f32"].function)
     _row(
         "cvt_hi_f32_f16",

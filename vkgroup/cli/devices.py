@@ -11,7 +11,7 @@ from vkgroup.cli.progress import working
 from vkgroup.device import Discovery
 from vkgroup.device.fetched import fetched_gpus, own_drivers
 from vkgroup.drivers import CachedDriver
-from vkgroup.drivers.gpus import Gpu
+from vkgroup.drivers.gpus import Gpu, is_emulated
 from vkgroup.workers.opening import devices as find_devices
 
 
@@ -42,14 +42,19 @@ def execute(arguments: argparse.Namespace) -> int:
         print("Drivers with their own C library, for workers and commands:", file=stream)
         print(f"  {', '.join(names)}", file=stream)
     compile_only = fetched_gpus()
-    if compile_only:
-        print("Compile only: drivers that compile for absent GPUs and execute nothing:", file=stream)
-        rows = [["  device", "GPU", *["driver"] * wide, "products"]]
-        rows += [
-            [f"  {gpu.choice}", gpu.generation, *[driver.name] * wide, gpu.products]
-            for driver, gpu in compile_only
-        ]
-        table(rows, stream)
+    for title, emulated in (
+        ("Emulated: absent GPUs whose compute shaders are executed, slowly and exactly:", True),
+        ("Compile only: drivers that compile for absent GPUs and execute nothing:", False),
+    ):
+        absent = [pair for pair in compile_only if is_emulated(pair[1]) == emulated]
+        if absent:
+            print(title, file=stream)
+            rows = [["  device", "GPU", *["driver"] * wide, "products"]]
+            rows += [
+                [f"  {gpu.choice}", gpu.generation, *[driver.name] * wide, gpu.products]
+                for driver, gpu in absent
+            ]
+            table(rows, stream)
     icds = [icd for icd in discovery.icds if icd.manifest]
     if icds:
         print("Drivers (ICDs):", file=stream)
@@ -87,6 +92,7 @@ def _data(discovery: Discovery, compile_only: Sequence[tuple[CachedDriver, Gpu]]
                 "generation": gpu.generation,
                 "products": gpu.products,
                 "driver": driver.name,
+                "emulated": is_emulated(gpu),
             }
             for driver, gpu in compile_only
         ],

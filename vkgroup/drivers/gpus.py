@@ -103,6 +103,11 @@ def gpus_of(family: str) -> tuple[Gpu, ...]:
     return tuple(gpu for gpu in GPUS if gpu.family == family)
 
 
+def is_emulated(gpu: Gpu) -> bool:
+    """Return whether a GPU's machine code can be executed without it: AMD's, by `vkgroup.amd`."""
+    return gpu.family == "radv"
+
+
 def gpu_of_product(name: str) -> Gpu | None:
     """Return the first GPU with a product, with or without ``Radeon`` or ``GeForce``, or a name of LLVM."""
     word = _plain(name) or "none"

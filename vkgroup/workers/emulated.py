@@ -11,6 +11,7 @@ from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.fetched import driver_of
 from vkgroup.device.launch import require_own_process
 from vkgroup.device.manifests import read_manifest
+from vkgroup.drivers.gpus import is_emulated
 
 if TYPE_CHECKING:
     from vkgroup.amd.emulation import Emulation
@@ -20,8 +21,8 @@ _started: dict[str, Emulation] = {}
 
 def emulated(device: DeviceInfo) -> DeviceInfo:
     """Return a device that executes where this one only compiles, if its GPU is emulated; else itself."""
-    is_amd = device.icd.partition("-")[0] == "radv"
-    return replace(device, emulated=True) if device.is_compile_only and is_amd else device
+    gpu = driver_of(device.choice)[1] if device.is_compile_only else None
+    return replace(device, emulated=True) if gpu is not None and is_emulated(gpu) else device
 
 
 def started_emulation(device: DeviceInfo) -> Emulation:

@@ -155,11 +155,11 @@ class Pool:
         if not (isinstance(answer, WorkerFailure) and answer.status is Status.CRASH):
             return False
         ends = self._stopping.is_set() or time.monotonic() >= self._deadline
-        return self._setup.device.is_compile_only and not ends
+        return bool(self._setup.device.gpu) and not ends
 
     def _has_grown(self, worker: WorkerProcess) -> bool:
-        """Return whether a driver that only compiles has used much memory, which it does not give back."""
-        return self._setup.device.is_compile_only and worker.peak_memory > MEMORY_LIMIT
+        """Return whether the driver of an absent GPU has used much memory, which it does not give back."""
+        return bool(self._setup.device.gpu) and worker.peak_memory > MEMORY_LIMIT
 
     def _start(self) -> WorkerProcess | None:
         """Start a process; None, and a `problem`, where that fails."""
