@@ -29,7 +29,7 @@ class Emulation:
     Raises EmulationError: the process has no driver under Mesa's no-op shim, or there is no LLVM library.
     """
 
-    def __init__(self, gpu: str, libraries: Path, seed: int = 0, timeout: float = 60.0) -> None:
+    def __init__(self, gpu: str, libraries: Path, seed: int = 0, timeout: float = 3600.0) -> None:
         self.gpu = gpu
         generation_of(gpu)
         found = sorted(libraries.glob("libLLVM*.so*"))

@@ -186,11 +186,7 @@ class Setup:
         """Open the device, and an executor on it; raise VkgroupError if that fails."""
         device = open_device(self.device, robust=False)
         executor = Executor(
-            device,
-            seed=self.seed,
-            timeout=self.timeout,
-            transform=self.transform,
-            compiler=self.compiler,
+            device, seed=self.seed, timeout=self.timeout, transform=self.transform, compiler=self.compiler
         )
         return ExecutorSession(device, executor, self.job_function)
 

@@ -64,7 +64,7 @@ _FRAME = re.compile(
 _MAIN = f"{spare.PROGRAM.replace('.', '/')}.py"
 """The file of a worker's main thread, from the folder on that has vkgroup."""
 
-_OF_DEVICES = ("device", "dispatch", "reference")
+_OF_DEVICES = ("amd", "device", "dispatch", "reference")
 """Folders of vkgroup whose code calls drivers, or is a device."""
 
 
