@@ -25,9 +25,9 @@ LAYERS = {
     "reference": 17_480,
     "configuration": 870,
     "compiler": 7_650,
-    "drivers": 2_110,
+    "drivers": 2_120,
     "bootstrap": 590,
-    "device": 6_350,
+    "device": 6_360,
     "dispatch": 10_930,
     "amber": 2_380,
     "record": 1_680,
@@ -43,7 +43,7 @@ LAYERS = {
     "outputs": 9_720,
     "__init__": 180,
     "testing": 510,
-    "cli": 8_790,
+    "cli": 8_800,
     "__main__": 30,
 }
 

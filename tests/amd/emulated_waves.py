@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.amd.machine import Machine
+from vkgroup.amd.machine import WaveScheduler
 from vkgroup.amd.memory import GpuMemory
-from vkgroup.amd.program import Compiler, Program
+from vkgroup.amd.program import Compiler, MachineCode
 from vkgroup.amd.steps import Step
 from vkgroup.amd.text import EXEC
 from vkgroup.amd.waves import Waves
@@ -19,7 +19,7 @@ BASE = 0x8000_0000_0000
 """Address of the memory of the tests."""
 
 
-class TextProgram(Program):
+class TextProgram(MachineCode):
     """A program of the lines of a text, four bytes each; a branch names its distance in instructions."""
 
     def __init__(self, memory: GpuMemory, compiler: Compiler, lines: list[str]) -> None:
@@ -49,14 +49,14 @@ def execute(waves: Waves, text: str, gpu: str = "gfx1100") -> Waves:
     return waves
 
 
-def run(waves: Waves, text: str, gpu: str = "gfx1100", seed: int = 0, seconds: float = 60.0) -> Machine:
+def run(waves: Waves, text: str, gpu: str = "gfx1100", seed: int = 0, seconds: float = 60.0) -> WaveScheduler:
     """Run a program to its end."""
     import time
 
     lines = [line.strip() for line in text.strip().splitlines()]
     compiler = Compiler(gpu, waves.lanes)
     program = TextProgram(waves.memory, compiler, lines)
-    machine = Machine(program, waves, compiler.generation, seed, time.monotonic() + seconds)
+    machine = WaveScheduler(program, waves, compiler.generation, seed, time.monotonic() + seconds)
     machine.run(0)
     return machine
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from vkgroup.amd.commands import CommandProcessor
-from vkgroup.amd.dispatch import Dispatch
-from vkgroup.amd.errors import MemoryFault, NotEmulated
+from vkgroup.amd.dispatch import ComputeDispatch
+from vkgroup.amd.errors import MemoryFault, MissingPart
 from vkgroup.amd.memory import GpuMemory
 
 START = 0x8000_0001_0000
@@ -22,7 +22,7 @@ class Recorded:
     def __init__(self, generation: float = 11.0) -> None:
         self.memory = GpuMemory(np.zeros(SIZE, np.uint8))
         self.memory.map(START, SIZE, 0)
-        self.dispatches: list[Dispatch] = []
+        self.dispatches: list[ComputeDispatch] = []
         self.processor = CommandProcessor(
             self.memory, generation, self.dispatches.append, lambda: 0x1_0000_0007
         )
@@ -137,10 +137,10 @@ def test_packets_that_depend_on_a_word(condition: int, count: int) -> None:
 
 
 def test_an_unknown_packet_is_named() -> None:
-    with pytest.raises(NotEmulated) as raised:
+    with pytest.raises(MissingPart) as raised:
         Recorded().run((0x2D, 3, 2))
     assert raised.value.name == "the packet DRAW_INDEX_AUTO"
-    with pytest.raises(NotEmulated) as raised:
+    with pytest.raises(MissingPart) as raised:
         Recorded().run((0xEE, 3))
     assert "0xee" in raised.value.name
 

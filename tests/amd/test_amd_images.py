@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from amd.emulated_waves import BASE, execute, waves_of
 
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.formats import Format, decoded, encoded, format_named, unified_format
 from vkgroup.amd.waves import Waves
 
@@ -53,7 +53,7 @@ def test_names_begin_with_the_highest_bits(name: str, sizes: tuple[int, ...]) ->
 def test_numbers_of_formats() -> None:
     assert unified_format(20, 11) == unified_format(20, 10.3) == format_named("32_UINT")
     assert unified_format(63, 11) == unified_format(77, 10.3) == format_named("32_32_32_32_FLOAT")
-    with pytest.raises(NotEmulated):
+    with pytest.raises(MissingPart):
         unified_format(64, 11)
 
 
@@ -146,5 +146,5 @@ def test_samples_between_texels(linear: bool) -> None:
 def test_several_samples_a_texel_are_not_emulated() -> None:
     waves = waves_of(count=1, lanes=32)
     set_image(waves, 8, 4, 4, 20, kind=14)
-    with pytest.raises(NotEmulated):
+    with pytest.raises(MissingPart):
         execute(waves, "image_load v2, v[4:6], s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_2D_MSAA unorm")

@@ -9,7 +9,7 @@ import pytest
 from amd.emulated_waves import execute, waves_of
 
 from vkgroup.amd.crossing import swizzle_sources
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.text import EXEC
 
 #: The lane that a lane reads, or -1, by the text of a DPP control: for rows of 16 in a wave of 64.
@@ -145,7 +145,7 @@ def test_the_lanes_of_a_swizzle(text: str, source: Callable[[int], int]) -> None
 
 
 def test_an_unknown_swizzle_is_no_result() -> None:
-    with pytest.raises(NotEmulated) as raised:
+    with pytest.raises(MissingPart) as raised:
         swizzle_sources("swizzle(SPIRAL,1)", 32)
     assert "SPIRAL" in raised.value.name
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from amd.emulated_waves import BASE, MEMORY, execute, run, set_buffer, waves_of
 
-from vkgroup.amd.errors import HardwareRule, MemoryFault, NotEmulated
+from vkgroup.amd.errors import HardwareRule, MemoryFault, MissingPart
 from vkgroup.amd.machine import OutOfTime
 from vkgroup.amd.text import EXEC, VCC
 
@@ -191,7 +191,7 @@ def test_an_address_without_memory_is_a_fault() -> None:
 
 
 def test_an_unknown_instruction_is_named() -> None:
-    with pytest.raises(NotEmulated) as raised:
+    with pytest.raises(MissingPart) as raised:
         run(waves_of(count=1), "v_quantum_leap_b32 v0, v1\ns_endpgm")
     assert raised.value.name == "v_quantum_leap_b32"
 

@@ -4,8 +4,8 @@
 
 in `tests/`. Each change is one instruction of one case, changed wherever the case executes it: another DPP
 control or mask, a dropped wait, swapped operands, another EXEC mask, the operation of another row, another
-lane, address or register. The case passes before. A change that has no effect on any byte that the case writes
-is not counted; one that has, and that the suite does not find, is printed with its case.
+lane, address or register. The case passes before. A change without an effect on any byte that the case
+writes is not counted; one that has an effect, and that the suite does not find, is printed with its case.
 """
 
 from __future__ import annotations

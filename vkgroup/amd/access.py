@@ -11,11 +11,11 @@ import numpy as np
 
 from vkgroup.amd import atomics
 from vkgroup.amd.arrays import Array
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.memory import ADDRESS_BITS
 from vkgroup.amd.operands import pair, registers_of, scalar_source
 from vkgroup.amd.steps import Step
-from vkgroup.amd.text import NULL, Instruction, Operand
+from vkgroup.amd.text import NULL, InstructionOperand, MachineInstruction
 from vkgroup.amd.waves import Waves
 
 
@@ -51,11 +51,11 @@ _ELEMENTS |= {"b8_d16_hi": Element(1, half="high"), "b16_d16_hi": Element(2, hal
 def element_of(name: str) -> Element:
     """Return what a mnemonic's end, such as ``b64`` or ``ubyte``, moves."""
     if name not in _ELEMENTS:
-        raise NotEmulated(f"memory access {name}")
+        raise MissingPart(f"memory access {name}")
     return _ELEMENTS[name]
 
 
-def offset_of(instruction: Instruction) -> int:
+def offset_of(instruction: MachineInstruction) -> int:
     """Return the immediate offset in bytes."""
     return instruction.number("offset")
 
@@ -65,7 +65,11 @@ Places = Callable[[Waves], tuple[Array, Array | None]]
 
 
 def buffer_places(
-    instruction: Instruction, address: Operand, descriptor: Operand, offset: Operand, generation: float
+    instruction: MachineInstruction,
+    address: InstructionOperand,
+    descriptor: InstructionOperand,
+    offset: InstructionOperand,
+    generation: float,
 ) -> Callable[[Waves, int], tuple[Array, Array]]:
     """Return what computes addresses of a buffer instruction, and how many bytes from there are inside.
 
@@ -138,7 +142,10 @@ def _swizzled(words: Array, index: Any, within: Any, stride: Array, generation: 
 
 
 def buffer_registers(
-    instruction: Instruction, address: Operand, descriptor: Operand, offset: Operand
+    instruction: MachineInstruction,
+    address: InstructionOperand,
+    descriptor: InstructionOperand,
+    offset: InstructionOperand,
 ) -> list[int]:
     """Return the registers with the address of a buffer instruction."""
     count = ("idxen" in instruction.modifiers) + ("offen" in instruction.modifiers)
@@ -146,7 +153,7 @@ def buffer_registers(
     return [*used, *registers_of(descriptor, 128), *registers_of(offset, 32)]
 
 
-def compile_buffer(instruction: Instruction, generation: float) -> Step | None:
+def compile_buffer(instruction: MachineInstruction, generation: float) -> Step | None:
     """Return the step of a buffer instruction; None for others."""
     match = re.fullmatch(r"buffer_(load|store|atomic)_(\w+)", instruction.name)
     if match is None:
@@ -160,7 +167,7 @@ def compile_buffer(instruction: Instruction, generation: float) -> Step | None:
     return _vector_memory(instruction, kind, rest, data, places, used)
 
 
-def compile_flat(instruction: Instruction, generation: float) -> Step | None:
+def compile_flat(instruction: MachineInstruction, generation: float) -> Step | None:
     """Return the step of a flat, global or scratch instruction; None for others."""
     match = re.fullmatch(r"(flat|global|scratch)_(load|store|atomic)_(\w+)", instruction.name)
     if match is None:
@@ -179,7 +186,7 @@ def compile_flat(instruction: Instruction, generation: float) -> Step | None:
     result = operands.pop(0) if returns else None
     address = operands.pop(0)
     data = result if kind == "load" else operands.pop(0)
-    base = operands.pop(0) if operands else Operand("word", word="off")
+    base = operands.pop(0) if operands else InstructionOperand("word", word="off")
     assert data is not None
     constant = offset_of(instruction)
     has_base = base.kind == "s" and base.index != NULL
@@ -207,20 +214,20 @@ def compile_flat(instruction: Instruction, generation: float) -> Step | None:
             window = found >> np.uint64(32)
             special = (window == 1 << 16) | (window == 2 << 16)
             if (special & waves.active_lanes).any():
-                raise NotEmulated("flat access to local data or scratch")
+                raise MissingPart("flat access to local data or scratch")
         return np.broadcast_to(found & np.uint64(ADDRESS_BITS), shape), np.full(shape, 1 << 30)
 
     return _vector_memory(instruction, kind, rest, data, places, used, result, scratch=space == "scratch")
 
 
 def _vector_memory(
-    instruction: Instruction,
+    instruction: MachineInstruction,
     kind: str,
     rest: str,
-    data: Operand,
+    data: InstructionOperand,
     places: Callable[[Waves, int], tuple[Array, Array]],
     used: list[int],
-    result: Operand | None = None,
+    result: InstructionOperand | None = None,
     scratch: bool = False,
 ) -> Step:
     if kind == "atomic":
@@ -311,12 +318,12 @@ def set_lane_data(waves: Waves, register: int, values: Array) -> None:
 
 
 def _atomic(
-    instruction: Instruction,
+    instruction: MachineInstruction,
     rest: str,
-    data: Operand,
+    data: InstructionOperand,
     places: Callable[[Waves, int], tuple[Array, Array]],
     used: list[int],
-    result: Operand | None,
+    result: InstructionOperand | None,
 ) -> Step:
     operation, size = atomics.named(rest)
     returns = (

@@ -9,7 +9,7 @@ import numpy as np
 
 from vkgroup.amd import floats
 from vkgroup.amd.arrays import Array
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ def named(name: str) -> tuple[Atomic, int]:
     if kind.startswith("u") and word in ("min", "max"):
         word = f"u{word}"
     if word in ("min", "max"):
-        raise NotEmulated(f"atomic {name}")
+        raise MissingPart(f"atomic {name}")
     operation = OPERATIONS.get(word)
     if operation is None or "pk" in kind:
-        raise NotEmulated(f"atomic {name}")
+        raise MissingPart(f"atomic {name}")
     return operation, 8 if "64" in kind or kind == "x2" else 4
 
 

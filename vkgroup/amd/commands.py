@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vkgroup.amd.dispatch import START_X, Dispatch
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.dispatch import START_X, ComputeDispatch
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.memory import GpuMemory
 
 #: Packets without an effect on memory that shaders see: events, barriers, caches, other registers.
@@ -78,7 +78,7 @@ class CommandProcessor:
         self,
         memory: GpuMemory,
         generation: float,
-        dispatch: Callable[[Dispatch], None],
+        dispatch: Callable[[ComputeDispatch], None],
         clock: Callable[[], int],
     ) -> None:
         self._memory, self._generation = memory, generation
@@ -101,7 +101,7 @@ class CommandProcessor:
                 if header in (0, 0xFFFF1000):
                     at += 1
                     continue
-                raise NotEmulated(f"a packet of type {kind} ({header:#010x})")
+                raise MissingPart(f"a packet of type {kind} ({header:#010x})")
             length = (header >> 16 & 0x3FFF) + 1
             if length == 0x4000:  # a NOP of one word
                 at += 1
@@ -153,7 +153,7 @@ class CommandProcessor:
             value = int(self._memory.words(body[0] | body[1] << 32, 1)[0])
             return 0 if value else body[-1] & 0x3FFF
         else:
-            raise NotEmulated(f"the packet {name or f'{code:#x}'}")
+            raise MissingPart(f"the packet {name or f'{code:#x}'}")
         return 0
 
     def _start(self, groups: tuple[int, ...], initiator: int) -> None:
@@ -174,7 +174,7 @@ class CommandProcessor:
             partial = (x % size[0], y % size[1], z % size[2])
             x, y, z = (-(-n // s) for n, s in zip((x, y, z), size, strict=True))
         if x and y and z:
-            self._dispatch(Dispatch((x, y, z), first, dict(self._registers), wave, partial))
+            self._dispatch(ComputeDispatch((x, y, z), first, dict(self._registers), wave, partial))
 
     def _move(self, body: list[int]) -> None:
         """DMA_DATA: copy memory, or fill it with one word."""
@@ -188,7 +188,7 @@ class CommandProcessor:
         elif source_kind in (0, 3):
             target[:] = self._memory.bytes(body[1] | body[2] << 32, size).copy()
         else:
-            raise NotEmulated("DMA_DATA from global data share")
+            raise MissingPart("DMA_DATA from global data share")
 
     def _write(self, body: list[int]) -> None:
         """WRITE_DATA: words to memory."""
@@ -215,7 +215,7 @@ class CommandProcessor:
         elif source == 0:
             value = [self._registers.get(body[1] - 0x2C00, 0)] + [0] * (words - 1)
         else:
-            raise NotEmulated(f"COPY_DATA from {source}")
+            raise MissingPart(f"COPY_DATA from {source}")
         if target in (1, 2, 5, 6):
             self._memory.words(body[3] | body[4] << 32, words)[:] = value
         elif target == 0 or target == 4:
@@ -223,7 +223,7 @@ class CommandProcessor:
             if number >= 0:
                 self._registers |= {number + place: word for place, word in enumerate(value)}
         else:
-            raise NotEmulated(f"COPY_DATA to {target}")
+            raise MissingPart(f"COPY_DATA to {target}")
 
     def _at_end(self, name: str, body: list[int]) -> None:
         """RELEASE_MEM: write a value or the clock when all work before has ended."""
@@ -243,4 +243,4 @@ class CommandProcessor:
             clock = self._clock()
             self._memory.words(address, 2)[:] = [clock & 0xFFFFFFFF, clock >> 32]
         elif select:
-            raise NotEmulated(f"{name} with data {select}")
+            raise MissingPart(f"{name} with data {select}")

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from vkgroup.amd.arrays import Array
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.operands import pair, registers_of, scalar_result, scalar_source
 from vkgroup.amd.steps import Step
-from vkgroup.amd.text import EXEC, VCC, Instruction
+from vkgroup.amd.text import EXEC, VCC, MachineInstruction
 from vkgroup.amd.waves import Waves
 
 _NOTHING = {
@@ -38,7 +38,7 @@ def _no_operation(waves: Waves) -> None:
     return None
 
 
-def compile_control(instruction: Instruction, generation: float) -> Step | None:
+def compile_control(instruction: MachineInstruction, generation: float) -> Step | None:
     """Return the step of an instruction that steers the program; None for others."""
     name = instruction.name
     if name in _NOTHING:
@@ -53,7 +53,7 @@ def compile_control(instruction: Instruction, generation: float) -> Step | None:
         return Step(instruction, _always, target=_distance(instruction))
     if match := re.fullmatch(r"s_cbranch_(\w+)", name):
         if match[1] not in _CONDITIONS:
-            raise NotEmulated(name)
+            raise MissingPart(name)
         used = {"v": (VCC, VCC + 1), "e": (EXEC, EXEC + 1)}.get(match[1][0], ())
         return Step(instruction, _CONDITIONS[match[1]], frozenset(used), target=_distance(instruction))
     return _program_counter(instruction) or _registers(instruction) or _clock(instruction)
@@ -63,7 +63,7 @@ def _always(waves: Waves) -> Array:
     return np.ones(waves.count, np.bool_)
 
 
-def _distance(instruction: Instruction) -> int:
+def _distance(instruction: MachineInstruction) -> int:
     words = int(instruction.operands[0].value)
     return ((words & 0xFFFF ^ 0x8000) - 0x8000) * 4
 
@@ -83,7 +83,7 @@ _COUNTERS = {
 }
 
 
-def _waits(instruction: Instruction) -> dict[str, int]:
+def _waits(instruction: MachineInstruction) -> dict[str, int]:
     """Return the most operations that may be outstanding after a wait, by counter."""
     waits: dict[str, int] = {}
     if instruction.name == "s_waitcnt":
@@ -98,7 +98,7 @@ def _waits(instruction: Instruction) -> dict[str, int]:
     numbers = [number >> 8 & 0x3F, number & 0x3F] if len(names) == 2 else [number & 0xFFFF]
     for name, count in zip(names, numbers, strict=True):
         if name not in _COUNTERS:
-            raise NotEmulated(instruction.name)
+            raise MissingPart(instruction.name)
         waits |= dict.fromkeys(_COUNTERS[name], count)
     return waits
 
@@ -112,7 +112,7 @@ def counter_of(kind: str, generation: float) -> str:
     return {"vector": "vm", "store": "vm", "scalar": "lgkm", "local": "lgkm", "sample": "vm"}[kind]
 
 
-def _program_counter(instruction: Instruction) -> Step | None:
+def _program_counter(instruction: MachineInstruction) -> Step | None:
     name, operands = instruction.name, instruction.operands
     if name == "s_getpc_b64":
         write = scalar_result(operands[0], 64)
@@ -132,7 +132,7 @@ def _program_counter(instruction: Instruction) -> Step | None:
     return None
 
 
-def _registers(instruction: Instruction) -> Step | None:
+def _registers(instruction: MachineInstruction) -> Step | None:
     name, operands = instruction.name, instruction.operands
     if name in ("s_round_mode", "s_denorm_mode"):
         shift, value = (0, 0) if name == "s_round_mode" else (4, 0)
@@ -160,7 +160,7 @@ def _registers(instruction: Instruction) -> Step | None:
     if name in ("s_setreg_b32", "s_setreg_imm32_b32"):
         register, offset, size = _hardware_register(operands[0].word)
         if register != "MODE":
-            raise NotEmulated(instruction.text)
+            raise MissingPart(instruction.text)
         source = scalar_source(operands[1], "b32")
 
         def set_mode(waves: Waves) -> None:
@@ -188,14 +188,14 @@ def _hardware_register(text: str) -> tuple[str, int, int]:
         "STATUS",
     )
     if name not in known:
-        raise NotEmulated(text)
+        raise MissingPart(text)
     return name, *((int(words[1]), int(words[2])) if len(words) == 3 else (0, 32))
 
 
-def _clock(instruction: Instruction) -> Step | None:
+def _clock(instruction: MachineInstruction) -> Step | None:
     if instruction.name in ("s_memtime", "s_memrealtime", "s_sendmsg_rtn_b64", "s_sendmsg_rtn_b32"):
         if instruction.name.startswith("s_sendmsg") and "TIME" not in instruction.text:
-            raise NotEmulated(instruction.text)
+            raise MissingPart(instruction.text)
         target = instruction.operands[0]
         bits = 32 if instruction.name.endswith("b32") else 64
         write = scalar_result(target, bits)

@@ -9,10 +9,10 @@ import numpy as np
 
 from vkgroup.amd.access import offset_of
 from vkgroup.amd.arrays import Array
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.operands import registers_of, scalar_source, vector_bits
 from vkgroup.amd.steps import Step
-from vkgroup.amd.text import EXEC, M0, Instruction, Operand
+from vkgroup.amd.text import EXEC, M0, InstructionOperand, MachineInstruction
 from vkgroup.amd.waves import Waves
 
 
@@ -21,7 +21,7 @@ def _first_active(waves: Waves) -> Array:
     return waves.mask(EXEC).argmax(axis=1)
 
 
-def _read_lane(instruction: Instruction) -> Step:
+def _read_lane(instruction: MachineInstruction) -> Step:
     result, source, *chosen = instruction.operands
     read = vector_bits(source, "b32")
     lane = scalar_source(chosen[0], "b32") if chosen else None
@@ -39,7 +39,7 @@ def _read_lane(instruction: Instruction) -> Step:
     return Step(instruction, run, frozenset(used), frozenset(registers_of(result, 32)))
 
 
-def _write_lane(instruction: Instruction) -> Step:
+def _write_lane(instruction: MachineInstruction) -> Step:
     result, source, chosen = instruction.operands
     read, lane = scalar_source(source, "b32"), scalar_source(chosen, "b32")
 
@@ -54,7 +54,7 @@ def _write_lane(instruction: Instruction) -> Step:
     return Step(instruction, run, frozenset(used), frozenset(registers_of(result, 32)))
 
 
-def _permute_rows(instruction: Instruction) -> Step:
+def _permute_rows(instruction: MachineInstruction) -> Step:
     """Compile v_permlane16 and v_permlanex16: within each row of 16 lanes, or from the row beside it."""
     result, source, low, high = instruction.operands
     selections = instruction.numbers("op_sel") or [0, 0]
@@ -88,7 +88,7 @@ def _permute_rows(instruction: Instruction) -> Step:
     return Step(instruction, run, frozenset(used), frozenset(registers_of(result, 32)))
 
 
-def _permute_halves(instruction: Instruction) -> Step:
+def _permute_halves(instruction: MachineInstruction) -> Step:
     result, source = instruction.operands
 
     def run(waves: Waves) -> None:
@@ -99,7 +99,7 @@ def _permute_halves(instruction: Instruction) -> Step:
     return Step(instruction, run, frozenset(registers_of(source, 32)), frozenset(registers_of(result, 32)))
 
 
-def _count_below(instruction: Instruction) -> Step:
+def _count_below(instruction: MachineInstruction) -> Step:
     result, mask, added = instruction.operands
     words, base = vector_bits(mask, "b32"), vector_bits(added, "b32")
     is_low = "_lo_" in instruction.name
@@ -117,7 +117,7 @@ def _count_below(instruction: Instruction) -> Step:
     return Step(instruction, run, frozenset(used), frozenset(registers_of(result, 32)))
 
 
-def _backward(instruction: Instruction, generation: float) -> Step:
+def _backward(instruction: MachineInstruction, generation: float) -> Step:
     """Compile ds_bpermute: each lane reads the lane that its address names."""
     result, address, data = instruction.operands
     offset = offset_of(instruction)
@@ -132,7 +132,7 @@ def _backward(instruction: Instruction, generation: float) -> Step:
     return Step(instruction, run, frozenset(used), frozenset(registers_of(result, 32)), counter="local")
 
 
-def _named_lanes(waves: Waves, address: Operand, offset: int, generation: float) -> Array:
+def _named_lanes(waves: Waves, address: InstructionOperand, offset: int, generation: float) -> Array:
     """Return the lanes that addresses in bytes name; those of the same half of 32 lanes in RDNA 1 to 3."""
     lane = np.arange(waves.lanes)
     number = (waves.v[address.index].astype(np.int64) + offset) >> 2
@@ -140,7 +140,7 @@ def _named_lanes(waves: Waves, address: Operand, offset: int, generation: float)
     return np.asarray(lane // size * size + number % size)
 
 
-def _forward(instruction: Instruction, generation: float) -> Step:
+def _forward(instruction: MachineInstruction, generation: float) -> Step:
     """Compile ds_permute: each lane writes to the lane that its address names; the highest lane wins."""
     result, address, data = instruction.operands
     offset = offset_of(instruction)
@@ -164,7 +164,7 @@ def swizzle_sources(text: str, lanes: int) -> Array:
         offset = int(text, 0)
         if offset >= 0xE000 or not offset & 0x8000:
             if offset & 0x8000:
-                raise NotEmulated(f"ds_swizzle with the offset {text}")
+                raise MissingPart(f"ds_swizzle with the offset {text}")
             within = (lane % 32 & offset & 31 | offset >> 5 & 31) ^ offset >> 10 & 31
             return np.asarray(lane // 32 * 32 + within)
         if offset >= 0xC000:
@@ -185,7 +185,7 @@ def swizzle_sources(text: str, lanes: int) -> Array:
         direction, count = (int(word) for word in words)
         return _rotated(lane, -count if direction else count, 0)
     if kind != "BITMASK_PERM":
-        raise NotEmulated(f"ds_swizzle {text}")
+        raise MissingPart(f"ds_swizzle {text}")
     within = lane % 32
     for position, letter in enumerate(words[0]):
         bit = 1 << 4 - position
@@ -200,7 +200,7 @@ def _rotated(lane: Array, count: int, mask: int) -> Array:
     return np.asarray(lane // 32 * 32 + (lane % 32 & mask | (lane + count) % 32 & ~mask & 31))
 
 
-def _swizzle(instruction: Instruction) -> Step:
+def _swizzle(instruction: MachineInstruction) -> Step:
     result, source = instruction.operands
     text = instruction.modifiers.get("offset", "0")
 
@@ -218,7 +218,7 @@ def _swizzle(instruction: Instruction) -> Step:
     )
 
 
-def _relative(instruction: Instruction) -> Step:
+def _relative(instruction: MachineInstruction) -> Step:
     """Compile v_movrels and v_movreld: a vector register chosen by M0."""
     result, source = instruction.operands
     from_source = "movrels" in instruction.name
@@ -241,7 +241,7 @@ def _relative(instruction: Instruction) -> Step:
     )
 
 
-_COMPILERS: dict[str, Callable[[Instruction], Step]] = {
+_COMPILERS: dict[str, Callable[[MachineInstruction], Step]] = {
     "v_readlane_b32": _read_lane,
     "v_readfirstlane_b32": _read_lane,
     "v_writelane_b32": _write_lane,
@@ -259,13 +259,13 @@ _COMPILERS: dict[str, Callable[[Instruction], Step]] = {
 }
 
 
-def compile_crossing(instruction: Instruction, generation: float) -> Step | None:
+def compile_crossing(instruction: MachineInstruction, generation: float) -> Step | None:
     """Return the step of an instruction that crosses lanes; None for others."""
     if instruction.name == "ds_bpermute_b32":
         return _backward(instruction, generation)
     if instruction.name == "ds_permute_b32":
         return _forward(instruction, generation)
     if re.fullmatch(r"v_permlane16_swap\w*|v_permlane32_swap\w*", instruction.name):
-        raise NotEmulated(instruction.name)
+        raise MissingPart(instruction.name)
     make = _COMPILERS.get(instruction.name)
     return make(instruction) if make else None

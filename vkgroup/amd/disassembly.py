@@ -6,7 +6,7 @@ import ctypes
 import re
 from ctypes import c_char_p, c_int, c_size_t, c_uint64, c_void_p
 
-from vkgroup.amd.errors import EmulationError, NotEmulated
+from vkgroup.amd.errors import EmulationError, MissingPart
 
 _TRIPLE = b"amdgcn-mesa-mesa3d"
 _UPPER_HALF = re.compile(r"v(\d+)/\*Invalid register, operand has 'VGPR_32_Lo128' register class\*/")
@@ -51,7 +51,7 @@ class Disassembler:
     def read(self, code: bytes) -> tuple[int, str]:
         """Return the length in bytes and the text of the first instruction of some code.
 
-        Raises NotEmulated: the bytes are no instruction of this GPU.
+        Raises MissingPart: the bytes are no instruction of this GPU.
         """
         for length in (4, 8, 12):
             known = self._known.get(code[:length])
@@ -67,7 +67,7 @@ class Disassembler:
         else:
             length, text = 4, _exchange_of_halves(code) if self._has_halves else ""
             if not text:
-                raise NotEmulated(
+                raise MissingPart(
                     f"the code {code[:8].hex(' ', 4)}", "no instruction for LLVM's disassembler"
                 )
         if self._lists_addresses and text.startswith("image_"):
@@ -90,14 +90,14 @@ def _exchange_of_halves(code: bytes) -> str:
 def _with_halves(text: str, code: bytes) -> str:
     """Return a text with the choice of halves that LLVM leaves out for ``v_cmp_class_f16``.
 
-    Raises NotEmulated: it leaves a choice out for another instruction.
+    Raises MissingPart: it leaves a choice out for another instruction.
     """
     word = int.from_bytes(code[:4], "little")
     chosen = word >> 11 & 15
     if word >> 26 != 0x35 or not chosen or "16" not in text.split()[0] or "op_sel" in text or ".h" in text:
         return text
     if "_class_f16" not in text:
-        raise NotEmulated(text.split()[0], "LLVM's disassembler leaves its op_sel out")
+        raise MissingPart(text.split()[0], "LLVM's disassembler leaves its op_sel out")
     return f"{text} op_sel:[{chosen & 1},{chosen >> 1 & 1}]"
 
 

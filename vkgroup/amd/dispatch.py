@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from vkgroup.amd.arrays import Array
-from vkgroup.amd.machine import Machine
+from vkgroup.amd.machine import WaveScheduler
 from vkgroup.amd.memory import GpuMemory
-from vkgroup.amd.program import Compiler, Program
+from vkgroup.amd.program import Compiler, MachineCode
 from vkgroup.amd.text import EXEC
 from vkgroup.amd.waves import Waves
 
@@ -33,7 +33,7 @@ MOST_WAVES = 256
 
 
 @dataclass(frozen=True)
-class Dispatch:
+class ComputeDispatch:
     """A dispatch as the command processor starts it.
 
     Attributes
@@ -81,10 +81,10 @@ class Emulator:
     timeout: float = 60.0
     instructions: int = 0
 
-    def execute(self, dispatch: Dispatch) -> None:
+    def execute(self, dispatch: ComputeDispatch) -> None:
         """Run all workgroups of a dispatch, in a seeded order."""
         compiler = self.compiler_of(dispatch.wave)
-        program = Program(self.memory, compiler)
+        program = MachineCode(self.memory, compiler)
         deadline = time.monotonic() + self.timeout
         groups = self._order(dispatch)
         x, y, z = dispatch.size
@@ -93,13 +93,13 @@ class Emulator:
         for start in range(0, len(groups), together):
             chosen = groups[start : start + together]
             waves = _start(dispatch, chosen, waves_each, compiler.generation, self.memory)
-            machine = Machine(program, waves, compiler.generation, self.seed + start, deadline)
+            machine = WaveScheduler(program, waves, compiler.generation, self.seed + start, deadline)
             try:
                 machine.run(dispatch.address)
             finally:
                 self.instructions += machine.executed
 
-    def _order(self, dispatch: Dispatch) -> Array:
+    def _order(self, dispatch: ComputeDispatch) -> Array:
         """Return the numbers of the workgroups, (groups, 3), in a seeded order."""
         x, y, z = dispatch.groups
         number = np.random.default_rng(self.seed).permutation(x * y * z)
@@ -107,7 +107,9 @@ class Emulator:
         return ids + np.array(dispatch.first)
 
 
-def _start(dispatch: Dispatch, groups: Array, waves_each: int, generation: float, memory: GpuMemory) -> Waves:
+def _start(
+    dispatch: ComputeDispatch, groups: Array, waves_each: int, generation: float, memory: GpuMemory
+) -> Waves:
     """Return the waves of some workgroups with the first values of their registers."""
     count, lanes = len(groups) * waves_each, dispatch.wave
     group = np.repeat(np.arange(len(groups)), waves_each)

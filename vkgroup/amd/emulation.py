@@ -8,11 +8,11 @@ from pathlib import Path
 from vkgroup.amd.commands import CommandProcessor
 from vkgroup.amd.disassembly import Disassembler
 from vkgroup.amd.dispatch import Emulator
-from vkgroup.amd.errors import EmulationError, NotEmulated
+from vkgroup.amd.errors import EmulationError, MissingPart
 from vkgroup.amd.machine import OutOfTime
 from vkgroup.amd.memory import GpuMemory
 from vkgroup.amd.program import Compiler, generation_of
-from vkgroup.amd.requests import Requests
+from vkgroup.amd.requests import DriverRequests
 from vkgroup.base import errors
 
 
@@ -41,7 +41,7 @@ class Emulation:
         self.timeout = timeout
         self._emulator: Emulator | None = None
         self._commands: CommandProcessor | None = None
-        self._requests = Requests(self._execute)
+        self._requests = DriverRequests(self._execute)
 
     def raise_problem(self) -> None:
         """Raise what ended the execution of submissions since the last call; nothing if all ended well.
@@ -58,7 +58,7 @@ class Emulation:
         problem, self._requests.problem = self._requests.problem, None
         if problem is None:
             return
-        if isinstance(problem, NotEmulated):
+        if isinstance(problem, MissingPart):
             raise errors.NotEmulated(str(problem), [problem.name]) from problem
         if isinstance(problem, OutOfTime):
             raise errors.DispatchTimeout(f"by emulation: {problem}", "VK_TIMEOUT") from problem

@@ -18,7 +18,7 @@ class EmulationError(Exception):
         return f"{text} ({self.detail})" if self.detail else text
 
 
-class NotEmulated(EmulationError):
+class MissingPart(EmulationError):
     """An instruction, a packet or a mode that the emulation does not know: no statement about the driver.
 
     `name`: what is unknown, such as a mnemonic.

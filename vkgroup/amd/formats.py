@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from vkgroup.amd.arrays import Array
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 
 _KINDS = ("UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "FLOAT")
 
@@ -64,7 +64,7 @@ def format_named(name: str) -> Format:
     """Return a format by AMD's name, such as ``32_32_UINT``."""
     layout, _, kind = name.rpartition("_")
     if layout not in _LAYOUTS:
-        raise NotEmulated(f"the format {name}")
+        raise MissingPart(f"the format {name}")
     return Format(_LAYOUTS[layout], kind)
 
 
@@ -74,7 +74,7 @@ def format_numbered(word: int, generation: float) -> Format:
     if generation < 10:
         data, number = word >> 15 & 0xF, word >> 12 & 7
         if data >= len(_DATA_FORMATS) or not data:
-            raise NotEmulated(f"the data format {data}")
+            raise MissingPart(f"the data format {data}")
         return format_named(f"{_DATA_FORMATS[data]}_{_NUMBER_FORMATS[number]}")
     return unified_format(word >> 12 & (0x3F if generation >= 11 else 0x7F), generation)
 
@@ -84,7 +84,7 @@ def unified_format(number: int, generation: float) -> Format:
     """Return a format of RDNA by its number."""
     names = _unified(generation >= 11)
     if not 0 < number < len(names):
-        raise NotEmulated(f"the format {number}")
+        raise MissingPart(f"the format {number}")
     return format_named(names[number])
 
 
@@ -92,7 +92,7 @@ def unified_format(number: int, generation: float) -> Format:
 def image_format(data: int, number: int) -> Format:
     """Return a format of an image's descriptor before RDNA."""
     if not 0 < data < len(_DATA_FORMATS):
-        raise NotEmulated(f"the image format {data}")
+        raise MissingPart(f"the image format {data}")
     return format_named(f"{_DATA_FORMATS[data]}_{_NUMBER_FORMATS[number & 7]}")
 
 

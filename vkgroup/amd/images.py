@@ -16,11 +16,11 @@ import numpy as np
 from vkgroup.amd import atomics
 from vkgroup.amd.access import lane_data, set_lane_data
 from vkgroup.amd.arrays import Array
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.formats import Format, decoded, encoded, image_format, unified_format
 from vkgroup.amd.operands import registers_of
 from vkgroup.amd.steps import Step
-from vkgroup.amd.text import Instruction
+from vkgroup.amd.text import MachineInstruction
 from vkgroup.amd.typed import (
     load_texels,
     read_components,
@@ -46,7 +46,7 @@ _COORDINATES = {
 
 
 @dataclass(frozen=True)
-class Image:
+class ImageDescriptor:
     """An image as its descriptor has it: sizes of level 0 in texels, the levels and layers of the view."""
 
     address: int
@@ -78,7 +78,7 @@ class Image:
 
 
 @cache
-def image_of(words: tuple[int, ...], generation: float) -> Image:
+def image_of(words: tuple[int, ...], generation: float) -> ImageDescriptor:
     """Return the image of a descriptor of 8 words."""
 
     def bits(word: int, first: int, count: int) -> int:
@@ -86,9 +86,9 @@ def image_of(words: tuple[int, ...], generation: float) -> Image:
 
     kind = _TYPES.get(bits(3, 28, 4))
     if kind is None:
-        raise NotEmulated(f"an image of type {bits(3, 28, 4)}")
+        raise MissingPart(f"an image of type {bits(3, 28, 4)}")
     if "MSAA" in kind:
-        raise NotEmulated("an image with several samples")
+        raise MissingPart("an image with several samples")
     selection = tuple(bits(3, 3 * place, 3) for place in range(4))
     base, last, mode = bits(3, 12, 4), bits(3, 16, 4), bits(3, 20, 5)
     pitch = 0
@@ -124,7 +124,7 @@ def image_of(words: tuple[int, ...], generation: float) -> Image:
         height = 1
     # The low bits of a tiled image's address shift its banks.
     address = (words[0] & ~_swizzle_bits(mode, generation)) << 8 | bits(1, 0, 8) << 40
-    return Image(
+    return ImageDescriptor(
         address, form, selection, kind, width, height, depth, base, last, max(levels, last + 1), first_layer,
         last_layer, pitch,
     )  # fmt: skip
@@ -141,7 +141,7 @@ def _swizzle_bits(mode: int, generation: float) -> int:
     return 0xF if mode in (4, 5, 6, 7, 20, 21, 22, 23) else 0x3FF if mode >= 28 else 0xFF
 
 
-def compile_image(instruction: Instruction, generation: float) -> Step | None:
+def compile_image(instruction: MachineInstruction, generation: float) -> Step | None:
     """Return the step of an image instruction; None for others."""
     match = re.fullmatch(r"image_(load|store|atomic|get_resinfo)(?:_(\w+))?", instruction.name)
     if match is None or {"tfe", "lwe", "r128"} & set(instruction.modifiers):
@@ -157,13 +157,13 @@ def compile_image(instruction: Instruction, generation: float) -> Step | None:
     coordinates = _coordinates(instruction)
     has_level = rest == "mip"
 
-    def for_each_image(waves: Waves, work: Callable[[Image, Array], None]) -> None:
+    def for_each_image(waves: Waves, work: Callable[[ImageDescriptor, Array], None]) -> None:
         each_image(waves, d, generation, work)
 
     def load(waves: Waves) -> None:
         results: list[tuple[list[Array], Array, Format]] = []
 
-        def work(image: Image, lanes: Array) -> None:
+        def work(image: ImageDescriptor, lanes: Array) -> None:
             where, inside = texel_places(image, coordinates(waves, image, has_level), lanes, has_level)
             texels = np.zeros((*where.shape, image.form.nbytes), np.uint8)
             texels[inside] = load_texels(waves.memory, where[inside], image.form.nbytes)
@@ -177,7 +177,7 @@ def compile_image(instruction: Instruction, generation: float) -> Step | None:
             write_components(waves, data.index, components, halves, form, lanes)
 
     def store(waves: Waves) -> None:
-        def work(image: Image, lanes: Array) -> None:
+        def work(image: ImageDescriptor, lanes: Array) -> None:
             where, inside = texel_places(image, coordinates(waves, image, has_level), lanes, has_level)
             sources = read_components(waves, data.index, len(places), halves, image.form)
             components = [np.zeros(where.shape, np.uint32)] * 4
@@ -203,7 +203,7 @@ def compile_image(instruction: Instruction, generation: float) -> Step | None:
 
 
 def each_image(
-    waves: Waves, descriptor: int, generation: float, work: Callable[[Image, Array], None]
+    waves: Waves, descriptor: int, generation: float, work: Callable[[ImageDescriptor, Array], None]
 ) -> None:
     """Call a function for each image of the active lanes, with the lanes that have it."""
     lanes = waves.active_lanes
@@ -215,7 +215,7 @@ def each_image(
             lanes = lanes & ~same[:, None]
 
 
-def _stored(components: list[Array], image: Image) -> list[Array]:
+def _stored(components: list[Array], image: ImageDescriptor) -> list[Array]:
     """Return the components of a texel from what is stored, which the descriptor's selection permutes."""
     results = list(components)
     for place, choice in enumerate(image.selection):
@@ -224,7 +224,9 @@ def _stored(components: list[Array], image: Image) -> list[Array]:
     return results
 
 
-def coordinate_registers(instruction: Instruction, image: Image, has_level: bool) -> list[int]:
+def coordinate_registers(
+    instruction: MachineInstruction, image: ImageDescriptor, has_level: bool
+) -> list[int]:
     """Return the registers of an image's coordinates, and at last of the level if there is one."""
     address = instruction.operands[1]
     words = instruction.modifiers.get("vaddr", "").strip("[]").split(",")
@@ -238,11 +240,11 @@ def coordinate_registers(instruction: Instruction, image: Image, has_level: bool
     return (listed or [address.index + place for place in range(5)])[:count]
 
 
-def _coordinates(instruction: Instruction) -> Callable[[Waves, Image, bool], list[Array]]:
+def _coordinates(instruction: MachineInstruction) -> Callable[[Waves, ImageDescriptor, bool], list[Array]]:
     """Return what reads the coordinates of an image's texels, and at last the level if there is one."""
     dimensions = instruction.modifiers.get("dim", "").removeprefix("SQ_RSRC_IMG_")
 
-    def read(waves: Waves, image: Image, has_level: bool) -> list[Array]:
+    def read(waves: Waves, image: ImageDescriptor, has_level: bool) -> list[Array]:
         registers = coordinate_registers(instruction, image, has_level)
         if "a16" not in instruction.modifiers:
             return [waves.v[register].view(np.int32).astype(np.int64) for register in registers]
@@ -257,7 +259,9 @@ def _coordinates(instruction: Instruction) -> Callable[[Waves, Image, bool], lis
     return read
 
 
-def texel_places(image: Image, at: list[Array], lanes: Array, has_level: bool) -> tuple[Array, Array]:
+def texel_places(
+    image: ImageDescriptor, at: list[Array], lanes: Array, has_level: bool
+) -> tuple[Array, Array]:
     """Return the addresses of texels, and which lanes have one inside of the image."""
     levels = at.pop() if has_level else np.zeros(lanes.shape, np.int64)
     where, inside = np.zeros(lanes.shape, np.int64), np.zeros(lanes.shape, np.bool_)
@@ -280,7 +284,7 @@ def texel_places(image: Image, at: list[Array], lanes: Array, has_level: bool) -
     return where.astype(np.uint64), inside
 
 
-def _xyz(image: Image, at: list[Array]) -> tuple[Array, Array, Array]:
+def _xyz(image: ImageDescriptor, at: list[Array]) -> tuple[Array, Array, Array]:
     zero = np.zeros_like(at[0])
     if image.kind == "1D" or len(at) == 1:
         return at[0], zero, zero
@@ -290,10 +294,10 @@ def _xyz(image: Image, at: list[Array]) -> tuple[Array, Array, Array]:
 
 
 def _atomic(
-    instruction: Instruction,
+    instruction: MachineInstruction,
     rest: str,
-    for_each_image: Callable[[Waves, Callable[[Image, Array], None]], None],
-    coordinates: Callable[[Waves, Image, bool], list[Array]],
+    for_each_image: Callable[[Waves, Callable[[ImageDescriptor, Array], None]], None],
+    coordinates: Callable[[Waves, ImageDescriptor, bool], list[Array]],
 ) -> Step:
     name = re.sub(
         r"_(uint|int|flt)$", lambda found: {"uint": "_u32", "int": "_i32", "flt": "_f32"}[found[1]], rest
@@ -310,7 +314,7 @@ def _atomic(
         compared = lane_data(waves, data.index + words, size) if operation.compares else None
         found = np.zeros(values.shape, values.dtype)
 
-        def work(image: Image, lanes: Array) -> None:
+        def work(image: ImageDescriptor, lanes: Array) -> None:
             where, inside = texel_places(image, coordinates(waves, image, False), lanes, False)
             if inside.any():
                 found[inside] = atomics.perform(
@@ -334,15 +338,15 @@ def _atomic(
 
 
 def _resinfo(
-    instruction: Instruction,
-    for_each_image: Callable[[Waves, Callable[[Image, Array], None]], None],
+    instruction: MachineInstruction,
+    for_each_image: Callable[[Waves, Callable[[ImageDescriptor, Array], None]], None],
     places: list[int],
 ) -> Step:
     """Compile image_get_resinfo: the size of a level, the number of layers, and that of levels."""
     data, address, descriptor = instruction.operands[:3]
 
     def run(waves: Waves) -> None:
-        def work(image: Image, lanes: Array) -> None:
+        def work(image: ImageDescriptor, lanes: Array) -> None:
             levels = waves.v[address.index].astype(np.int64) + image.base_level
             layers = image.last_layer - image.base_layer + 1
             sizes = np.array([image.size(level) for level in range(16)], np.int64)

@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 
 from vkgroup.amd.arrays import Array, Mask
-from vkgroup.amd.errors import NotEmulated
-from vkgroup.amd.text import Instruction
+from vkgroup.amd.errors import MissingPart
+from vkgroup.amd.text import MachineInstruction
 from vkgroup.amd.waves import Waves
 
 _SELECTIONS = {
@@ -60,7 +60,7 @@ def _sources(control: str, text: str, lanes: int) -> tuple[Array, Mask]:
     elif control == "row_bcast" and n == 31:
         source = np.where(lane >= 32, 31, -1)
     else:
-        raise NotEmulated(f"the DPP control {control}:{text}")
+        raise MissingPart(f"the DPP control {control}:{text}")
     return np.maximum(source, 0), source >= 0
 
 
@@ -73,11 +73,11 @@ _CONTROLS = (
 class Crossing:
     """The DPP control of an instruction: values of its first source, and the lanes that it writes."""
 
-    def __init__(self, instruction: Instruction) -> None:
+    def __init__(self, instruction: MachineInstruction) -> None:
         modifiers = instruction.modifiers
         control = next((name for name in _CONTROLS if name in modifiers), None)
         if control is None:
-            raise NotEmulated(f"DPP in {instruction.text}")
+            raise MissingPart(f"DPP in {instruction.text}")
         self._control, self._text = control, modifiers[control]
         self._zeros = control == "dpp8" or instruction.number("bound_ctrl") != 0 or "bound_ctrl" in modifiers
         self._fetches_inactive = instruction.number("fi") != 0
@@ -107,7 +107,7 @@ class Crossing:
         return moved, written
 
 
-def selected(instruction: Instruction, position: int, signed: bool) -> Callable[[Array], Array] | None:
+def selected(instruction: MachineInstruction, position: int, signed: bool) -> Callable[[Array], Array] | None:
     """Return what takes the part of a source that SDWA selects, as 32 bits; None for the whole."""
     selection = instruction.modifiers.get(f"src{position}_sel", "DWORD")
     if selection == "DWORD":
@@ -122,7 +122,7 @@ def selected(instruction: Instruction, position: int, signed: bool) -> Callable[
     return take
 
 
-def inserted(instruction: Instruction) -> Callable[[Array, Array], Array] | None:
+def inserted(instruction: MachineInstruction) -> Callable[[Array, Array], Array] | None:
     """Return what puts an SDWA result of 32 bits into the old value of its register; None for the whole."""
     selection = instruction.modifiers.get("dst_sel", "DWORD")
     if selection == "DWORD":

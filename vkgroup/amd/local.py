@@ -18,10 +18,10 @@ from vkgroup.amd.access import (
     store_lanes,
 )
 from vkgroup.amd.arrays import Array
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.operands import registers_of
 from vkgroup.amd.steps import Step
-from vkgroup.amd.text import Instruction, Operand
+from vkgroup.amd.text import InstructionOperand, MachineInstruction
 from vkgroup.amd.waves import Waves
 
 
@@ -51,7 +51,7 @@ def _local_store(waves: Waves, size: int) -> Callable[[Array, Array, int], None]
     return store_aligned if len(waves.local) % size == 0 else store
 
 
-def _local_places(waves: Waves, address: Operand, offset: int) -> tuple[Array, Array]:
+def _local_places(waves: Waves, address: InstructionOperand, offset: int) -> tuple[Array, Array]:
     """Return places in `Waves.local`, and the bytes from there to the end of the workgroup's part."""
     within = waves.v[address.index].astype(np.int64) + offset & 0xFFFFFFFF
     left = np.int64(waves.local_size) - within
@@ -62,7 +62,7 @@ def _local_places(waves: Waves, address: Operand, offset: int) -> tuple[Array, A
 _LOCAL_NAMES = {"read": "load", "write": "store", "read2": "load_2addr", "write2": "store_2addr"}
 
 
-def compile_local(instruction: Instruction) -> Step | None:
+def compile_local(instruction: MachineInstruction) -> Step | None:
     """Return the step of a load, store or atomic of local data; None for other instructions."""
     name = instruction.name.removeprefix("ds_")
     for old, new in (
@@ -98,7 +98,7 @@ def compile_local(instruction: Instruction) -> Step | None:
     return _local_atomic(instruction, name)
 
 
-def _two_places(instruction: Instruction, kind: str, stride: int, size: int) -> Step:
+def _two_places(instruction: MachineInstruction, kind: str, stride: int, size: int) -> Step:
     operands = list(instruction.operands)
     words = size // 4
     element = Element(4, words)
@@ -130,14 +130,14 @@ def _two_places(instruction: Instruction, kind: str, stride: int, size: int) -> 
 _LOCAL_ATOMICS = {"storexchg": "swap", "wrxchg": "swap", "cmpst": "cmpswap", "cmpstore": "cmpswap"}
 
 
-def _local_atomic(instruction: Instruction, name: str) -> Step | None:
+def _local_atomic(instruction: MachineInstruction, name: str) -> Step | None:
     match = re.fullmatch(r"(\w+?)(_rtn)?_((?:num_)?[buif]\d+)", name)
     if match is None:
         return None
     word, returns, kind = _LOCAL_ATOMICS.get(match[1], match[1]), bool(match[2]), match[3]
     try:
         operation, size = atomics.named(f"{word}_{kind}")
-    except NotEmulated:
+    except MissingPart:
         return None
     operands = list(instruction.operands)
     target = operands.pop(0) if returns else None

@@ -12,7 +12,7 @@ import numpy as np
 from vkgroup.amd.arrays import Mask
 from vkgroup.amd.control import counter_of
 from vkgroup.amd.errors import EmulationError, HardwareRule
-from vkgroup.amd.program import Program
+from vkgroup.amd.program import MachineCode
 from vkgroup.amd.steps import Step
 from vkgroup.amd.waves import Waves
 
@@ -25,7 +25,7 @@ class OutOfTime(EmulationError):
 
 
 @dataclass
-class Operation:
+class MemoryOperation:
     """A memory operation that has not been waited for: the registers that it writes, and in which lanes.
 
     `lanes`: (waves, lanes), among them those of all waves of a front; None for scalar registers.
@@ -40,7 +40,7 @@ class Operation:
         return self.lanes is None
 
 
-Outstanding = dict[str, list[Operation]]
+Outstanding = dict[str, list[MemoryOperation]]
 
 
 @dataclass
@@ -74,13 +74,13 @@ class Front:
     def part(self, members: Mask, address: int, mode: int) -> Front:
         """Return a front of some of the waves."""
         copied = {
-            counter: [Operation(each.registers, each.lanes) for each in pending]
+            counter: [MemoryOperation(each.registers, each.lanes) for each in pending]
             for counter, pending in self.outstanding.items()
         }
         return Front(address, members, copied, mode)
 
 
-class Machine:
+class WaveScheduler:
     """Runs waves of one program to their end.
 
     Parameters
@@ -89,7 +89,9 @@ class Machine:
     deadline : value of `time.monotonic` at which `OutOfTime` is raised.
     """
 
-    def __init__(self, program: Program, waves: Waves, generation: float, seed: int, deadline: float) -> None:
+    def __init__(
+        self, program: MachineCode, waves: Waves, generation: float, seed: int, deadline: float
+    ) -> None:
         self._program, self._waves, self._generation = program, waves, generation
         self._random, self._deadline = Random(seed), deadline
         self._fronts: list[Front] = []
@@ -143,7 +145,7 @@ class Machine:
                 if counter != "vs":  # stores write no register
                     pending = front.outstanding.setdefault(counter, [])
                     lanes = None if step.counter == "scalar" else waves.active_lanes
-                    pending.append(Operation(step.writes, lanes))
+                    pending.append(MemoryOperation(step.writes, lanes))
                     del pending[:-MOST_OUTSTANDING]
             if step.target is not None:
                 address = self._branch(front, taken, following, following + step.target)
@@ -195,7 +197,7 @@ class Machine:
                         "wait counter", f"{name} is used before the wait for its load (counter {counter})"
                     ).at(f"{step.instruction.text} at {address:#x}")
 
-    def _meets(self, operation: Operation) -> bool:
+    def _meets(self, operation: MemoryOperation) -> bool:
         """Return whether an operation writes lanes that the current instruction is executed for."""
         return operation.lanes is None or bool((operation.lanes & self._waves.active_lanes).any())
 

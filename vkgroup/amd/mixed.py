@@ -9,14 +9,14 @@ import numpy as np
 
 from vkgroup.amd import floats
 from vkgroup.amd.arrays import Array
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.operands import registers_of, vector_bits
 from vkgroup.amd.steps import Step
-from vkgroup.amd.text import Instruction, Operand
+from vkgroup.amd.text import InstructionOperand, MachineInstruction
 from vkgroup.amd.waves import Waves
 
 
-def compile_mixed(instruction: Instruction, generation: float) -> Step | None:
+def compile_mixed(instruction: MachineInstruction, generation: float) -> Step | None:
     """Return the step of an instruction on several numbers of a register; None for others."""
     if re.fullmatch(r"v_(fma|mad)_mix(lo|hi)?_f(16|32)", instruction.name):
         return _mix(instruction)
@@ -27,7 +27,7 @@ def compile_mixed(instruction: Instruction, generation: float) -> Step | None:
     return None
 
 
-def _mix(instruction: Instruction) -> Step:
+def _mix(instruction: MachineInstruction) -> Step:
     """Compile a fused multiply-add whose sources have 16 or 32 bits, as ``op_sel_hi`` says."""
     result, *sources = instruction.operands
     halves = instruction.numbers("op_sel_hi") or [0, 0, 0]
@@ -84,7 +84,7 @@ def _wide(bits: Array, kind: str) -> Array:
     return bits.astype(np.uint16).view(np.float16).astype(np.float64)
 
 
-def _dot(instruction: Instruction, kind: str) -> Step:
+def _dot(instruction: MachineInstruction, kind: str) -> Step:
     """Compile the sum of two products and an addend in float32."""
     result, first, second, *more = instruction.operands
     addend = more[0] if more else result
@@ -106,11 +106,11 @@ def _dot(instruction: Instruction, kind: str) -> Step:
 # Matrices
 
 
-def _matrices(instruction: Instruction, generation: float) -> Step:
+def _matrices(instruction: MachineInstruction, generation: float) -> Step:
     """Compile D = A * B + C for matrices of 16 × 16, whose rows and columns lie in the lanes of a wave."""
     match = re.fullmatch(r"v_wmma_(f32|f16|bf16|i32)_16x16x16_(f16|bf16|iu8|iu4)", instruction.name)
     if match is None:
-        raise NotEmulated(instruction.name)
+        raise MissingPart(instruction.name)
     kind, factor = match.groups()
     result, a, b, c = instruction.operands
     signed = [bool(bit) for bit in (instruction.numbers("neg_lo") or [0, 0, 0])]
@@ -147,7 +147,7 @@ def _to_bfloat(values: Array) -> Array:
     return (word + np.uint32(0x7FFF) + (word >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)
 
 
-def _factor(waves: Waves, operand: Operand, kind: str, signed: bool, generation: float) -> Array:
+def _factor(waves: Waves, operand: InstructionOperand, kind: str, signed: bool, generation: float) -> Array:
     """Return a factor as (waves, row or column, 16), float64 or int64."""
     bits = {"f16": 16, "bf16": 16, "iu8": 8, "iu4": 4}[kind]
     words = waves.v[operand.index : operand.index + operand.count].transpose(1, 2, 0)
@@ -173,7 +173,9 @@ def _rows(waves: Waves, registers: int, generation: float) -> Callable[[int], Ar
     return lambda place: place * (waves.lanes // 16) + lane // 16
 
 
-def _accumulator(waves: Waves, operand: Operand, kind: str, upper: bool, generation: float) -> Array:
+def _accumulator(
+    waves: Waves, operand: InstructionOperand, kind: str, upper: bool, generation: float
+) -> Array:
     if operand.kind in ("int", "float"):
         bits = np.asarray(vector_bits(operand, "b32" if kind in ("f32", "i32") else "b16")(waves))
         typed = {"f32": np.float32, "i32": np.int32, "f16": np.float16}
@@ -204,7 +206,7 @@ def _places(waves: Waves, count: int, whole: bool, generation: float) -> list[tu
 
 
 def _write_matrix(
-    waves: Waves, result: Operand, matrix: Array, bits: int, upper: bool, generation: float
+    waves: Waves, result: InstructionOperand, matrix: Array, bits: int, upper: bool, generation: float
 ) -> None:
     column = np.arange(waves.lanes) % 16
     for place, row in _places(waves, result.count, bits == 32, generation):

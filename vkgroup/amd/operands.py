@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from vkgroup.amd.arrays import Array
-from vkgroup.amd.errors import NotEmulated
-from vkgroup.amd.text import NULL, Instruction, Operand
+from vkgroup.amd.errors import MissingPart
+from vkgroup.amd.text import NULL, InstructionOperand, MachineInstruction
 from vkgroup.amd.waves import Waves
 
 Read = Callable[[Waves], Any]
@@ -30,7 +30,7 @@ def dtype_of(kind: str) -> np.dtype[Any]:
     return np.dtype(f"{letter}{bits_of(kind) // 8}")
 
 
-def constant(operand: Operand, kind: str) -> Any:
+def constant(operand: InstructionOperand, kind: str) -> Any:
     """Return the bits of a constant for a source of a type, as an unsigned integer of its size."""
     bits = bits_of(kind)
     unsigned = np.dtype(f"u{bits // 8}")
@@ -49,7 +49,7 @@ def constant(operand: Operand, kind: str) -> Any:
     return unsigned.type(value % (1 << bits))
 
 
-def special(operand: Operand) -> Read:
+def special(operand: InstructionOperand) -> Read:
     """Return the values of a source that is neither register nor constant, uint32 of shape (waves,)."""
     word = operand.word
     if word in ("src_scc", "scc"):
@@ -61,10 +61,10 @@ def special(operand: Operand) -> Read:
     name = word.removeprefix("src_").removesuffix("_lo").removesuffix("_base")
     if name in apertures and "_base" in word:
         return lambda waves: np.uint32(apertures[name])
-    raise NotEmulated(f"the operand {word}")
+    raise MissingPart(f"the operand {word}")
 
 
-def scalar_source(operand: Operand, kind: str) -> Read:
+def scalar_source(operand: InstructionOperand, kind: str) -> Read:
     """Return a source of a scalar instruction: values of shape (waves,), or one for all, in its type."""
     dtype, bits = dtype_of(kind), bits_of(kind)
     if operand.kind in ("int", "float"):
@@ -74,7 +74,7 @@ def scalar_source(operand: Operand, kind: str) -> Read:
         read = special(operand)
         return lambda waves: np.asarray(read(waves)).astype(f"u{bits // 8}").view(dtype)
     if operand.kind != "s":
-        raise NotEmulated(f"a vector register in a scalar instruction ({operand})")
+        raise MissingPart(f"a vector register in a scalar instruction ({operand})")
     index = operand.index
     if index == NULL:
         zero = dtype.type(0)
@@ -93,7 +93,7 @@ def pair(low: Array, high: Array) -> Array:
     return low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
 
 
-def vector_bits(operand: Operand, kind: str, high: bool = False) -> Read:
+def vector_bits(operand: InstructionOperand, kind: str, high: bool = False) -> Read:
     """Return the bits of a source of a vector instruction: unsigned, broadcastable to (waves, lanes).
 
     `high`: whether a source of 16 bits is the upper half of its register.
@@ -127,24 +127,24 @@ def vector_bits(operand: Operand, kind: str, high: bool = False) -> Read:
         if high or operand.half == "h":
             return lambda waves: (words(waves) >> np.uint32(16)).astype(np.uint16)
         return lambda waves: words(waves).astype(np.uint16)
-    raise NotEmulated(f"a source of {bits} bits")
+    raise MissingPart(f"a source of {bits} bits")
 
 
-def lane_mask(operand: Operand) -> Read:
+def lane_mask(operand: InstructionOperand) -> Read:
     """Return a source with one bit a lane: bool, broadcastable to (waves, lanes)."""
     if operand.kind == "int":
         value = int(operand.value)
         return lambda waves: np.array([[bool(value >> lane & 1) for lane in range(waves.lanes)]])
     index = operand.index
     if operand.kind != "s":
-        raise NotEmulated(f"a lane mask in {operand}")
+        raise MissingPart(f"a lane mask in {operand}")
     return lambda waves: waves.mask(index)
 
 
-def scalar_result(operand: Operand, bits: int) -> Write:
+def scalar_result(operand: InstructionOperand, bits: int) -> Write:
     """Return what writes a scalar result: unsigned integers of shape (waves,), or one for all."""
     if operand.kind != "s":
-        raise NotEmulated(f"a scalar result in {operand}")
+        raise MissingPart(f"a scalar result in {operand}")
     index = operand.index
     if bits == 64 and index != NULL:
 
@@ -165,7 +165,7 @@ def split(value: Any) -> tuple[Array, Array]:
     return wide.astype(np.uint32), (wide >> np.uint64(32)).astype(np.uint32)
 
 
-def registers_of(operand: Operand, bits: int) -> list[int]:
+def registers_of(operand: InstructionOperand, bits: int) -> list[int]:
     """Return the numbers of the registers that an operand names, those of vectors from 256 on."""
     if operand.kind == "list":
         return [register for part in operand.parts for register in registers_of(part, bits)]
@@ -175,7 +175,7 @@ def registers_of(operand: Operand, bits: int) -> list[int]:
     return list(range(first, first + max(1, bits // 32)))
 
 
-def is_high(instruction: Instruction, position: int, last: bool = False) -> bool:
+def is_high(instruction: MachineInstruction, position: int, last: bool = False) -> bool:
     """Return whether ``op_sel`` chooses the upper half of a source, or with `last` of the result."""
     chosen = instruction.numbers("op_sel")
     return bool(chosen and chosen[-1 if last else position])

@@ -8,7 +8,7 @@ from vkgroup.amd.access import compile_buffer, compile_flat
 from vkgroup.amd.control import compile_control
 from vkgroup.amd.crossing import compile_crossing
 from vkgroup.amd.disassembly import Disassembler
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.images import compile_image
 from vkgroup.amd.local import compile_local
 from vkgroup.amd.memory import GpuMemory
@@ -18,7 +18,7 @@ from vkgroup.amd.scalar import compile_scalar, relative_moves
 from vkgroup.amd.scalar import row_of as scalar_row_of
 from vkgroup.amd.scalar_memory import compile_scalar_memory
 from vkgroup.amd.steps import Step
-from vkgroup.amd.text import Instruction, parse
+from vkgroup.amd.text import MachineInstruction, parse
 from vkgroup.amd.typed import compile_typed
 from vkgroup.amd.vector import compile_vector, row_of
 from vkgroup.amd.waves import Waves
@@ -28,7 +28,7 @@ def generation_of(gpu: str) -> float:
     """Return the generation of LLVM's name of a GPU: 9 of gfx900, 10.3 of gfx1030, 11.5 of gfx1150."""
     match = re.fullmatch(r"gfx(\d+)([0-9a-f])([0-9a-f])", gpu)
     if match is None:
-        raise NotEmulated(gpu)
+        raise MissingPart(gpu)
     return int(match[1]) + int(match[2], 16) / 10
 
 
@@ -94,7 +94,7 @@ class Compiler:
                 or compile_sample(instruction, generation)
             )
         if step is None:
-            raise NotEmulated(name, text)
+            raise MissingPart(name, text)
         return step
 
     def _dual(self, text: str, length: int) -> Step:
@@ -114,7 +114,10 @@ class Compiler:
 
         reads = steps[0].reads | steps[1].reads
         return Step(
-            Instruction(text, "v_dual", "", (), {}, length), run, reads, steps[0].writes | steps[1].writes
+            MachineInstruction(text, "v_dual", "", (), {}, length),
+            run,
+            reads,
+            steps[0].writes | steps[1].writes,
         )
 
     def _half(self, text: str) -> Step:
@@ -122,7 +125,7 @@ class Compiler:
         return self.step(f"{mnemonic.replace('v_dual_', 'v_')} {rest}".replace("v_dot2acc", "v_dot2c"))
 
 
-class Program:
+class MachineCode:
     """Machine code from an address on.
 
     `steps`: what was read already, as step and length by address.

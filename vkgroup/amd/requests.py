@@ -66,7 +66,7 @@ def _relocations(path: str, symbol: str) -> list[int]:
 _Ioctl = CFUNCTYPE(c_int, c_int, c_ulong, c_void_p)
 
 
-class Requests:
+class DriverRequests:
     """The requests of this process's driver, seen from when it is made on.
 
     Attributes

@@ -9,12 +9,12 @@ from functools import cache
 import numpy as np
 
 from vkgroup.amd.arrays import Array
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.formats import decoded
-from vkgroup.amd.images import Image, coordinate_registers, each_image, texel_places
+from vkgroup.amd.images import ImageDescriptor, coordinate_registers, each_image, texel_places
 from vkgroup.amd.operands import registers_of
 from vkgroup.amd.steps import Step
-from vkgroup.amd.text import Instruction
+from vkgroup.amd.text import MachineInstruction
 from vkgroup.amd.typed import load_texels, selected_components, write_components
 from vkgroup.amd.waves import Waves
 
@@ -24,7 +24,7 @@ _DIMENSIONS = {"1D": 1, "2D": 2, "3D": 3, "1D_ARRAY": 1, "2D_ARRAY": 2}
 
 
 @dataclass(frozen=True)
-class Sampler:
+class SamplerDescriptor:
     """A sampler as its descriptor has it; filters are 0 for the nearest texel and 1 for a linear mean."""
 
     clamps: tuple[int, int, int]
@@ -35,20 +35,20 @@ class Sampler:
 
 
 @cache
-def sampler_of(words: tuple[int, ...]) -> Sampler:
+def sampler_of(words: tuple[int, ...]) -> SamplerDescriptor:
     """Return the sampler of a descriptor of 4 words."""
     clamps = tuple(words[0] >> 3 * axis & 7 for axis in range(3))
     border = words[3] >> 30
     if border == 3:
-        raise NotEmulated("a sampler with a border of its own")
+        raise MissingPart("a sampler with a border of its own")
     filters = [words[2] >> place & 3 for place in (20, 22)]
     if max(filters) > _LINEAR:
-        raise NotEmulated("an anisotropic sampler")
+        raise MissingPart("an anisotropic sampler")
     unnormalized = bool(words[0] >> 15 & 1)
-    return Sampler((clamps[0], clamps[1], clamps[2]), unnormalized, filters[0], filters[1], border)
+    return SamplerDescriptor((clamps[0], clamps[1], clamps[2]), unnormalized, filters[0], filters[1], border)
 
 
-def compile_sample(instruction: Instruction, generation: float) -> Step | None:
+def compile_sample(instruction: MachineInstruction, generation: float) -> Step | None:
     """Return the step of a sample or a gather; None for other instructions."""
     match = re.fullmatch(r"image_(sample|gather4)(?:_(lz|l))?", instruction.name)
     if match is None or {"tfe", "lwe"} & set(instruction.modifiers):
@@ -61,11 +61,11 @@ def compile_sample(instruction: Instruction, generation: float) -> Step | None:
     halves = "d16" in instruction.modifiers
 
     def run(waves: Waves) -> None:
-        results: list[tuple[list[Array], Array, Image]] = []
+        results: list[tuple[list[Array], Array, ImageDescriptor]] = []
 
-        def work(image: Image, lanes: Array) -> None:
+        def work(image: ImageDescriptor, lanes: Array) -> None:
             if not level_kind and image.last_level > image.base_level:
-                raise NotEmulated(f"{instruction.name} of an image with several levels")
+                raise MissingPart(f"{instruction.name} of an image with several levels")
             registers = coordinate_registers(instruction, image, level_kind == "l")
             at = [waves.v[register].view(np.float32).astype(np.float64) for register in registers]
             words = waves.s[sampler.index : sampler.index + 4].T
@@ -91,8 +91,8 @@ def compile_sample(instruction: Instruction, generation: float) -> Step | None:
 
 def _sampled(
     waves: Waves,
-    image: Image,
-    sampler: Sampler,
+    image: ImageDescriptor,
+    sampler: SamplerDescriptor,
     at: list[Array],
     lanes: Array,
     has_level: bool,
@@ -100,7 +100,7 @@ def _sampled(
 ) -> list[Array]:
     """Return the four components of a sample; with `gathered`, one component of the four texels."""
     if image.kind not in _DIMENSIONS:
-        raise NotEmulated(f"samples of an image of type {image.kind}")
+        raise MissingPart(f"samples of an image of type {image.kind}")
     levels = at.pop() if has_level else np.zeros(lanes.shape)
     level = np.clip(np.rint(levels), 0, image.last_level - image.base_level).astype(np.int64)
     filters = np.where(levels > 0, sampler.minifying, sampler.magnifying)
@@ -164,4 +164,4 @@ def _wrapped(place: Array, size: Array, clamp: int) -> tuple[Array, Array]:
         return np.clip(place, 0, size - 1), inside
     if clamp == _BORDER:
         return np.clip(place, 0, size - 1), (place < 0) | (place >= size)
-    raise NotEmulated(f"a sampler that clamps by {clamp}")
+    raise MissingPart(f"a sampler that clamps by {clamp}")

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.operands import bits_of, registers_of, scalar_result, scalar_source
-from vkgroup.amd.scalar_table import ALIASES, TABLE, Row
+from vkgroup.amd.scalar_table import ALIASES, TABLE, ScalarRow
 from vkgroup.amd.steps import Step
-from vkgroup.amd.text import EXEC, M0, Instruction, Operand
+from vkgroup.amd.text import EXEC, M0, InstructionOperand, MachineInstruction
 from vkgroup.amd.waves import Waves
 
 _KEEPING_OLD = ("s_cmov", "s_bitset", "s_addk", "s_mulk", "s_fmac")
 
 
-def row_of(name: str) -> Row | None:
+def row_of(name: str) -> ScalarRow | None:
     """Return the row of a mnemonic; None if the table has none."""
     return TABLE.get(ALIASES.get(name, name))
 
 
-def compile_scalar(instruction: Instruction, row: Row, wave: int) -> Step:
+def compile_scalar(instruction: MachineInstruction, row: ScalarRow, wave: int) -> Step:
     """Return the step of an instruction of the table."""
     operands = list(instruction.operands)
     if row.condition in ("exec", "wrexec"):
@@ -31,7 +31,7 @@ def compile_scalar(instruction: Instruction, row: Row, wave: int) -> Step:
         # The immediate of s_addk and s_mulk follows the register; a conditional move's old value comes last.
         operands = [old, *operands] if instruction.name.startswith(("s_addk", "s_mulk")) else [*operands, old]
     if len(operands) != len(kinds):
-        raise NotEmulated(instruction.text)
+        raise MissingPart(instruction.text)
     if instruction.name in ("s_movk_i32", "s_addk_i32", "s_addk_co_i32", "s_mulk_i32", "s_cmovk_i32") or (
         instruction.name.startswith("s_cmpk") and instruction.name.endswith("i32")
     ):
@@ -67,19 +67,19 @@ def compile_scalar(instruction: Instruction, row: Row, wave: int) -> Step:
     return Step(instruction, run, frozenset(used), frozenset(written))
 
 
-def _short(operand: Operand) -> Operand:
+def _short(operand: InstructionOperand) -> InstructionOperand:
     """Return an immediate of 16 bits with its sign."""
     if operand.kind != "int":
         return operand
     value = (int(operand.value) & 0xFFFF ^ 0x8000) - 0x8000
-    return Operand("int", value=value)
+    return InstructionOperand("int", value=value)
 
 
-def _exec_step(instruction: Instruction, row: Row) -> Step:
+def _exec_step(instruction: MachineInstruction, row: ScalarRow) -> Step:
     """Return the step of an instruction that combines EXEC and a mask, and saves the old or the new EXEC."""
     result, source = instruction.operands
     bits = bits_of(row.result)
-    everything = Operand("s", EXEC, bits // 32)
+    everything = InstructionOperand("s", EXEC, bits // 32)
     read, read_exec = scalar_source(source, row.result), scalar_source(everything, row.result)
     write, write_exec = scalar_result(result, bits), scalar_result(everything, bits)
     function, saves = row.function, row.condition == "exec"
@@ -96,7 +96,7 @@ def _exec_step(instruction: Instruction, row: Row) -> Step:
     return Step(instruction, run, frozenset(used), frozenset(written))
 
 
-def relative_moves(instruction: Instruction) -> Step | None:
+def relative_moves(instruction: MachineInstruction) -> Step | None:
     """Return the step of a move whose register is chosen by M0; None for other instructions."""
     names = {
         "s_movrels_b32": (True, 1),

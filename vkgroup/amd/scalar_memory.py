@@ -9,11 +9,11 @@ import numpy as np
 from vkgroup.amd.access import element_of, offset_of
 from vkgroup.amd.operands import pair, registers_of, scalar_source
 from vkgroup.amd.steps import Step
-from vkgroup.amd.text import Instruction
+from vkgroup.amd.text import MachineInstruction
 from vkgroup.amd.waves import Waves
 
 
-def compile_scalar_memory(instruction: Instruction, generation: float) -> Step | None:
+def compile_scalar_memory(instruction: MachineInstruction, generation: float) -> Step | None:
     """Return the step of a scalar load; None for other instructions."""
     match = re.fullmatch(r"s_(buffer_)?load_(\w+)", instruction.name)
     if match is None:

@@ -21,7 +21,7 @@ Function = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Row:
+class ScalarRow:
     """Types and function of a scalar instruction.
 
     `condition`: empty if SCC stays, ``nonzero`` if it tells whether the result is not 0, ``own`` if the
@@ -35,12 +35,12 @@ class Row:
     with_mode: bool = False
 
 
-TABLE: dict[str, Row] = {}
+TABLE: dict[str, ScalarRow] = {}
 
 
 def _row(name: str, types: str, function: Function, condition: str = "", with_mode: bool = False) -> None:
     result, _, sources = types.partition("=")
-    TABLE[f"s_{name}"] = Row(result, tuple(sources.split()), function, condition, with_mode)
+    TABLE[f"s_{name}"] = ScalarRow(result, tuple(sources.split()), function, condition, with_mode)
 
 
 def _add(a: Array, b: Array, carry: Any = 0) -> tuple[Array, Array]:
@@ -307,7 +307,7 @@ def _fill_floats() -> None:
         _row(name, f"{row.results[0]}={row.sources[0]}", row.function)
     for name in ("exp", "log", "rcp", "rsq", "sqrt"):  # of the vector unit, on scalar registers
         for f in ("f16", "f32"):
-            TABLE[f"v_s_{name}_{f}"] = Row(f, (f,), VECTOR[f"v_{name}_{f}"].function, with_mode=True)
+            TABLE[f"v_s_{name}_{f}"] = ScalarRow(f, (f,), VECTOR[f"v_{name}_{f}"].function, with_mode=True)
     _row("cvt_pk_rtz_f16_f32", "u32=f32 f32", VECTOR["v_cvt_pkrtz_f16_f32"].function)
     _row(
         "cvt_hi_f32_f16",

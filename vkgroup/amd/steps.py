@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from vkgroup.amd.text import Instruction
+from vkgroup.amd.text import MachineInstruction
 from vkgroup.amd.waves import Waves
 
 
@@ -22,7 +22,7 @@ class Step:
     target : where a branch goes, in bytes from the instruction after it; None if this is no branch.
     """
 
-    instruction: Instruction
+    instruction: MachineInstruction
     run: Callable[[Waves], Any]
     reads: frozenset[int] = frozenset()
     writes: frozenset[int] = frozenset()

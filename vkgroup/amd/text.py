@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 
 _NAMED = {
     "flat_scratch": 102,
@@ -26,7 +26,7 @@ _FLOAT = re.compile(r"-?\d+\.\d+(e[-+]?\d+)?")
 
 
 @dataclass(frozen=True)
-class Operand:
+class InstructionOperand:
     """One operand: ``s`` and ``v`` are registers, ``int`` and ``float`` constants, ``word`` other texts."""
 
     kind: str
@@ -39,17 +39,17 @@ class Operand:
     extended: bool = False
     half: str = ""
     literal: bool = False
-    parts: tuple[Operand, ...] = ()  # of a list of registers, ``[v1, v7]``
+    parts: tuple[InstructionOperand, ...] = ()  # of a list of registers, ``[v1, v7]``
 
 
 @dataclass(frozen=True)
-class Instruction:
+class MachineInstruction:
     """An instruction: `name` without the suffix of its form (``e32``, ``e64``, ``dpp``, ``sdwa``), if any."""
 
     text: str
     name: str
     form: str
-    operands: tuple[Operand, ...]
+    operands: tuple[InstructionOperand, ...]
     modifiers: dict[str, str] = field(hash=False)
     length: int = 4
 
@@ -67,7 +67,7 @@ class Instruction:
 
 
 @cache
-def parse(text: str, length: int = 4) -> Instruction:
+def parse(text: str, length: int = 4) -> MachineInstruction:
     """Return an instruction from its text."""
     mnemonic, _, rest = text.partition(" ")
     name, form = mnemonic, ""
@@ -77,7 +77,7 @@ def parse(text: str, length: int = 4) -> Instruction:
             break
     words = _split(rest)
     modifiers: dict[str, str] = {}
-    operands: list[Operand] = []
+    operands: list[InstructionOperand] = []
     for word in words:
         parts = _spaces(word)  # an operand, and modifiers if it is the last one
         if parts:
@@ -85,7 +85,7 @@ def parse(text: str, length: int = 4) -> Instruction:
         for part in parts:
             key, _, value = part.partition(":")
             modifiers[key] = value
-    return Instruction(text, name, form, tuple(operands), modifiers, length)
+    return MachineInstruction(text, name, form, tuple(operands), modifiers, length)
 
 
 def _split(text: str) -> list[str]:
@@ -106,11 +106,11 @@ def _spaces(text: str) -> list[str]:
     return re.findall(r"(?:\[[^\]]*\]|\([^)]*\)|\S)+", text)
 
 
-def _operand(text: str) -> Operand:
+def _operand(text: str) -> InstructionOperand:
     if _NUMBER.fullmatch(text):
-        return Operand("int", value=int(text, 0), literal="0x" in text)
+        return InstructionOperand("int", value=int(text, 0), literal="0x" in text)
     if _FLOAT.fullmatch(text):
-        return Operand("float", value=float(text))
+        return InstructionOperand("float", value=float(text))
     if text.startswith("-"):
         return replace(_operand(text[1:]), negated=True)
     if text.startswith("|") and text.endswith("|"):
@@ -124,17 +124,19 @@ def _operand(text: str) -> Operand:
         index = int(one if one is not None else first)
         count = 1 if one is not None else int(last) - int(first) + 1
         if kind == "a":
-            raise NotEmulated(text)
-        return Operand("v" if kind == "v" else "s", index + _TTMP * (kind == "ttmp"), count, half=half or "")
+            raise MissingPart(text)
+        return InstructionOperand(
+            "v" if kind == "v" else "s", index + _TTMP * (kind == "ttmp"), count, half=half or ""
+        )
     if text.startswith("[") and text.endswith("]"):
-        return Operand("list", parts=tuple(_operand(part) for part in _split(text[1:-1])))
+        return InstructionOperand("list", parts=tuple(_operand(part) for part in _split(text[1:-1])))
     base, _, part = text.rpartition("_")
     if text in _NAMED:
-        return Operand("s", _NAMED[text], 2)
+        return InstructionOperand("s", _NAMED[text], 2)
     if base in _NAMED and part in ("lo", "hi"):
-        return Operand("s", _NAMED[base] + (part == "hi"))
+        return InstructionOperand("s", _NAMED[base] + (part == "hi"))
     if text == "m0":
-        return Operand("s", M0)
+        return InstructionOperand("s", M0)
     if text == "null":
-        return Operand("s", NULL, 2)
-    return Operand("word", word=text)
+        return InstructionOperand("s", NULL, 2)
+    return InstructionOperand("word", word=text)

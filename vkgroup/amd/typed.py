@@ -8,12 +8,12 @@ import numpy as np
 
 from vkgroup.amd.access import buffer_places, buffer_registers
 from vkgroup.amd.arrays import Array
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.formats import Format, decoded, encoded, format_named, format_numbered
 from vkgroup.amd.memory import GpuMemory
 from vkgroup.amd.operands import registers_of
 from vkgroup.amd.steps import Step
-from vkgroup.amd.text import Instruction
+from vkgroup.amd.text import MachineInstruction
 from vkgroup.amd.waves import Waves
 
 ONE = {"UINT": np.uint32(1), "SINT": np.uint32(1)}
@@ -21,7 +21,7 @@ ONE = {"UINT": np.uint32(1), "SINT": np.uint32(1)}
 _ONE = np.float32(1).view(np.uint32)
 
 
-def compile_typed(instruction: Instruction, generation: float) -> Step | None:
+def compile_typed(instruction: MachineInstruction, generation: float) -> Step | None:
     """Return the step of a load or store with a format; None for other instructions."""
     match = re.fullmatch(
         r"t?buffer_(load|store)_(?:format_)?(d16_)?(?:format_)?(d16_)?(x|xy|xyz|xyzw)", instruction.name
@@ -61,7 +61,7 @@ def compile_typed(instruction: Instruction, generation: float) -> Step | None:
     return Step(instruction, run, frozenset([*used, *moved]), counter="store")
 
 
-def _format_of(instruction: Instruction) -> Format:
+def _format_of(instruction: MachineInstruction) -> Format:
     """Return the format in the text of an instruction: RDNA's one word, or two before."""
     words = instruction.modifiers.get("format", "").strip("[]").split(",")
     names = {
@@ -70,7 +70,7 @@ def _format_of(instruction: Instruction) -> Format:
     if names or not words[0]:
         return format_named(f"{names.get('BUF_DATA', '8')}_{names.get('BUF_NUM', 'UNORM')}")
     if not words[0].startswith("BUF_FMT_"):
-        raise NotEmulated(f"the format {words[0]}")
+        raise MissingPart(f"the format {words[0]}")
     return format_named(words[0].removeprefix("BUF_FMT_"))
 
 

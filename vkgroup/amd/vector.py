@@ -11,7 +11,7 @@ import numpy as np
 
 from vkgroup.amd import floats
 from vkgroup.amd.arrays import Mask
-from vkgroup.amd.errors import NotEmulated
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.lanes import Crossing, inserted, selected
 from vkgroup.amd.operands import (
     Read,
@@ -23,18 +23,18 @@ from vkgroup.amd.operands import (
     vector_bits,
 )
 from vkgroup.amd.steps import Step
-from vkgroup.amd.text import EXEC, NULL, VCC, Instruction, Operand
-from vkgroup.amd.vector_rows import Row
+from vkgroup.amd.text import EXEC, NULL, VCC, InstructionOperand, MachineInstruction
+from vkgroup.amd.vector_rows import VectorRow
 from vkgroup.amd.vector_table import ALIASES, VECTOR
 from vkgroup.amd.waves import Waves
 
-_VCC = Operand("s", VCC, 2)
+_VCC = InstructionOperand("s", VCC, 2)
 
 
 Finish = Callable[[Any], Any]
 
 
-def row_of(instruction: Instruction, generation: float) -> Row | None:
+def row_of(instruction: MachineInstruction, generation: float) -> VectorRow | None:
     """Return the row of an instruction; None if the table has none."""
     name = instruction.name
     if name.startswith("v_cmpx_"):
@@ -47,7 +47,7 @@ def row_of(instruction: Instruction, generation: float) -> Row | None:
     return row or VECTOR.get(name)
 
 
-def compile_vector(instruction: Instruction, row: Row, generation: float, wave: int) -> Step:
+def compile_vector(instruction: MachineInstruction, row: VectorRow, generation: float, wave: int) -> Step:
     """Return the step of an instruction of the table."""
     if instruction.name.startswith("v_cmpx_"):
         return _compare_to_exec(instruction, row, generation, wave)
@@ -103,8 +103,8 @@ def _same(value: Any) -> Any:
 
 
 def _assigned(
-    operands: list[Operand], row: Row, instruction: Instruction
-) -> tuple[list[Operand], list[Operand]]:
+    operands: list[InstructionOperand], row: VectorRow, instruction: MachineInstruction
+) -> tuple[list[InstructionOperand], list[InstructionOperand]]:
     """Divide the operands into results and sources; implicit ones (VCC, an accumulator) are added."""
     count = len(row.results)
     if instruction.name.startswith("v_swap_"):
@@ -117,11 +117,13 @@ def _assigned(
     if len(sources) < len(row.sources) and row.sources[-1] == "m":
         sources.append(_VCC)
     if len(sources) != len(row.sources):
-        raise NotEmulated(instruction.text)
+        raise MissingPart(instruction.text)
     return results, sources
 
 
-def _sources_of(instruction: Instruction, sources: Sequence[Operand], row: Row) -> list[Read]:
+def _sources_of(
+    instruction: MachineInstruction, sources: Sequence[InstructionOperand], row: VectorRow
+) -> list[Read]:
     reads: list[Read] = []
     chosen = [] if row.packed else instruction.numbers("op_sel")
     for position, (operand, kind) in enumerate(zip(sources, row.sources, strict=True)):
@@ -154,7 +156,9 @@ def _read_whole(words: Read, finish: Finish, waves: Waves) -> Any:
     return finish(words(waves))
 
 
-def _modified(instruction: Instruction, operand: Operand, kind: str, position: int) -> Callable[[Any], Any]:
+def _modified(
+    instruction: MachineInstruction, operand: InstructionOperand, kind: str, position: int
+) -> Callable[[Any], Any]:
     """Return what applies the signs of a source and gives it its type."""
     dtype = dtype_of(kind)
     sign = None
@@ -178,7 +182,7 @@ def _modified(instruction: Instruction, operand: Operand, kind: str, position: i
 _KEEPS_DENORMALS = ("v_cndmask", "v_mov", "v_ldexp", "v_frexp", "v_cmp_class", "v_div_fixup", "v_div_scale")
 
 
-def _flushing(row: Row) -> Callable[[int, Any], Any] | None:
+def _flushing(row: VectorRow) -> Callable[[int, Any], Any] | None:
     """Return what flushes the denormals of sources; None if the row has no float source."""
     if not any(kind[0] == "f" for kind in row.sources) or row.function is floats.is_class:
         return None
@@ -191,7 +195,7 @@ def _flushing(row: Row) -> Callable[[int, Any], Any] | None:
     return flush
 
 
-def _float_result(instruction: Instruction, row: Row) -> Callable[..., Any]:
+def _float_result(instruction: MachineInstruction, row: VectorRow) -> Callable[..., Any]:
     """Return the function of a row with a float result, with output modifiers and flushed denormals."""
     function, with_mode = row.function, row.with_mode
     factors = {"mul:2": 2.0, "mul:4": 4.0, "div:2": 0.5}
@@ -213,12 +217,12 @@ def _float_result(instruction: Instruction, row: Row) -> Callable[..., Any]:
     return compute
 
 
-def _saturating(row: Row) -> Callable[..., Any]:
+def _saturating(row: VectorRow) -> Callable[..., Any]:
     """Return the function of a row with an integer result that stays within the range of its type."""
     kind = row.results[0]
     dtype = dtype_of(kind)
     if dtype.itemsize > 4 or len(row.results) > 1:
-        raise NotEmulated(f"clamp of {kind}")
+        raise MissingPart(f"clamp of {kind}")
     limits = np.iinfo(dtype)
     function = row.function
 
@@ -229,7 +233,7 @@ def _saturating(row: Row) -> Callable[..., Any]:
     return compute
 
 
-def _packed(instruction: Instruction, row: Row) -> Callable[..., Any]:
+def _packed(instruction: MachineInstruction, row: VectorRow) -> Callable[..., Any]:
     """Return the function of a packed row: two halves, with their own selections and signs."""
     low = instruction.numbers("op_sel") or [0] * len(row.sources)
     high = instruction.numbers("op_sel_hi") or [1] * len(row.sources)
@@ -275,7 +279,7 @@ def _packed(instruction: Instruction, row: Row) -> Callable[..., Any]:
 
 
 def _writer(
-    instruction: Instruction, results: Sequence[Operand], row: Row, generation: float
+    instruction: MachineInstruction, results: Sequence[InstructionOperand], row: VectorRow, generation: float
 ) -> Callable[[Waves, Any, Mask | None], None]:
     """Return what writes the results of a row."""
     writers = [
@@ -293,12 +297,12 @@ def _writer(
 
 
 def _one_writer(
-    instruction: Instruction, operand: Operand, kind: str, generation: float
+    instruction: MachineInstruction, operand: InstructionOperand, kind: str, generation: float
 ) -> Callable[[Waves, Any, Mask | None], None]:
     index = operand.index
     if kind == "m":
         if operand.kind != "s":
-            raise NotEmulated(instruction.text)
+            raise MissingPart(instruction.text)
         if index == NULL:
             return lambda waves, value, lanes: None
 
@@ -307,7 +311,7 @@ def _one_writer(
 
         return write_mask
     if operand.kind != "v":
-        raise NotEmulated(instruction.text)
+        raise MissingPart(instruction.text)
     bits = bits_of(kind)
     put = inserted(instruction) if instruction.form == "sdwa" else None
     if put is not None:
@@ -344,7 +348,7 @@ def _one_writer(
     return write_half
 
 
-def _compare_to_exec(instruction: Instruction, row: Row, generation: float, wave: int) -> Step:
+def _compare_to_exec(instruction: MachineInstruction, row: VectorRow, generation: float, wave: int) -> Step:
     """Return the step of a comparison whose result also goes to EXEC, and before RDNA to its own result."""
     operands = list(instruction.operands)
     own = operands[0] if len(operands) > len(row.sources) else None

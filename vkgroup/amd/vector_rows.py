@@ -10,7 +10,7 @@ Function = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Row:
+class VectorRow:
     """Types of results, types of sources, and the function of an instruction."""
 
     results: tuple[str, ...]
@@ -26,14 +26,14 @@ class Row:
         return self.results[0][0] == "f"
 
 
-TABLE: dict[str, Row] = {}
+TABLE: dict[str, VectorRow] = {}
 """The vector instructions by name; see `vkgroup.amd.vector_table`."""
 
 
 def add_row(name: str, types: str, function: Function, **more: bool) -> None:
     """Add an instruction; `types` are results, an equals sign and sources: ``u32 m=u32 u32``."""
     results, _, sources = types.partition("=")
-    TABLE[name] = Row(tuple(results.split()), tuple(sources.split()), function, **more)
+    TABLE[name] = VectorRow(tuple(results.split()), tuple(sources.split()), function, **more)
 
 
 def in_turn(function: Function) -> Function:

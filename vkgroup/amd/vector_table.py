@@ -12,7 +12,7 @@ import numpy as np
 from vkgroup.amd import floats
 from vkgroup.amd.vector_floats import add_floats
 from vkgroup.amd.vector_integers import add_integers
-from vkgroup.amd.vector_rows import TABLE, Function, Row, add_row
+from vkgroup.amd.vector_rows import TABLE, Function, VectorRow, add_row
 
 _ORDERED: dict[str, Function] = {
     "lt": np.less,
@@ -61,8 +61,10 @@ def _packed() -> None:
     }
     for packed, single in names.items():
         row = TABLE[single]
-        TABLE[f"v_pk_{packed}"] = Row(row.results, row.sources, row.function, row.with_mode, packed=True)
-    TABLE["v_pk_fmac_f16"] = Row(
+        TABLE[f"v_pk_{packed}"] = VectorRow(
+            row.results, row.sources, row.function, row.with_mode, packed=True
+        )
+    TABLE["v_pk_fmac_f16"] = VectorRow(
         ("f16",), ("f16",) * 3, floats.multiply_add, True, accumulates=True, packed=True
     )
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from vkgroup.base.errors import DriverError, InvalidDispatch
+from vkgroup.base.errors import DriverError, InvalidDispatch, NotEmulated
 from vkgroup.base.lifetime import Closeable
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.requirements import require
@@ -44,6 +44,8 @@ class Pipeline(Closeable):
 
     def __init__(self, device: DeviceBase, stages: Stages) -> None:
         self.device, self.stages = device, stages
+        if device.info.emulated and stages.kind != "compute":
+            raise NotEmulated(f"{device.info.choice} is emulated for compute shaders only.", [stages.kind])
         require(device.capabilities, [*stages.lacking(device), *self._lacking()])
         stages.check_links()
         self.slots = stages.slots()

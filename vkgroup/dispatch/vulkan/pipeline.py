@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.base.errors import NotEmulated
 from vkgroup.base.phases import CodeOwner, phase
 from vkgroup.device import vk
 from vkgroup.device.barriers import barrier
@@ -296,10 +295,7 @@ class VulkanPipeline(Pipeline):
         return lacking_targets(self.device, stages) if isinstance(stages, GraphicsStages) else []
 
     def _create(self) -> None:
-        kind = self.stages.kind
-        if self.device.info.emulated and kind != "compute":
-            raise NotEmulated(f"{self.device.info.choice} is emulated, for compute shaders only.", [kind])
-        self.bind_point = _BIND_POINTS[kind]
+        self.bind_point = _BIND_POINTS[self.stages.kind]
         self.stage_bits = sum({STAGE_BITS[shader.entry_point.stage] for shader in self.stages.shaders})
         self._create_layout()
         device, stages = self.device, self.stages
