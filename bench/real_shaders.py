@@ -1,7 +1,7 @@
 """Check shaders of ggml and ncnn with real parameters, compare them with NumPy, and find planted errors.
 
-python bench/real_shaders.py --ggml DIR --ncnn DIR [--only NAME] [--device D] [--mutants] [--barriers]
-    [--jobs N] [--out FILE]
+python bench/real_shaders.py --ggml DIR --ncnn DIR [--only NAME] [--device D] [--numpy-on D] [--mutants]
+    [--barriers] [--jobs N] [--out FILE]
 
 The folders are ggml's ``vulkan-shaders`` and ncnn's ``src``.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from real_shaders.model import Shader
-from real_shaders.running import barriers_of, compare, compiled, findings, judge, places, tree_of
+from real_shaders.running import barriers_of, compare, compiled, errors_on, findings, judge, places, tree_of
 from real_shaders.table import SHADERS
 
 from vkgroup.base.errors import VkgroupError
@@ -26,7 +26,12 @@ from vkgroup.workers.opening import select
 
 
 def examine(
-    shader: Shader, root: Path, mutants: bool, barriers: bool, choices: Sequence[str]
+    shader: Shader,
+    root: Path,
+    mutants: bool,
+    barriers: bool,
+    choices: Sequence[str],
+    compared: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Check one shader, also on devices, and its mutants and its barriers on the reference device."""
     start = time.monotonic()
@@ -46,6 +51,8 @@ def examine(
         "derivation": shader.derivation,
         "seconds": round(time.monotonic() - start, 1),
     }
+    if compared:
+        row["error / tolerance on"] = {choice: errors_on(choice, shader, module) for choice in compared}
     if mutants:
         row["mutants"] = [judge(shader, root, mutant, found) for mutant in shader.mutants]
         tree = tree_of(shader, root)
@@ -79,6 +86,7 @@ def main() -> int:
     parser.add_argument("--ncnn", type=Path, help="ncnn's folder src")
     parser.add_argument("--only", default="", help="names, with commas between them (default: all)")
     parser.add_argument("--device", action="append", default=[], help="also run on this device")
+    parser.add_argument("--numpy-on", action="append", default=[], help="compare this device with NumPy")
     parser.add_argument("--mutants", action="store_true", help="also check five mutants of each shader")
     parser.add_argument("--barriers", action="store_true", help="also say which barriers are needed")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
@@ -95,7 +103,7 @@ def main() -> int:
         started = {
             shader.name: pool.submit(
                 examine_named, shader.name, roots[shader.corpus], arguments.mutants, arguments.barriers,
-                arguments.device,
+                arguments.device, arguments.numpy_on,
             )
             for shader in chosen
         }  # fmt: skip
@@ -107,6 +115,8 @@ def main() -> int:
                 good = False
                 continue
             good &= bool(row["findings"]) == bool(row["known"]) and row["error / tolerance"] <= 1
+            compared = row.get("error / tolerance on", {})
+            good &= all(error <= 1 for errors in compared.values() for error in errors.values())
             rows[shader.name] = row
             show(row)
             if arguments.out:
@@ -115,12 +125,11 @@ def main() -> int:
 
 
 def examine_named(
-    name: str, root: Path, mutants: bool, barriers: bool, choices: Sequence[str]
+    name: str, root: Path, mutants: bool, barriers: bool, choices: Sequence[str], compared: Sequence[str]
 ) -> dict[str, Any]:
     """Examine the shader of a name, in a worker process."""
-    return examine(
-        next(shader for shader in SHADERS if shader.name == name), root, mutants, barriers, choices
-    )
+    shader = next(shader for shader in SHADERS if shader.name == name)
+    return examine(shader, root, mutants, barriers, choices, compared)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import numpy as np
 
 from real_shaders.model import Array, Mutant, Shader
 from real_shaders.ncnn_source import source_of
+from vkgroup.base.errors import Unsupported
 from vkgroup.check.checking import check
 from vkgroup.check.findings import Finding
 from vkgroup.check.request import Guarantees
@@ -112,15 +113,27 @@ def barriers_of(shader: Shader, module: Module) -> list[str]:
 def compare(shader: Shader, module: Module) -> float:
     """Run on the reference device; return the largest error as a part of the tolerance."""
     one = 32 if 32 in shader.sizes else shader.sizes[0]
-    return max(_error(shader, module, size) for size in (shader.sizes if shader.each_size else (one,)))
+    return max(error_on("", shader, module, size) for size in (shader.sizes if shader.each_size else (one,)))
 
 
-def _error(shader: Shader, module: Module, size: int) -> float:
+def errors_on(device: str, shader: Shader, module: Module) -> dict[int, float]:
+    """Run on a device at each subgroup size that it has; return the largest errors, as `compare`, by size."""
+    errors = {}
+    for size in shader.sizes:
+        try:
+            errors[size] = round(error_on(device, shader, module, size), 4)
+        except Unsupported:  # the device has no subgroups of this size
+            continue
+    return errors
+
+
+def error_on(choice: str, shader: Shader, module: Module, size: int) -> float:
+    """Run on a device, or on the reference device (""); return the largest error over its tolerance."""
     arrays = bindings_of(shader)
     push: Any = shader.push or None
-    with open_device("reference", subgroup_size=size) as device:
+    with open_device(choice or "reference", subgroup_size=size, isolated=bool(choice)) as device:
         results = device.run(
-            module, shader.groups, arrays, push=push, specialization=shader.specialization(size), timeout=60
+            module, shader.groups, arrays, push=push, specialization=shader.specialization(size), timeout=600
         )
     worst = 0.0
     for key, expected in shader.expected(arrays).items():
