@@ -20,6 +20,10 @@ MOST_OUTSTANDING = 64
 """Operations that a wait counter can count; a further one waits for the oldest."""
 
 
+PREFERENCE = 0.9
+"""How often the waves that are farthest back go on, and not any waves."""
+
+
 class OutOfTime(EmulationError):
     """The time limit passed before a dispatch ended."""
 
@@ -113,8 +117,15 @@ class WaveScheduler:
             )
 
     def _take(self) -> Front:
-        """Remove a front and those that stand at the same place in the same state."""
-        place = self._random.randrange(len(self._fronts)) if len(self._fronts) > 1 else 0
+        """Remove a front and those that stand at the same place in the same state.
+
+        Mostly it is the one that is farthest back, so that waves meet again where their paths join.
+        """
+        place = 0
+        if len(self._fronts) > 1:
+            place = self._random.randrange(len(self._fronts))
+            if self._random.random() < PREFERENCE:
+                place = min(range(len(self._fronts)), key=lambda number: self._fronts[number].address)
         front = self._fronts.pop(place)
         same = [other for other in self._fronts if other.merges_with(front)]
         if same:
@@ -129,6 +140,7 @@ class WaveScheduler:
         waves.mode = front.mode
         waves.select(None if front.members.all() else front.members)
         address = front.address
+        meeting = {other.address for other in self._fronts}
         for turn in range(1 << 62):
             step = at.get(address) or self._program.at(address)
             waves.next = following = address + step.instruction.length
@@ -166,7 +178,8 @@ class WaveScheduler:
                     _wait(front, step.waits)
             if turn & 0xFF == 0xFF and time.monotonic() > self._deadline:
                 raise OutOfTime("the time limit passed")
-            if turn >= 4096 and self._fronts:  # a loop that waits for other waves lets them go on
+            if address in meeting or (turn >= 4096 and self._fronts):
+                # Waves that meet go on together; a loop that waits for other waves lets them go on.
                 front.address, front.mode = address, waves.mode
                 self._fronts.append(front)
                 return
