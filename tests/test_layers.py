@@ -62,6 +62,7 @@ BY_STRING = {
     "vkgroup.cli.main -> vkgroup.cli.console",
     "vkgroup.cli.main -> vkgroup.device.fetched",
     "vkgroup.cli.main -> vkgroup.device.launch",
+    "vkgroup.cli.main -> vkgroup.drivers.gpus",
     "vkgroup.compiler -> vkgroup.base.choices",
     "vkgroup.compiler -> vkgroup.compiler.front",
     "vkgroup.compiler -> vkgroup.compiler.gl.interface",

@@ -219,9 +219,11 @@ def _start_own_process(chosen: argparse.Namespace) -> None:
     # Imported here, because other commands start faster without it.
     fetched = import_module("vkgroup.device.fetched")
     launching = import_module("vkgroup.device.launch")
-    emulates = chosen.command == "run" and fetched.is_compile_only(choice)
-    if fetched.needs_own_process(choice) or emulates:
+    runs = chosen.command == "run" and fetched.is_compile_only(choice)
+    if fetched.needs_own_process(choice) or runs:
         driver, gpu = fetched.driver_of(choice)
+        if gpu is not None and not import_module("vkgroup.drivers.gpus").is_emulated(gpu):
+            return
         if os.environ.get(launching.OWN) == launching.own_choice(driver, gpu):
             return
         command, environment = launching.launch(driver, gpu, "vkgroup", *chosen.words)
