@@ -41,7 +41,7 @@ def definitions() -> dict[str, Definition]:
         "mulk_i32": plain(lambda a, b: a * b),
         "mul_hi_u32": plain(lambda a, b: a * b >> 32),
         "mul_hi_i32": plain(lambda a, b: a * b >> 32),
-        "absdiff_i32": checked(lambda a, b: abs(a - b), 32),
+        "absdiff_i32": checked(lambda a, b: abs(signed(a - b)), 32),
         "abs_i32": checked(abs, 32),
         "movk_i32": plain(lambda a: a),
         "cmovk_i32": plain(lambda a, old, c: a if c else old),

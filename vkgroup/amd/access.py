@@ -11,8 +11,8 @@ import numpy as np
 
 from vkgroup.amd import atomics
 from vkgroup.amd.arrays import Array
-from vkgroup.amd.errors import MissingPart
-from vkgroup.amd.memory import ADDRESS_BITS
+from vkgroup.amd.errors import MemoryFault, MissingPart
+from vkgroup.amd.memory import ADDRESS_BITS, GpuMemory
 from vkgroup.amd.operands import pair, registers_of, scalar_source
 from vkgroup.amd.steps import Step
 from vkgroup.amd.text import NULL, InstructionOperand, MachineInstruction
@@ -204,6 +204,12 @@ def compile_flat(instruction: MachineInstruction, generation: float) -> Step | N
                 offset = offset + waves.v[address.index].astype(np.int64)
             if has_base:
                 offset = offset + waves.s[base.index].astype(np.int64)[:, None]
+            size_of_lane = waves.scratch_size // waves.lanes
+            beyond = waves.active_lanes & ((offset < 0) | (offset + size > size_of_lane))
+            if beyond.any():
+                raise MemoryFault(
+                    f"scratch memory at {int(offset[beyond][0])}; a lane has {size_of_lane} bytes"
+                )
             return waves.scratch_places(offset), np.full(shape, 1 << 30)
         if has_base:
             start = pair(waves.s[base.index], waves.s[base.index + 1])[:, None]
@@ -231,25 +237,36 @@ def _vector_memory(
     scratch: bool = False,
 ) -> Step:
     if kind == "atomic":
+        if scratch:
+            raise MissingPart(instruction.name)
         return _atomic(instruction, rest, data, places, used, result)
     element = element_of(rest)
     if kind == "load":
 
         def run(waves: Waves) -> None:
             address, left = places(waves, element.size * element.count)
-            memory = waves.scratch_memory if scratch else waves.memory
-            load_lanes(waves, memory.load, data.index, element, address, left)
+            memory, stride = _memory_of(waves, element, address, scratch)
+            load_lanes(waves, memory.load, data.index, element, address, left, stride)
 
         written = registers_of(data, 32 * element.count)
         return Step(instruction, run, frozenset(used), frozenset(written), counter="vector")
 
     def run_store(waves: Waves) -> None:
         address, left = places(waves, element.size * element.count)
-        memory = waves.scratch_memory if scratch else waves.memory
-        store_lanes(waves, memory.store, data.index, element, address, left)
+        memory, stride = _memory_of(waves, element, address, scratch)
+        store_lanes(waves, memory.store, data.index, element, address, left, stride)
 
     stored = registers_of(data, 32 * element.count)
     return Step(instruction, run_store, frozenset([*used, *stored]), counter="store")
+
+
+def _memory_of(waves: Waves, element: Element, address: Array, scratch: bool) -> tuple[GpuMemory, int]:
+    """Return the memory of an access, and how far apart the words of one lane lie; 0 if they follow."""
+    if not scratch:
+        return waves.memory, 0
+    if element.size == 4 and (address[waves.active_lanes] % np.uint64(4)).any():
+        raise MissingPart("scratch memory at addresses that are no multiple of 4")
+    return waves.scratch_memory, 4 * waves.lanes
 
 
 def load_lanes(
@@ -259,14 +276,15 @@ def load_lanes(
     element: Element,
     address: Array,
     left: Array,
+    stride: int = 0,
 ) -> None:
     """Load an element for each active lane; parts beyond the end are 0."""
-    lanes = waves.active_lanes
+    lanes, stride = waves.active_lanes, stride or element.size
     results = []
     for part in range(element.count):
         inside = lanes & (left >= (part + 1) * element.size)
         values = np.zeros(lanes.shape, np.uint32)
-        values[inside] = load(address[inside] + np.uint64(part * element.size), element.size)
+        values[inside] = load(address[inside] + np.uint64(part * stride), element.size)
         if element.signed:
             sign = np.uint32(1 << element.size * 8 - 1)
             values = (values ^ sign) - sign
@@ -286,16 +304,17 @@ def store_lanes(
     element: Element,
     address: Array,
     left: Array,
+    stride: int = 0,
 ) -> None:
     """Store an element of each active lane; parts beyond the end are dropped."""
-    lanes = waves.active_lanes
+    lanes, stride = waves.active_lanes, stride or element.size
     for part in range(element.count):
         inside = lanes & (left >= (part + 1) * element.size)
         values = waves.v[register + part]
         if element.half == "high":
             values = values >> np.uint32(16)
         store(
-            address[inside] + np.uint64(part * element.size),
+            address[inside] + np.uint64(part * stride),
             values[inside].astype(f"u{element.size}"),
             element.size,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -70,7 +71,10 @@ OPERATIONS = {
 
 def named(name: str) -> tuple[Atomic, int]:
     """Return an operation and its size in bytes from the end of a mnemonic: ``add_u32``, ``add_x2``."""
+    name = name.replace("sub_clamp", "csub")
     word, _, kind = name.partition("_")
+    if not re.fullmatch(r"((num_)?[buif](32|64)|x2)?", kind):
+        raise MissingPart(f"atomic {name}")
     if kind in ("f32", "f64", "num_f32", "num_f64") and not word.startswith("f"):
         word = f"f{word}"
     if kind.startswith("i") and word in ("min", "max"):
@@ -80,7 +84,7 @@ def named(name: str) -> tuple[Atomic, int]:
     if word in ("min", "max"):
         raise MissingPart(f"atomic {name}")
     operation = OPERATIONS.get(word)
-    if operation is None or "pk" in kind:
+    if operation is None:
         raise MissingPart(f"atomic {name}")
     return operation, 8 if "64" in kind or kind == "x2" else 4
 

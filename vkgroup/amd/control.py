@@ -150,7 +150,7 @@ def _registers(instruction: MachineInstruction) -> Step | None:
             whole = (
                 waves.mode
                 if register == "MODE"
-                else waves.clock()
+                else waves.clock() >> (32 if register.endswith("_HI") else 0)
                 if register.startswith("SHADER_CYCLES")
                 else 0
             )

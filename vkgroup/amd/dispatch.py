@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vkgroup.amd.arrays import Array
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.machine import WaveScheduler
 from vkgroup.amd.memory import GpuMemory
 from vkgroup.amd.program import Compiler, MachineCode
@@ -70,8 +71,8 @@ class ComputeDispatch:
 class Emulator:
     """Executes dispatches of one GPU.
 
-    `compiler_of` makes the compiler for waves of 32 or 64 lanes. `instructions` and `lane_instructions` count
-    what was executed.
+    `compiler_of` makes the compiler for waves of 32 or 64 lanes. `instructions` counts what was
+    executed, one for all waves that were together.
     """
 
     gpu: str
@@ -135,6 +136,8 @@ def _start(
     if dispatch.field(RESOURCES_2, 10, 1):
         waves.s[at] = _group_word(number, waves_each, generation)
         at += 1
+    if dispatch.field(RESOURCES_2, 0, 1) and generation < 11:
+        raise MissingPart("scratch memory before RDNA 3")
     waves.mode = dispatch.field(RESOURCES_1, 12, 8)
     x, y, z = dispatch.size
     thread = (number[:, None] * lanes + np.arange(lanes)).astype(np.uint32)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from vkgroup.amd.arrays import Array
-from vkgroup.base.exact import add_to_odd, fma, two_product, two_sum
+from vkgroup.amd.errors import MissingPart
+from vkgroup.base.exact import add_to_odd, fma
 
 _SIGN = {2: 0x8000, 4: 0x8000_0000, 8: 0x8000_0000_0000_0000}
 _SMALLEST_NORMAL = {2: 0x0400, 4: 0x0080_0000, 8: 0x0010_0000_0000_0000}
@@ -68,7 +69,7 @@ def add(mode: int, a: Array, b: Array) -> Array:
     if rounding(mode, a.dtype) == NEAREST:
         return np.asarray(a + b)
     if a.dtype.itemsize == 8:
-        return _directed64(*two_sum(a, b), rounding(mode, a.dtype))
+        raise MissingPart("64-bit floats that are not rounded to nearest")
     return directed(add_to_odd(*map(_wide, np.broadcast_arrays(a, b))), a.dtype, rounding(mode, a.dtype))
 
 
@@ -77,7 +78,7 @@ def multiply(mode: int, a: Array, b: Array) -> Array:
     if rounding(mode, a.dtype) == NEAREST:
         return np.asarray(a * b)
     if a.dtype.itemsize == 8:
-        return _directed64(*two_product(a, b), rounding(mode, a.dtype))
+        raise MissingPart("64-bit floats that are not rounded to nearest")
     return directed(_wide(a) * _wide(b), a.dtype, rounding(mode, a.dtype))
 
 
@@ -87,24 +88,13 @@ def multiply_add(mode: int, a: Array, b: Array, c: Array) -> Array:
     if rounding(mode, a.dtype) == NEAREST and a.dtype.itemsize > 2:
         return np.asarray(fma(a, b, c))
     if a.dtype.itemsize == 8:
-        return np.asarray(fma(a, b, c))
+        raise MissingPart("64-bit floats that are not rounded to nearest")
     wide = add_to_odd(_wide(a) * _wide(b), _wide(c))
     return directed(wide, a.dtype, rounding(mode, a.dtype))
 
 
 def _wide(values: Array) -> Array:
     return values.astype(np.float64)
-
-
-def _directed64(nearest: Array, lost: Array, direction: int) -> Array:
-    """Return float64 results rounded in a direction, from those rounded to nearest and their exact errors."""
-    up = np.nextafter(nearest, np.inf)
-    down = np.nextafter(nearest, -np.inf)
-    if direction == UP:
-        return np.where(lost > 0, up, nearest)
-    if direction == DOWN:
-        return np.where(lost < 0, down, nearest)
-    return np.where((lost < 0) & (nearest > 0), down, np.where((lost > 0) & (nearest < 0), up, nearest))
 
 
 def narrow(mode: int, values: Array, dtype: np.dtype[Any]) -> Array:

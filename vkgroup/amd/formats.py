@@ -91,7 +91,7 @@ def unified_format(number: int, generation: float) -> Format:
 @cache
 def image_format(data: int, number: int) -> Format:
     """Return a format of an image's descriptor before RDNA."""
-    if not 0 < data < len(_DATA_FORMATS):
+    if not 0 < data < len(_DATA_FORMATS) or number > 7:
         raise MissingPart(f"the image format {data}")
     return format_named(f"{_DATA_FORMATS[data]}_{_NUMBER_FORMATS[number & 7]}")
 

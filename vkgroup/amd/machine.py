@@ -11,7 +11,7 @@ import numpy as np
 
 from vkgroup.amd.arrays import Mask
 from vkgroup.amd.control import counter_of
-from vkgroup.amd.errors import EmulationError, HardwareRule
+from vkgroup.amd.errors import EmulationError, HardwareRule, MissingPart
 from vkgroup.amd.program import MachineCode
 from vkgroup.amd.steps import Step
 from vkgroup.amd.waves import Waves
@@ -164,7 +164,10 @@ class WaveScheduler:
                 if address < 0:
                     return
             elif step.indirect:
-                address = int(waves.of_first_member(taken))
+                targets = np.unique(np.broadcast_to(taken, front.members.shape)[front.members])
+                if len(targets) > 1:
+                    raise MissingPart(f"{step.instruction.name} to different places")
+                address = int(targets[0])
             elif step.ends:
                 self._ended |= front.members
                 return

@@ -87,6 +87,8 @@ def _wide(bits: Array, kind: str) -> Array:
 def _dot(instruction: MachineInstruction, kind: str) -> Step:
     """Compile the sum of two products and an addend in float32."""
     result, first, second, *more = instruction.operands
+    if {"op_sel", "op_sel_hi", "clamp"} & set(instruction.modifiers) or "float" in (first.kind, second.kind):
+        raise MissingPart(instruction.text)
     addend = more[0] if more else result
     reads = [vector_bits(operand, "b32") for operand in (first, second, addend)]
     signs = [[1 - 2 * bit for bit in instruction.numbers(name) or [0, 0, 0]] for name in ("neg_lo", "neg_hi")]

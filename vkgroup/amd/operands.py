@@ -67,12 +67,16 @@ def special(operand: InstructionOperand) -> Read:
 def scalar_source(operand: InstructionOperand, kind: str) -> Read:
     """Return a source of a scalar instruction: values of shape (waves,), or one for all, in its type."""
     dtype, bits = dtype_of(kind), bits_of(kind)
+    if operand.negated or operand.absolute:
+        raise MissingPart("the sign of a scalar source")
     if operand.kind in ("int", "float"):
         value = constant(operand, kind).view(dtype)
         return lambda waves: value
     if operand.kind == "word":
         read = special(operand)
-        return lambda waves: np.asarray(read(waves)).astype(f"u{bits // 8}").view(dtype)
+        shift = 32 if bits == 64 and operand.word.endswith("_base") else 0  # an aperture's address
+        unsigned = np.dtype(f"u{bits // 8}")
+        return lambda waves: (np.asarray(read(waves)).astype(unsigned) << unsigned.type(shift)).view(dtype)
     if operand.kind != "s":
         raise MissingPart(f"a vector register in a scalar instruction ({operand})")
     index = operand.index

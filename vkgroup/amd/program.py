@@ -39,7 +39,7 @@ class Compiler:
         self.gpu, self.wave = gpu, wave
         self.generation = generation_of(gpu)
         self._disassembler = disassembler
-        self._steps: dict[str, Step] = {}
+        self._steps: dict[tuple[str, int], Step] = {}
 
     def step_at(self, code: bytes) -> Step:
         """Return the step of the first instruction of some code."""
@@ -49,9 +49,9 @@ class Compiler:
 
     def step(self, text: str, length: int = 4) -> Step:
         """Return the step of an instruction's text."""
-        step = self._steps.get(text)
+        step = self._steps.get((text, length))
         if step is None:
-            step = self._steps[text] = self._compile(text, length)
+            step = self._steps[text, length] = self._compile(text, length)
         return step
 
     def _compile(self, text: str, length: int) -> Step:
@@ -60,6 +60,10 @@ class Compiler:
         instruction = parse(text, length)
         name, generation = instruction.name, self.generation
         step: Step | None
+        if ("dpp" in instruction.form or instruction.form == "sdwa") and (
+            name.startswith("v_cmpx_") or row_of(instruction, generation) is None
+        ):
+            raise MissingPart(name, text)
         if name.startswith("v_") and not name.startswith("v_s_"):
             row = row_of(instruction, generation)
             if row is not None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vkgroup.amd.errors import EmulationError
+from vkgroup.amd.errors import EmulationError, MissingPart
 from vkgroup.amd.memory import GpuMemory
 
 # Numbers of requests: of all devices (the kernel's drm.h), and of amdgpu (amdgpu_drm.h).
@@ -151,15 +151,17 @@ class DriverRequests:
 
     def _submit(self, file: int, request: int, argument: int | None, before: bytes) -> int:
         _, _, parts, _, pointer = struct.unpack_from("<IIIIQ", before)
-        commands = []
+        commands, others = [], False
         for number in range(parts):
             (at,) = struct.unpack("<Q", _bytes(pointer + 8 * number, 8))
             kind, _, data = struct.unpack("<IIQ", _bytes(at, 16))
             if kind == _COMMANDS:
                 _, _, address, size, engine = struct.unpack("<IIQII", _bytes(data, 24))
-                if engine in (0, 1):  # graphics and compute
-                    commands.append((address, size // 4))
+                commands.append((address, size // 4))
+                others |= engine not in (0, 1)  # not graphics or compute
         try:
+            if others:
+                raise MissingPart("a submission to the copy engine")
             if self.problem is None:
                 self._execute(self._opened(), commands)
         except BaseException as problem:

@@ -39,6 +39,8 @@ def sampler_of(words: tuple[int, ...]) -> SamplerDescriptor:
     """Return the sampler of a descriptor of 4 words."""
     clamps = tuple(words[0] >> 3 * axis & 7 for axis in range(3))
     border = words[3] >> 30
+    if words[0] >> 29 & 3 or words[2] & 0x3FFF or words[2] >> 26 & 3 == 2:
+        raise MissingPart("a sampler with a bias, a reduction, or means of levels")
     if border == 3:
         raise MissingPart("a sampler with a border of its own")
     filters = [words[2] >> place & 3 for place in (20, 22)]
@@ -51,7 +53,7 @@ def sampler_of(words: tuple[int, ...]) -> SamplerDescriptor:
 def compile_sample(instruction: MachineInstruction, generation: float) -> Step | None:
     """Return the step of a sample or a gather; None for other instructions."""
     match = re.fullmatch(r"image_(sample|gather4)(?:_(lz|l))?", instruction.name)
-    if match is None or {"tfe", "lwe"} & set(instruction.modifiers):
+    if match is None or {"tfe", "lwe", "a16", "unorm"} & set(instruction.modifiers):
         return None
     kind, level_kind = match[1], match[2] or ""
     data, address, descriptor, sampler = instruction.operands[:4]
@@ -107,7 +109,8 @@ def _sampled(
     count = _DIMENSIONS[image.kind]
     sizes = np.array([image.size(number) for number in range(image.last_level + 1)], np.float64)
     extents = [sizes[np.minimum(level + image.base_level, image.last_level), axis] for axis in range(count)]
-    layer = [np.rint(part) for part in at[count : count + 1]]
+    layers = image.last_layer - image.base_layer
+    layer = [np.clip(np.rint(part), 0, layers) for part in at[count : count + 1]]
     scaled = [part if sampler.unnormalized else part * size for part, size in zip(at, extents, strict=False)]
     linear = (filters == _LINEAR) | (gathered >= 0)
     bases = [np.floor(np.where(linear, part - 0.5, part)) for part in scaled]

@@ -22,6 +22,8 @@ def row_of(name: str) -> ScalarRow | None:
 def compile_scalar(instruction: MachineInstruction, row: ScalarRow, wave: int) -> Step:
     """Return the step of an instruction of the table."""
     operands = list(instruction.operands)
+    if instruction.modifiers:
+        raise MissingPart(instruction.text)
     if row.condition in ("exec", "wrexec"):
         return _exec_step(instruction, row)
     kinds = [kind for kind in row.sources if kind != "scc"]

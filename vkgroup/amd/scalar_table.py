@@ -209,9 +209,7 @@ def _fill() -> None:
     for kind in ("i32", "u32"):
         _row(f"min_{kind}", f"{kind}={kind} {kind}", lambda a, b: (np.minimum(a, b), a < b), "own")
         _row(f"max_{kind}", f"{kind}={kind} {kind}", lambda a, b: (np.maximum(a, b), a > b), "own")
-    _row(
-        "absdiff_i32", "u32=i32 i32", lambda a, b: np.abs(a.astype(np.int64) - b).astype(np.uint32), "nonzero"
-    )
+    _row("absdiff_i32", "u32=i32 i32", lambda a, b: np.abs(a - b).view(np.uint32), "nonzero")
     _row("abs_i32", "i32=i32", np.abs, "nonzero")
     for n in (1, 2, 3, 4):
         _row(f"lshl{n}_add_u32", "u32=u32 u32", lambda a, b, n=n: _shift_add(a, b, n), "own")

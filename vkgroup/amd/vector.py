@@ -16,6 +16,7 @@ from vkgroup.amd.lanes import Crossing, inserted, selected
 from vkgroup.amd.operands import (
     Read,
     bits_of,
+    constant,
     dtype_of,
     lane_mask,
     registers_of,
@@ -67,7 +68,8 @@ def compile_vector(instruction: MachineInstruction, row: VectorRow, generation: 
         function = _saturating(row)
     kinds = row.sources
     flush = _flushing(row)
-    first = vector_bits(sources[0], kinds[0] if not row.packed else "b32") if cross else None
+    upper = not row.packed and bool((instruction.numbers("op_sel") or [0])[0])
+    first = vector_bits(sources[0], kinds[0] if not row.packed else "b32", upper) if cross else None
 
     def run(waves: Waves) -> None:
         lanes = waves.active
@@ -131,11 +133,7 @@ def _sources_of(
             reads.append(lane_mask(operand))
             continue
         if row.packed:
-            reads.append(
-                vector_bits(
-                    operand, "b16" if operand.kind in ("int", "float") and not operand.literal else "b32"
-                )
-            )
+            reads.append(_packed_words(operand, kind))
             continue
         high = bool(position < len(chosen) and chosen[position])
         take = selected(instruction, position, operand.extended) if instruction.form == "sdwa" else None
@@ -146,6 +144,13 @@ def _sources_of(
         else:
             reads.append(partial(_read_whole, vector_bits(operand, kind, high), finish))
     return reads
+
+
+def _packed_words(operand: InstructionOperand, kind: str) -> Read:
+    """Return both halves of a source of packed math; an integer constant has its sign in the upper one."""
+    if operand.kind == "float" and kind[0] == "f":
+        return lambda waves: np.uint32(constant(operand, kind))
+    return vector_bits(operand, "b32")
 
 
 def _read_part(words: Read, take: Finish, narrow: np.dtype[Any], finish: Finish, waves: Waves) -> Any:
@@ -177,9 +182,6 @@ def _modified(
         return value.view(dtype)
 
     return finish
-
-
-_KEEPS_DENORMALS = ("v_cndmask", "v_mov", "v_ldexp", "v_frexp", "v_cmp_class", "v_div_fixup", "v_div_scale")
 
 
 def _flushing(row: VectorRow) -> Callable[[int, Any], Any] | None:
@@ -257,15 +259,7 @@ def _packed(instruction: MachineInstruction, row: VectorRow) -> Callable[..., An
         for half, chosen in enumerate((low, high)):
             sources = []
             for position, (word, dtype) in enumerate(zip(words, dtypes, strict=True)):
-                if word.dtype.itemsize == 2:  # an inline constant has no upper half
-                    part = (
-                        word
-                        if not chosen[position]
-                        else np.uint16(0xFFFF if dtype.kind == "i" and word >> 15 else 0)
-                    )
-                    part = np.asarray(part)
-                else:
-                    part = (word >> np.uint32(16 * chosen[position])).astype(np.uint16)
+                part = (word >> np.uint32(16 * chosen[position])).astype(np.uint16)
                 if position < len(negated[half]) and negated[half][position]:
                     part = part ^ np.uint16(0x8000)
                 value = part.view(dtype)
@@ -335,7 +329,8 @@ def _one_writer(
     chosen = instruction.numbers("op_sel")
     has_choice = instruction.form.startswith("e64") and bool(chosen)
     high = operand.half == "h" or (has_choice and bool(chosen[-1]))
-    keeps = generation >= 10 or has_choice
+    base = instruction.name
+    keeps = generation >= 10 or has_choice or (generation >= 9 and _keeps_on_gfx9(base))
 
     def write_half(waves: Waves, value: Any, lanes: Mask | None) -> None:
         half = np.asarray(value).view(np.uint16).astype(np.uint32)
@@ -373,3 +368,9 @@ def _compare_to_exec(instruction: MachineInstruction, row: VectorRow, generation
         r for o, k in zip(sources, row.sources, strict=True) for r in registers_of(o, max(32, bits_of(k)))
     ]
     return Step(instruction, run, frozenset(used), frozenset((EXEC, EXEC + 1)))
+
+
+def _keeps_on_gfx9(name: str) -> bool:
+    """Return whether an instruction of 16 bits leaves the upper half of its result's register on GFX9."""
+    three = ("fma", "mad", "div_fixup", "min3", "max3", "med3", "mac", "madmk", "madak")
+    return name.endswith("16") and name.removeprefix("v_").rpartition("_")[0] in three
