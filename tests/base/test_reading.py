@@ -21,6 +21,7 @@ SECONDS = 60
 """Time limit of a command; before, each blocked for ever."""
 
 OWN_FILES = {
+    "amd/requests.py": "libraries of this process, and a file of the kernel in /proc",
     "bench/interrupts.py": "a file of the kernel in /proc",
     "bench/machine.py": "files of the kernel in /sys",
     "bootstrap/environment.py": "vkgroup's own environment",
