@@ -60,8 +60,8 @@ def offset_of(instruction: MachineInstruction) -> int:
     return instruction.number("offset")
 
 
-Places = Callable[[Waves], tuple[Array, Array | None]]
-"""Return addresses, (waves, lanes) uint64, and which bytes from there are accessible (None: all)."""
+ALL_INSIDE = 1 << 30
+"""Bytes from an address to the end of its memory, where no access reaches beyond."""
 
 
 def buffer_places(
@@ -104,21 +104,19 @@ def buffer_places(
         raw = records - place
         if generation >= 10:
             select = (words[3] >> 28 & 3)[:, None]
-            structured = np.where((index < records) & (within + size <= np.maximum(stride, size)), 1 << 30, 0)
-            structured = np.where((select == 0) & (within + size > stride), 0, structured)
-            counted = np.where(
-                select == 2, np.where(records == 0, 0, 1 << 30), np.where(index < records, 1 << 30, 0)
+            fits = np.select(
+                [select == 0, select == 1],
+                [(index < records) & (within + size <= stride), index < records],
+                records != 0,
             )
-            left = np.where(select == 3, raw, np.where(select == 0, structured, counted))
+            left = np.where(select == 3, raw, np.where(fits, ALL_INSIDE, 0))
         elif generation >= 9:
-            # With an index or a swizzle, the number of records counts elements.
-            left = np.where((stride == 0) | (not has_index), raw, np.where(index < records, 1 << 30, 0))
+            # With an index, the number of records counts elements.
+            counted = np.where(index < records, ALL_INSIDE, 0)
+            left = np.where((stride == 0) | (not has_index), raw, counted)
         else:
-            left = np.where(
-                (stride == 0) | (swizzled[:, None] == 0),
-                records - place,
-                np.where(index < records, 1 << 30, 0),
-            )
+            counted = np.where(index < records, ALL_INSIDE, 0)
+            left = np.where((stride == 0) | (swizzled[:, None] == 0), raw, counted)
         return np.broadcast_to((base + place).astype(np.uint64), shape), np.broadcast_to(left, shape)
 
     return places
@@ -176,14 +174,8 @@ def compile_flat(instruction: MachineInstruction, generation: float) -> Step | N
     if "addtid" in rest or "lds" in instruction.modifiers:
         return None
     operands = list(instruction.operands)
-    returns = kind == "load" or (
-        kind == "atomic"
-        and bool(
-            {"glc", "sc0"} & set(instruction.modifiers)
-            or instruction.modifiers.get("th", "").find("RETURN") >= 0
-        )
-    )
-    result = operands.pop(0) if returns else None
+    has_result = kind == "load" or (kind == "atomic" and returns_old(instruction))
+    result = operands.pop(0) if has_result else None
     address = operands.pop(0)
     data = result if kind == "load" else operands.pop(0)
     base = operands.pop(0) if operands else InstructionOperand("word", word="off")
@@ -210,7 +202,7 @@ def compile_flat(instruction: MachineInstruction, generation: float) -> Step | N
                 raise MemoryFault(
                     f"scratch memory at {int(offset[beyond][0])}; a lane has {size_of_lane} bytes"
                 )
-            return waves.scratch_places(offset), np.full(shape, 1 << 30)
+            return waves.scratch_places(offset), np.full(shape, ALL_INSIDE)
         if has_base:
             start = pair(waves.s[base.index], waves.s[base.index + 1])[:, None]
             found = start + waves.v[address.index].astype(np.uint64) + np.uint64(constant % 2**64)
@@ -221,7 +213,7 @@ def compile_flat(instruction: MachineInstruction, generation: float) -> Step | N
             special = (window == 1 << 16) | (window == 2 << 16)
             if (special & waves.active_lanes).any():
                 raise MissingPart("flat access to local data or scratch")
-        return np.broadcast_to(found & np.uint64(ADDRESS_BITS), shape), np.full(shape, 1 << 30)
+        return np.broadcast_to(found & np.uint64(ADDRESS_BITS), shape), np.full(shape, ALL_INSIDE)
 
     return _vector_memory(instruction, kind, rest, data, places, used, result, scratch=space == "scratch")
 
@@ -320,6 +312,11 @@ def store_lanes(
         )
 
 
+def returns_old(instruction: MachineInstruction) -> bool:
+    """Return whether an atomic instruction gives back what it found in memory."""
+    return "glc" in instruction.modifiers or "RETURN" in instruction.modifiers.get("th", "")
+
+
 def lane_data(waves: Waves, register: int, size: int) -> Array:
     """Return the data of all lanes, unsigned integers of 4 or 8 bytes."""
     if size == 4:
@@ -345,11 +342,7 @@ def _atomic(
     result: InstructionOperand | None,
 ) -> Step:
     operation, size = atomics.named(rest)
-    returns = (
-        result is not None
-        or "glc" in instruction.modifiers
-        or "RETURN" in instruction.modifiers.get("th", "")
-    )
+    returns = returns_old(instruction)
     target = (result or data) if returns else None
     words = size // 4
 
@@ -357,17 +350,9 @@ def _atomic(
         address, left = places(waves, size)
         lanes = waves.active_lanes & (left >= size)
         values = lane_data(waves, data.index, size)
-        compared = lane_data(waves, data.index + words, size)[lanes] if operation.compares else None
-        found = np.zeros(lanes.shape, values.dtype)
-        if lanes.any():
-            found[lanes] = atomics.perform(
-                operation,
-                lambda where: waves.memory.load(where, size),
-                lambda where, new: waves.memory.store(where, new, size),
-                address[lanes],
-                values[lanes],
-                compared,
-            )
+        compared = lane_data(waves, data.index + words, size) if operation.compares else None
+        memory = waves.memory
+        found = atomics.perform(operation, memory.load, memory.store, lanes, address, values, compared)
         if target is not None:
             set_lane_data(waves, target.index, found)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vkgroup.amd import floats
-from vkgroup.amd.arrays import Array
+from vkgroup.amd.arrays import Array, Mask
 from vkgroup.amd.errors import MissingPart
 
 
@@ -91,16 +91,41 @@ def named(name: str) -> tuple[Atomic, int]:
 
 def perform(
     operation: Atomic,
+    load: Callable[[Array, int], Array],
+    store: Callable[[Array, Array, int], None],
+    lanes: Mask,
+    addresses: Array,
+    data: Array,
+    compared: Array | None,
+) -> Array:
+    """Execute an operation for some lanes in their order; return what each of them found, 0 for others.
+
+    `load` and `store` take addresses, values and the size of one in bytes. `addresses`, `data`, `compared`:
+    unsigned integers of the shape of `lanes`.
+    """
+    size = data.dtype.itemsize
+    found = np.zeros(lanes.shape, data.dtype)
+    if lanes.any():
+        found[lanes] = _performed(
+            operation,
+            lambda where: load(where, size),
+            lambda where, values: store(where, values, size),
+            addresses[lanes],
+            data[lanes],
+            None if compared is None else compared[lanes],
+        )
+    return found
+
+
+def _performed(
+    operation: Atomic,
     load: Callable[[Array], Array],
     store: Callable[[Array, Array], None],
     addresses: Array,
     data: Array,
     compared: Array | None,
 ) -> Array:
-    """Execute an operation for lanes in their order; return what each lane found.
-
-    `addresses`, `data`, `compared`: (lanes,), unsigned integers.
-    """
+    """Execute an operation for lanes in their order; all arrays are (lanes,)."""
     dtype = np.dtype(f"{operation.kind}{data.dtype.itemsize}")
     values = data.view(dtype)
     order = np.argsort(addresses, kind="stable")

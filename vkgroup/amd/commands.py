@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vkgroup.amd.dispatch import START_X, ComputeDispatch
+from vkgroup.amd.dispatch import START_X, THREADS_X, ComputeDispatch
 from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.memory import GpuMemory
 
 #: Packets without an effect on memory that shaders see: events, barriers, caches, other registers.
 IGNORED = {
     0x10: "NOP",
-    0x11: "SET_BASE_OR_NOTHING",
     0x12: "CLEAR_STATE",
     0x28: "CONTEXT_CONTROL",
     0x2A: "INDEX_TYPE",
@@ -36,10 +35,11 @@ IGNORED = {
     0x4A: "PREAMBLE_CNTL",
     0x5E: "LOAD_UCONFIG_REG",
     0x61: "LOAD_CONTEXT_REG",
-    0x39: "PRED_EXEC_OR_NOTHING",
+    0x39: "MEM_SEMAPHORE",
 }
 
 NAMES = {
+    0x11: "SET_BASE",
     0x13: "CLEAR_BUFFER",
     0x15: "DISPATCH_DIRECT",
     0x16: "DISPATCH_INDIRECT",
@@ -85,7 +85,6 @@ class CommandProcessor:
         self._dispatch, self._clock = dispatch, clock
         self._registers: dict[int, int] = {}
         self._indirect_base = 0
-        self._skips = False
 
     def execute(self, address: int, count: int) -> None:
         """Execute the packets in `count` words."""
@@ -109,14 +108,11 @@ class CommandProcessor:
             code = header >> 8 & 0xFF
             body = [int(word) for word in words[at + 1 : at + 1 + length]]
             at += 1 + length
-            skipped = self._packet(code, body, header)
-            at += skipped
+            at += self._packet(code, body)
 
-    def _packet(self, code: int, body: list[int], header: int) -> int:
+    def _packet(self, code: int, body: list[int]) -> int:
         """Execute one packet; return how many of the following words it skips."""
         if code in IGNORED:
-            if code == 0x11:
-                self._indirect_base = body[1] | body[2] << 32
             return 0
         name = NAMES.get(code)
         if name in ("SET_SH_REG", "SET_SH_REG_INDEX"):
@@ -129,6 +125,8 @@ class CommandProcessor:
             for place in range(1, len(body), 3):
                 self._registers[body[place] & 0xFFFF] = body[place + 1]
                 self._registers[body[place] >> 16] = body[place + 2]
+        elif name == "SET_BASE":
+            self._indirect_base = body[1] | body[2] << 32
         elif name == "INDIRECT_BUFFER":
             self.execute(body[0] & ~3 | (body[1] & 0xFFFF) << 32, body[2] & 0xFFFFF)
         elif name == "DISPATCH_DIRECT":
@@ -163,14 +161,13 @@ class CommandProcessor:
         if not initiator >> 2 & 1:  # FORCE_START_AT_000
             start = [self._registers.get(START_X + axis, 0) for axis in range(3)]
             first = (start[0], start[1], start[2])
-        if initiator >> 2 & 1 == 0 and any(first):
             x, y, z = (max(0, size - begin) for size, begin in zip((x, y, z), first, strict=True))
         partial = (0, 0, 0)
         if initiator >> 1 & 1:  # PARTIAL_TG_EN
-            limits = [self._registers.get(0x207 + axis, 0) >> 16 for axis in range(3)]
+            limits = [self._registers.get(THREADS_X + axis, 0) >> 16 for axis in range(3)]
             partial = (limits[0], limits[1], limits[2])
-        if initiator >> 5 & 1 and self._generation:  # USE_THREAD_DIMENSIONS: counts are threads
-            size = [self._registers.get(0x207 + axis, 1) & 0xFFFF for axis in range(3)]
+        if initiator >> 5 & 1:  # USE_THREAD_DIMENSIONS: counts are threads
+            size = [self._registers.get(THREADS_X + axis, 1) & 0xFFFF for axis in range(3)]
             partial = (x % size[0], y % size[1], z % size[2])
             x, y, z = (-(-n // s) for n, s in zip((x, y, z), size, strict=True))
         if x and y and z:

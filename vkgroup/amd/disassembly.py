@@ -10,7 +10,7 @@ from vkgroup.amd.errors import EmulationError, MissingPart
 
 _TRIPLE = b"amdgcn-mesa-mesa3d"
 _UPPER_HALF = re.compile(r"v(\d+)/\*Invalid register, operand has 'VGPR_32_Lo128' register class\*/")
-_LONGEST = 20  # bytes of the longest instruction
+LONGEST = 20  # bytes of the longest instruction
 
 
 class Disassembler:
@@ -58,7 +58,7 @@ class Disassembler:
             if known is not None:
                 return known
         for context in self._contexts:
-            length = self._read(context, code[:_LONGEST], min(len(code), _LONGEST), 0, self._text, 512)
+            length = self._read(context, code[:LONGEST], min(len(code), LONGEST), 0, self._text, 512)
             text = self._text.value.decode().strip()
             if self._has_halves:
                 text = _UPPER_HALF.sub(lambda found: f"v{int(found[1]) - 128}.h", text)

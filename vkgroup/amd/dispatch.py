@@ -17,7 +17,7 @@ from vkgroup.amd.text import EXEC
 from vkgroup.amd.waves import Waves
 
 # Offsets of registers from the start of the persistent ones of compute shaders, in words.
-DIM_X, START_X, THREADS_X = 0x201, 0x204, 0x207
+START_X, THREADS_X = 0x204, 0x207
 PROGRAM_LOW, PROGRAM_HIGH, RESOURCES_1, RESOURCES_2, TEMPORARY_RING, RESOURCES_3 = (
     0x20C,
     0x20D,
@@ -27,7 +27,6 @@ PROGRAM_LOW, PROGRAM_HIGH, RESOURCES_1, RESOURCES_2, TEMPORARY_RING, RESOURCES_3
     0x228,
 )
 USER_DATA = 0x240
-SCRATCH_LOW, SCRATCH_HIGH = 0x210, 0x211
 
 MOST_WAVES = 256
 """Waves that run together, unless one workgroup has more."""

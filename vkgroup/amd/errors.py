@@ -1,4 +1,4 @@
-"""What stops an emulation."""
+"""Errors that stop an emulation."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from vkgroup.amd import atomics
-from vkgroup.amd.access import lane_data, set_lane_data
+from vkgroup.amd.access import lane_data, returns_old, set_lane_data
 from vkgroup.amd.arrays import Array
 from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.formats import Format, decoded, encoded, image_format, unified_format
@@ -306,7 +306,7 @@ def _atomic(
     mask = instruction.number("dmask", 1)
     size = 8 if mask == (0xF if operation.compares else 3) else 4
     data, address, descriptor = instruction.operands[:3]
-    returns = "glc" in instruction.modifiers or "RETURN" in instruction.modifiers.get("th", "")
+    returns = returns_old(instruction)
     words = size // 4
 
     def run(waves: Waves) -> None:
@@ -316,15 +316,9 @@ def _atomic(
 
         def work(image: ImageDescriptor, lanes: Array) -> None:
             where, inside = texel_places(image, coordinates(waves, image, False), lanes, False)
-            if inside.any():
-                found[inside] = atomics.perform(
-                    operation,
-                    lambda at: waves.memory.load(at, size),
-                    lambda at, new: waves.memory.store(at, new, size),
-                    where[inside],
-                    values[inside],
-                    None if compared is None else compared[inside],
-                )
+            memory = waves.memory
+            its = atomics.perform(operation, memory.load, memory.store, inside, where, values, compared)
+            found[inside] = its[inside]
 
         for_each_image(waves, work)
         if returns:

@@ -1,4 +1,4 @@
-"""How a vector instruction takes its first source from other lanes (DPP), and parts of registers (SDWA)."""
+"""The first source of a vector instruction from other lanes (DPP), and parts of registers (SDWA)."""
 
 from __future__ import annotations
 

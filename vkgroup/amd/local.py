@@ -59,9 +59,6 @@ def _local_places(waves: Waves, address: InstructionOperand, offset: int) -> tup
     return (start + within).astype(np.uint64), left
 
 
-_LOCAL_NAMES = {"read": "load", "write": "store", "read2": "load_2addr", "write2": "store_2addr"}
-
-
 def compile_local(instruction: MachineInstruction) -> Step | None:
     """Return the step of a load, store or atomic of local data; None for other instructions."""
     name = instruction.name.removeprefix("ds_")
@@ -153,17 +150,8 @@ def _local_atomic(instruction: MachineInstruction, name: str) -> Step | None:
         other = lane_data(waves, more[0].index, size) if more else None
         if swapped and other is not None:
             values, other = other, values
-        found = np.zeros(lanes.shape, values.dtype)
-        if lanes.any():
-            load, store = _local_load(waves, size), _local_store(waves, size)
-            found[lanes] = atomics.perform(
-                operation,
-                lambda where: load(where, size),
-                lambda where, new: store(where, new, size),
-                places[lanes],
-                values[lanes],
-                None if other is None else other[lanes],
-            )
+        load, store = _local_load(waves, size), _local_store(waves, size)
+        found = atomics.perform(operation, load, store, lanes, places, values, other)
         if target is not None:
             set_lane_data(waves, target.index, found)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from vkgroup.amd.arrays import Array
 from vkgroup.amd.errors import MissingPart
-from vkgroup.amd.text import NULL, InstructionOperand, MachineInstruction
+from vkgroup.amd.text import NULL, InstructionOperand
 from vkgroup.amd.waves import Waves
 
 Read = Callable[[Waves], Any]
@@ -177,9 +177,3 @@ def registers_of(operand: InstructionOperand, bits: int) -> list[int]:
         return []
     first = operand.index + 256 * (operand.kind == "v")
     return list(range(first, first + max(1, bits // 32)))
-
-
-def is_high(instruction: MachineInstruction, position: int, last: bool = False) -> bool:
-    """Return whether ``op_sel`` chooses the upper half of a source, or with `last` of the result."""
-    chosen = instruction.numbers("op_sel")
-    return bool(chosen and chosen[-1 if last else position])

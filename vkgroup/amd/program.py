@@ -7,7 +7,7 @@ import re
 from vkgroup.amd.access import compile_buffer, compile_flat
 from vkgroup.amd.control import compile_control
 from vkgroup.amd.crossing import compile_crossing
-from vkgroup.amd.disassembly import Disassembler
+from vkgroup.amd.disassembly import LONGEST, Disassembler
 from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.images import compile_image
 from vkgroup.amd.local import compile_local
@@ -60,12 +60,11 @@ class Compiler:
         instruction = parse(text, length)
         name, generation = instruction.name, self.generation
         step: Step | None
-        if ("dpp" in instruction.form or instruction.form == "sdwa") and (
-            name.startswith("v_cmpx_") or row_of(instruction, generation) is None
-        ):
-            raise MissingPart(name, text)
         if name.startswith("v_") and not name.startswith("v_s_"):
             row = row_of(instruction, generation)
+            crosses = "dpp" in instruction.form or instruction.form == "sdwa"
+            if crosses and (row is None or name.startswith("v_cmpx_")):
+                raise MissingPart(name, text)
             if row is not None:
                 return compile_vector(instruction, row, generation, self.wave)
             step = (
@@ -132,7 +131,7 @@ class Compiler:
 class MachineCode:
     """Machine code from an address on.
 
-    `steps`: what was read already, as step and length by address.
+    `steps`: what was read already, by address.
     """
 
     def __init__(self, memory: GpuMemory, compiler: Compiler) -> None:
@@ -143,9 +142,6 @@ class MachineCode:
         """Return the step at an address."""
         step = self.steps.get(address)
         if step is None:
-            code = self._memory.bytes(address, self._readable(address)).tobytes()
+            code = self._memory.bytes(address, LONGEST).tobytes()
             step = self.steps[address] = self._compiler.step_at(code)
         return step
-
-    def _readable(self, address: int) -> int:
-        return 20

@@ -1,4 +1,4 @@
-"""What a driver asks of the kernel: requests to the ``amdgpu`` device are seen, and its submissions executed.
+"""Requests of a driver to the kernel's ``amdgpu`` device: its submissions are executed here.
 
 Mesa's no-op shim replaces the kernel's driver: it keeps all GPU memory in one file in memory, and completes
 every submission at once. The functions here take the place of ``ioctl`` in Mesa's libraries; each request
@@ -23,7 +23,7 @@ from vkgroup.amd.memory import GpuMemory
 
 # Numbers of requests: of all devices (the kernel's drm.h), and of amdgpu (amdgpu_drm.h).
 _GEM_CLOSE = 0x09
-_GEM_CREATE, _GEM_MMAP, _SUBMIT, _ADDRESSES = 0x40, 0x41, 0x44, 0x48
+_GEM_MMAP, _SUBMIT, _ADDRESSES = 0x41, 0x44, 0x48
 _COMMANDS = 1  # kind of a part of a submission: an indirect buffer
 _MAP, _UNMAP, _CLEAR, _REPLACE = 1, 2, 3, 4
 
@@ -80,7 +80,6 @@ class DriverRequests:
     def __init__(self, execute: Callable[[GpuMemory, list[tuple[int, int]]], None]) -> None:
         self._execute = execute
         self._offsets: dict[int, int] = {}
-        self._mapped: dict[int, set[int]] = {}
         self.memory: GpuMemory | None = None
         self.problem: BaseException | None = None
         self._lock = threading.RLock()

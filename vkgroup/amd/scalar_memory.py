@@ -31,7 +31,7 @@ def compile_scalar_memory(instruction: MachineInstruction, generation: float) ->
         offset = np.full(len(chosen), constant, np.int64)
         for read in offsets:
             value = np.broadcast_to(read(waves), (waves.count,))[chosen]
-            offset = offset + (value.astype(np.int64) if is_buffer or generation >= 9 else value)
+            offset = offset + value.astype(np.int64)
         address = pair(low, high) + offset.astype(np.uint64)
         inside = np.ones((len(chosen), element.count), np.bool_)
         if is_buffer:

@@ -290,11 +290,8 @@ def _fill_floats() -> None:
             row = VECTOR[f"v_{name}_{f}"]
             _row(f"{name}_{f}", f"{f}={' '.join(row.sources)}", row.function, with_mode=True)
         _row(f"fmac_{f}", f"{f}={f} {f} {f}", floats.multiply_add, with_mode=True)
-        for name, inverse in [(n, False) for n in ("lt", "eq", "le", "gt", "lg", "ge", "o")] + [
-            (n, True) for n in ("u", "nge", "nlg", "ngt", "nle", "neq", "nlt")
-        ]:
+        for name in ["lt", "eq", "le", "gt", "lg", "ge", "o", "u", "nge", "nlg", "ngt", "nle", "neq", "nlt"]:
             _row(f"cmp_{name}_{f}", f"={f} {f}", VECTOR[f"v_cmp_{name}_{f}"].function, "only")
-            assert inverse is not None
     for name in ("fmamk", "fmaak"):
         _row(f"{name}_f32", "f32=f32 f32 f32", floats.multiply_add, with_mode=True)
     for name in ("cvt_f32_i32", "cvt_f32_u32", "cvt_f16_f32", "cvt_f32_f16"):

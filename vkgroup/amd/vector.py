@@ -42,8 +42,6 @@ def row_of(instruction: MachineInstruction, generation: float) -> VectorRow | No
         name = name.replace("v_cmpx", "v_cmp")
     if generation < 9 and name in ("v_add_u32", "v_sub_u32", "v_subrev_u32"):
         name = name.replace("_u32", "_co_u32")
-    if name in ("v_mul_lo_i32",):
-        name = "v_mul_lo_u32"
     row = VECTOR.get(ALIASES.get(name, name))
     return row or VECTOR.get(name)
 
@@ -51,7 +49,7 @@ def row_of(instruction: MachineInstruction, generation: float) -> VectorRow | No
 def compile_vector(instruction: MachineInstruction, row: VectorRow, generation: float, wave: int) -> Step:
     """Return the step of an instruction of the table."""
     if instruction.name.startswith("v_cmpx_"):
-        return _compare_to_exec(instruction, row, generation, wave)
+        return _compare_to_exec(instruction, row, generation)
     operands = list(instruction.operands)
     results, sources = _assigned(operands, row, instruction)
     reads = _sources_of(instruction, sources, row)
@@ -86,22 +84,17 @@ def compile_vector(instruction: MachineInstruction, row: VectorRow, generation: 
         result = function(waves.mode, *values) if with_mode else function(*values)
         write(waves, result, lanes)
 
-    finish = _modified(instruction, sources[0], kinds[0], 0) if cross else _same
-    used = [
-        register
-        for operand, kind in zip(sources, kinds, strict=False)
-        for register in registers_of(operand, wave if kind == "m" else max(32, bits_of(kind)))
-    ]
-    written = [
-        register
-        for operand, kind in zip(results, row.results, strict=False)
-        for register in registers_of(operand, wave if kind == "m" else max(32, bits_of(kind)))
-    ]
-    return Step(instruction, run, frozenset(used), frozenset(written))
+    finish = _modified(sources[0], kinds[0])
+    return Step(instruction, run, _registers(sources, kinds, wave), _registers(results, row.results, wave))
 
 
-def _same(value: Any) -> Any:
-    return value
+def _registers(operands: Sequence[InstructionOperand], kinds: Sequence[str], wave: int) -> frozenset[int]:
+    """Return the registers of operands of some types; a lane mask has one bit for each lane of a wave."""
+    return frozenset(
+        register
+        for operand, kind in zip(operands, kinds, strict=True)
+        for register in registers_of(operand, wave if kind == "m" else max(32, bits_of(kind)))
+    )
 
 
 def _assigned(
@@ -137,7 +130,7 @@ def _sources_of(
             continue
         high = bool(position < len(chosen) and chosen[position])
         take = selected(instruction, position, operand.extended) if instruction.form == "sdwa" else None
-        finish = _modified(instruction, operand, kind, position)
+        finish = _modified(operand, kind)
         if take is not None:
             words = vector_bits(replace(operand, half=""), "b32")
             reads.append(partial(_read_part, words, take, np.dtype(f"u{bits_of(kind) // 8}"), finish))
@@ -161,9 +154,7 @@ def _read_whole(words: Read, finish: Finish, waves: Waves) -> Any:
     return finish(words(waves))
 
 
-def _modified(
-    instruction: MachineInstruction, operand: InstructionOperand, kind: str, position: int
-) -> Callable[[Any], Any]:
+def _modified(operand: InstructionOperand, kind: str) -> Finish:
     """Return what applies the signs of a source and gives it its type."""
     dtype = dtype_of(kind)
     sign = None
@@ -329,8 +320,7 @@ def _one_writer(
     chosen = instruction.numbers("op_sel")
     has_choice = instruction.form.startswith("e64") and bool(chosen)
     high = operand.half == "h" or (has_choice and bool(chosen[-1]))
-    base = instruction.name
-    keeps = generation >= 10 or has_choice or (generation >= 9 and _keeps_on_gfx9(base))
+    keeps = generation >= 10 or has_choice or (generation >= 9 and _keeps_on_gfx9(instruction.name))
 
     def write_half(waves: Waves, value: Any, lanes: Mask | None) -> None:
         half = np.asarray(value).view(np.uint16).astype(np.uint32)
@@ -343,7 +333,7 @@ def _one_writer(
     return write_half
 
 
-def _compare_to_exec(instruction: MachineInstruction, row: VectorRow, generation: float, wave: int) -> Step:
+def _compare_to_exec(instruction: MachineInstruction, row: VectorRow, generation: float) -> Step:
     """Return the step of a comparison whose result also goes to EXEC, and before RDNA to its own result."""
     operands = list(instruction.operands)
     own = operands[0] if len(operands) > len(row.sources) else None
@@ -351,7 +341,7 @@ def _compare_to_exec(instruction: MachineInstruction, row: VectorRow, generation
     reads = _sources_of(instruction, sources, row)
     function, flush = row.function, _flushing(row)
     before_rdna = generation < 10
-    target = EXEC if own is None or own.index in (EXEC,) else own.index
+    target = EXEC if own is None else own.index
 
     def run(waves: Waves) -> None:
         values = [read(waves) for read in reads]

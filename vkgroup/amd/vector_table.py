@@ -85,7 +85,7 @@ ALIASES = {
     "v_cvt_floor_i32_f32": "v_cvt_flr_i32_f32",
     "v_cvt_nearest_i32_f32": "v_cvt_rpi_i32_f32",
     "v_cvt_pk_rtz_f16_f32": "v_cvt_pkrtz_f16_f32",
-    "v_lshlrev_b64_e64": "v_lshlrev_b64",
+    "v_mul_lo_i32": "v_mul_lo_u32",
     "v_mad_legacy_f16": "v_mad_f16",
     "v_max_num_f64": "v_max_f64",
     "v_min_num_f64": "v_min_f64",

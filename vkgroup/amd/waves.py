@@ -37,7 +37,6 @@ class Waves:
         self.local = np.zeros(groups * local_size, np.uint8)
         self.memory = memory
         self.mode = 0xF0
-        self.clamp_nan = True
         self.members: Mask | None = None
         self._active: Mask | None = None
         self._is_known = False

@@ -19,7 +19,7 @@ from vkgroup.device import DeviceInfo
 from vkgroup.record.causes import Cause
 from vkgroup.record.causes.findings import compiler_errors
 from vkgroup.record.causes.text import rule_text, truncated, without_rule
-from vkgroup.record.record import Status
+from vkgroup.record.record import UNEXECUTED, Status
 from vkgroup.record.run import NotRun, Run
 
 _BETWEEN = re.compile(r", (?![^(]*\))")
@@ -166,12 +166,9 @@ def finish(outcomes: RunOutcomes, arguments: argparse.Namespace, out: Path, cons
     return 1 if unknown or missing else code
 
 
-_UNEXECUTED = (Status.NOT_SUPPORTED, Status.NOT_EMULATED)
-
-
 def _why_empty(run: Run) -> str:
     """Return why no case of a run was executed, with the features that they need; empty if one was."""
-    executed = any(result.status not in _UNEXECUTED for result in run.results)
+    executed = any(result.status not in UNEXECUTED for result in run.results)
     if executed or run.missing or run.without_verdict or not len(run.results):
         return ""
     lacking = Counter(result.detail for result in run.results if result.status is Status.NOT_EMULATED)

@@ -17,7 +17,7 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.plan import is_hang
 from vkgroup.record.causes import Cause
 from vkgroup.record.journal import read_results
-from vkgroup.record.record import Result, Status, TakeResults, format_result
+from vkgroup.record.record import UNEXECUTED, Result, Status, TakeResults, format_result
 from vkgroup.record.run import Run
 
 AGAIN = "reruns.jsonl"
@@ -155,8 +155,7 @@ class RunOutcomes:
             names -= {result.case for result in self.run.results if is_hang(result)}
         if not names:
             return 0
-        unexecuted = (Status.NOT_SUPPORTED, Status.NOT_EMULATED)
-        executed = [r.case for r in self.run.results if r.status not in unexecuted]
+        executed = [r.case for r in self.run.results if r.status not in UNEXECUTED]
         known = cases_named(executed)
         ran = [known[case] for case in executed if case in known]
         batches = plan.batches(ran, self.run.capabilities, shuffle=shuffle)

@@ -41,6 +41,9 @@ class Status(StrEnum):
 AGAINST_THE_DEVICE = frozenset({Status.FAIL, Status.CRASH, Status.TIMEOUT, Status.REJECTED})
 """Statuses that are verdicts against the device (exit code 1)."""
 
+UNEXECUTED = frozenset({Status.NOT_SUPPORTED, Status.NOT_EMULATED})
+"""Statuses of cases that were not executed, and say nothing about the device."""
+
 _OF_COMPILATION = (Status.COMPILED, Status.REJECTED, Status.NOT_SUPPORTED, Status.CRASH, Status.TIMEOUT)
 
 
