@@ -14,6 +14,7 @@ from vkgroup.amd.machine import WaveScheduler
 from vkgroup.amd.memory import GpuMemory
 from vkgroup.amd.program import Compiler, MachineCode
 from vkgroup.amd.text import EXEC
+from vkgroup.amd.tracing import WaveRecorder
 from vkgroup.amd.waves import Waves
 
 # Offsets of registers from the start of the persistent ones of compute shaders, in words.
@@ -71,7 +72,7 @@ class Emulator:
     """Executes dispatches of one GPU.
 
     `compiler_of` makes the compiler for waves of 32 or 64 lanes. `instructions` counts what was
-    executed, one for all waves that were together.
+    executed, one for all waves that were together. `recorder` records one wave.
     """
 
     gpu: str
@@ -80,6 +81,7 @@ class Emulator:
     seed: int = 0
     timeout: float = 60.0
     instructions: int = 0
+    recorder: WaveRecorder | None = None
 
     def execute(self, dispatch: ComputeDispatch) -> None:
         """Run all workgroups of a dispatch, in a seeded order."""
@@ -93,7 +95,11 @@ class Emulator:
         for start in range(0, len(groups), together):
             chosen = groups[start : start + together]
             waves = _start(dispatch, chosen, waves_each, compiler.generation, self.memory)
-            machine = WaveScheduler(program, waves, compiler.generation, self.seed + start, deadline)
+            if self.recorder is not None:
+                self.recorder.begin(chosen, waves_each, start == 0)
+            machine = WaveScheduler(
+                program, waves, compiler.generation, self.seed + start, deadline, self.recorder
+            )
             try:
                 machine.run(dispatch.address)
             finally:

@@ -8,11 +8,12 @@ from pathlib import Path
 from vkgroup.amd.commands import CommandProcessor
 from vkgroup.amd.disassembly import Disassembler
 from vkgroup.amd.dispatch import Emulator
-from vkgroup.amd.errors import EmulationError, MissingPart
+from vkgroup.amd.errors import EmulationError, MissingPart, UnknownLayout
 from vkgroup.amd.machine import OutOfTime
 from vkgroup.amd.memory import GpuMemory
 from vkgroup.amd.program import Compiler, generation_of
 from vkgroup.amd.requests import DriverRequests
+from vkgroup.amd.tracing import WaveRecorder
 from vkgroup.base import errors
 
 
@@ -24,13 +25,15 @@ class Emulation:
     gpu : LLVM's name of the GPU, such as ``gfx1100``.
     libraries : folder of the driver's libraries, of which LLVM's is used to read machine code.
     seed : of the order of workgroups and waves.
+    recorder : records one wave of each dispatch from then on.
+    driver : name and version of the driver, for messages.
     timeout : seconds that one dispatch may take.
 
     Raises EmulationError: the process has no driver under Mesa's no-op shim, or there is no LLVM library.
     """
 
     def __init__(self, gpu: str, libraries: Path, seed: int = 0, timeout: float = 3600.0) -> None:
-        self.gpu = gpu
+        self.gpu, self.driver = gpu, "this driver"
         generation_of(gpu)
         found = sorted(libraries.glob("libLLVM*.so*"))
         if not found:
@@ -41,6 +44,7 @@ class Emulation:
         self.timeout = timeout
         self._emulator: Emulator | None = None
         self._commands: CommandProcessor | None = None
+        self.recorder: WaveRecorder | None = None
         self._requests = DriverRequests(self._execute)
 
     def raise_problem(self) -> None:
@@ -49,7 +53,8 @@ class Emulation:
         Raises
         ------
         NotEmulated
-            An instruction, a packet or a mode is missing here; `missing` has its name.
+            An instruction, a packet or a mode is missing here, or the driver talks to the kernel otherwise
+            than the known versions of Mesa; `missing` says which.
         DriverError
             The machine code or the commands break a rule of the hardware.
         DispatchTimeout
@@ -60,6 +65,9 @@ class Emulation:
             return
         if isinstance(problem, MissingPart):
             raise errors.NotEmulated(str(problem), [problem.name]) from problem
+        if isinstance(problem, UnknownLayout):
+            text = f"not supported: {self.driver}"
+            raise errors.NotEmulated(f"{text}: {problem}", [text]) from problem
         if isinstance(problem, OutOfTime):
             raise errors.DispatchTimeout(f"by emulation: {problem}", "VK_TIMEOUT") from problem
         if isinstance(problem, EmulationError):
@@ -82,6 +90,6 @@ class Emulation:
             self._commands = CommandProcessor(
                 memory, generation_of(self.gpu), self._emulator.execute, time.monotonic_ns
             )
-        self._emulator.timeout = self.timeout
+        self._emulator.timeout, self._emulator.recorder = self.timeout, self.recorder
         for address, count in commands:
             self._commands.execute(address, count)

@@ -29,6 +29,10 @@ class MissingPart(EmulationError):
         self.name = name
 
 
+class UnknownLayout(EmulationError):
+    """Requests of a driver that are laid out otherwise than those of the known versions of Mesa."""
+
+
 class MemoryFault(EmulationError):
     """An access to an address without memory, as a page fault of the GPU."""
 

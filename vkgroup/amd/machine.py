@@ -12,8 +12,11 @@ import numpy as np
 from vkgroup.amd.arrays import Mask
 from vkgroup.amd.control import counter_of
 from vkgroup.amd.errors import EmulationError, HardwareRule, MissingPart
+from vkgroup.amd.hazards import Hazards, HazardState
 from vkgroup.amd.program import MachineCode
 from vkgroup.amd.steps import Step
+from vkgroup.amd.text import register_name
+from vkgroup.amd.tracing import WaveRecorder
 from vkgroup.amd.waves import Waves
 
 MOST_OUTSTANDING = 64
@@ -52,10 +55,12 @@ class Front:
     """Waves at the same instruction.
 
     `outstanding`: for each wait counter, its operations, oldest first.
+    `hazards`: what the rules on neighbouring instructions remember.
     """
 
     address: int
     members: Mask
+    hazards: HazardState
     outstanding: Outstanding = field(default_factory=dict)
     mode: int = 0
 
@@ -67,9 +72,10 @@ class Front:
             and self.mode == other.mode
         )
 
-    def take(self, other: Front) -> None:
+    def take(self, other: Front, hazards: Hazards) -> None:
         """Add the waves of a front in the same state."""
         self.members = self.members | other.members
+        self.hazards = hazards.join(self.hazards, other.hazards)
         for counter, pending in self.outstanding.items():
             for mine, its in zip(pending, other.outstanding[counter], strict=True):
                 if mine.lanes is not None and its.lanes is not None:
@@ -81,7 +87,7 @@ class Front:
             counter: [MemoryOperation(each.registers, each.lanes) for each in pending]
             for counter, pending in self.outstanding.items()
         }
-        return Front(address, members, copied, mode)
+        return Front(address, members, self.hazards, copied, mode)
 
 
 class WaveScheduler:
@@ -91,13 +97,21 @@ class WaveScheduler:
     ----------
     seed : of the order of the waves where several may go on.
     deadline : value of `time.monotonic` at which `OutOfTime` is raised.
+    recorder : records one of the waves.
     """
 
     def __init__(
-        self, program: MachineCode, waves: Waves, generation: float, seed: int, deadline: float
+        self,
+        program: MachineCode,
+        waves: Waves,
+        generation: float,
+        seed: int,
+        deadline: float,
+        recorder: WaveRecorder | None = None,
     ) -> None:
         self._program, self._waves, self._generation = program, waves, generation
         self._random, self._deadline = Random(seed), deadline
+        self._recorder = recorder if recorder is not None and recorder.index is not None else None
         self._fronts: list[Front] = []
         self._at_barrier: list[Front] = []
         self._ended = np.zeros(waves.count, np.bool_)
@@ -106,7 +120,7 @@ class WaveScheduler:
     def run(self, address: int) -> None:
         """Run all waves from an address to the end of the program."""
         everything = np.ones(self._waves.count, np.bool_)
-        self._fronts = [Front(address, everything, {}, self._waves.mode)]
+        self._fronts = [Front(address, everything, self._program.hazards.start, {}, self._waves.mode)]
         with np.errstate(all="ignore"):
             while self._fronts:
                 self._advance(self._take())
@@ -131,7 +145,7 @@ class WaveScheduler:
         if same:
             self._fronts = [other for other in self._fronts if not any(other is one for one in same)]
             for other in same:
-                front.take(other)
+                front.take(other, self._program.hazards)
         return front
 
     def _advance(self, front: Front) -> None:
@@ -141,13 +155,20 @@ class WaveScheduler:
         waves.select(None if front.members.all() else front.members)
         address = front.address
         meeting = {other.address for other in self._fronts}
+        advance = self._program.hazards.advance
+        recorder = self._recorder
+        if recorder is not None and not front.members[recorder.index]:
+            recorder = None
         for turn in range(1 << 62):
             step = at.get(address) or self._program.at(address)
             waves.next = following = address + step.instruction.length
             if front.outstanding:
                 self._check(front, step, address)
+            front.hazards, hazard, register = advance(front.hazards, step)
+            if hazard:
+                raise _hazard(hazard, register).at(f"{step.instruction.text} at {address:#x}")
             try:
-                taken = step.run(waves)
+                taken = step.run(waves) if recorder is None else self._record(recorder, step, address)
             except EmulationError as error:
                 raise error.at(f"{step.instruction.text} at {address:#x}") from None
             self.executed += 1
@@ -187,6 +208,13 @@ class WaveScheduler:
                 self._fronts.append(front)
                 return
 
+    def _record(self, recorder: WaveRecorder, step: Step, address: int) -> Any:
+        seen = recorder.before(step, self._waves)
+        taken = step.run(self._waves)
+        code = self._program.code_at(address, step.instruction.length)
+        recorder.after(step, self._waves, address, code, seen)
+        return taken
+
     def _branch(self, front: Front, taken: Any, following: int, target: int) -> int:
         """Return where a front goes on; -1 if it divided."""
         here = taken & front.members
@@ -207,11 +235,10 @@ class WaveScheduler:
             for operation in pending:
                 both = operation.registers & used
                 if both and self._meets(operation):
-                    number = min(both)
-                    name = f"v{number - 256}" if number >= 256 else f"s{number}"
-                    raise HardwareRule(
-                        "wait counter", f"{name} is used before the wait for its load (counter {counter})"
-                    ).at(f"{step.instruction.text} at {address:#x}")
+                    text = f"{register_name(min(both))} is used before the wait for its load"
+                    raise HardwareRule("wait counter", f"{text} (counter {counter})").at(
+                        f"{step.instruction.text} at {address:#x}"
+                    )
 
     def _meets(self, operation: MemoryOperation) -> bool:
         """Return whether an operation writes lanes that the current instruction is executed for."""
@@ -242,6 +269,11 @@ class WaveScheduler:
             front.members = going
             self._fronts.append(front)
         self._at_barrier = left
+
+
+def _hazard(name: str, register: int) -> HardwareRule:
+    """Return the error of a hazard, and of the register that is used too soon, if it is one."""
+    return HardwareRule(name, f"{name}{f' with {register_name(register)}' if register >= 0 else ''}")
 
 
 def _wait(front: Front, waits: dict[str, int]) -> None:

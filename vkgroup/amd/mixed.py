@@ -171,7 +171,9 @@ def _rows(waves: Waves, registers: int, generation: float) -> Callable[[int], Ar
     """Return what gives the rows of the lanes of a register of an accumulator."""
     lane = np.arange(waves.lanes)
     if generation >= 12:
-        return lambda place: lane // 16 * registers + place
+        # In a wave of 64, the rows of lanes 16 to 31 follow those of lanes 32 to 47.
+        order = np.array([0, 1] if waves.lanes == 32 else [0, 2, 1, 3])
+        return lambda place: order[lane // 16] * registers + place
     return lambda place: place * (waves.lanes // 16) + lane // 16
 
 

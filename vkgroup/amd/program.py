@@ -9,6 +9,7 @@ from vkgroup.amd.control import compile_control
 from vkgroup.amd.crossing import compile_crossing
 from vkgroup.amd.disassembly import LONGEST, Disassembler
 from vkgroup.amd.errors import MissingPart
+from vkgroup.amd.hazards import Hazards
 from vkgroup.amd.images import compile_image
 from vkgroup.amd.local import compile_local
 from vkgroup.amd.memory import GpuMemory
@@ -39,6 +40,7 @@ class Compiler:
         self.gpu, self.wave = gpu, wave
         self.generation = generation_of(gpu)
         self._disassembler = disassembler
+        self.hazards = Hazards(self.generation, wave)
         self._steps: dict[tuple[str, int], Step] = {}
 
     def step_at(self, code: bytes) -> Step:
@@ -62,8 +64,10 @@ class Compiler:
         step: Step | None
         if name.startswith("v_") and not name.startswith("v_s_"):
             row = row_of(instruction, generation)
-            crosses = "dpp" in instruction.form or instruction.form == "sdwa"
-            if crosses and (row is None or name.startswith("v_cmpx_")):
+            moves = "dpp" in instruction.form
+            if (row is None and (moves or instruction.form == "sdwa")) or (
+                moves and name.startswith("v_cmpx_")
+            ):
                 raise MissingPart(name, text)
             if row is not None:
                 return compile_vector(instruction, row, generation, self.wave)
@@ -136,6 +140,7 @@ class MachineCode:
 
     def __init__(self, memory: GpuMemory, compiler: Compiler) -> None:
         self._memory, self._compiler = memory, compiler
+        self.hazards = compiler.hazards
         self.steps: dict[int, Step] = {}
 
     def at(self, address: int) -> Step:
@@ -145,3 +150,7 @@ class MachineCode:
             code = self._memory.bytes(address, LONGEST).tobytes()
             step = self.steps[address] = self._compiler.step_at(code)
         return step
+
+    def code_at(self, address: int, length: int) -> bytes:
+        """Return the bytes of an instruction."""
+        return self._memory.bytes(address, length).tobytes()

@@ -18,12 +18,20 @@ from pathlib import Path
 
 import numpy as np
 
-from vkgroup.amd.errors import EmulationError, MissingPart
+from vkgroup.amd.errors import EmulationError, MissingPart, UnknownLayout
 from vkgroup.amd.memory import GpuMemory
 
 # Numbers of requests: of all devices (the kernel's drm.h), and of amdgpu (amdgpu_drm.h).
 _GEM_CLOSE = 0x09
+_LISTS_HANDLES = 0x59
 _GEM_MMAP, _SUBMIT, _ADDRESSES = 0x41, 0x44, 0x48
+_LAYOUTS = {_GEM_CLOSE: (8, 8), _SUBMIT: (24, 24), _ADDRESSES: (40, 64)}
+"""Least and most bytes of the requests that are read here; the kernel only ever adds to their ends."""
+
+_KNOWN = range(0x40, 0x56)
+"""Requests of amdgpu by which Mesa submits; later numbers are queues that programs write themselves."""
+
+_COMMAND_WORDS = 8  # of a part of a submission with an indirect buffer
 _COMMANDS = 1  # kind of a part of a submission: an indirect buffer
 _MAP, _UNMAP, _CLEAR, _REPLACE = 1, 2, 3, 4
 
@@ -66,6 +74,16 @@ def _relocations(path: str, symbol: str) -> list[int]:
 _Ioctl = CFUNCTYPE(c_int, c_int, c_ulong, c_void_p)
 
 
+def layout_problem(number: int, size: int) -> str:
+    """Return what is unknown about a request of the device's driver; empty if nothing is."""
+    least, most = _LAYOUTS.get(number, (0, 1 << 14))
+    if not least <= size <= most:
+        return f"request {number:#x} has {size} bytes, and not {least} to {most}"
+    if 0x40 <= number <= 0x9F and number not in _KNOWN and number != _LISTS_HANDLES:
+        return f"request {number:#x} is not one by which the emulated driver submits"
+    return ""
+
+
 class DriverRequests:
     """The requests of this process's driver, seen from when it is made on.
 
@@ -100,7 +118,11 @@ class DriverRequests:
 
     def _request(self, file: int, request: int, argument: int | None) -> int:
         number, size = request & 0xFF, request >> 16 & 0x3FFF
-        if (request >> 8 & 0xFF) != ord("d") or number not in (_GEM_CLOSE, _SUBMIT, _ADDRESSES):
+        of_device = (request >> 8 & 0xFF) == ord("d")
+        if of_device and (unknown := layout_problem(number, size)):
+            self.problem = self.problem or UnknownLayout(unknown)
+            return int(self._real(file, request, argument))
+        if not of_device or number not in _LAYOUTS:
             return int(self._real(file, request, argument))
         before = bytes((c_char * size).from_address(argument)) if argument else b""
         with self._lock:
@@ -153,8 +175,10 @@ class DriverRequests:
         commands, others = [], False
         for number in range(parts):
             (at,) = struct.unpack("<Q", _bytes(pointer + 8 * number, 8))
-            kind, _, data = struct.unpack("<IIQ", _bytes(at, 16))
+            kind, words, data = struct.unpack("<IIQ", _bytes(at, 16))
             if kind == _COMMANDS:
+                if words != _COMMAND_WORDS:
+                    self.problem = self.problem or UnknownLayout(f"a part of a submission has {words} words")
                 _, _, address, size, engine = struct.unpack("<IIQII", _bytes(data, 24))
                 commands.append((address, size // 4))
                 others |= engine not in (0, 1)  # not graphics or compute

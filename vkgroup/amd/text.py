@@ -25,6 +25,14 @@ _NUMBER = re.compile(r"-?(0x[0-9a-f]+|\d+)")
 _FLOAT = re.compile(r"-?\d+\.\d+(e[-+]?\d+)?")
 
 
+def register_name(number: int) -> str:
+    """Return the name of a register by its number; those of vectors start at 256."""
+    if number >= 256:
+        return f"v{number - 256}"
+    names = {VCC: "vcc_lo", VCC + 1: "vcc_hi", M0: "m0", EXEC: "exec_lo", EXEC + 1: "exec_hi", NULL: "null"}
+    return names.get(number, f"s{number}")
+
+
 @dataclass(frozen=True)
 class InstructionOperand:
     """One operand: ``s`` and ``v`` are registers, ``int`` and ``float`` constants, ``word`` other texts."""

@@ -29,9 +29,7 @@ def names_of(flags: int, bits: dict[str, int]) -> tuple[str, ...]:
     return tuple(name for name, bit in bits.items() if flags & bit)
 
 
-def queue_family(
-    functions: vk.Functions, physical: Any, *, draws: bool = True
-) -> tuple[int, int] | None:
+def queue_family(functions: vk.Functions, physical: Any, *, draws: bool = True) -> tuple[int, int] | None:
     """Return index and timestampValidBits of a queue family with compute.
 
     It has graphics if there is one, or with `draws` false, no graphics if there is one.

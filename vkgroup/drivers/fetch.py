@@ -79,8 +79,8 @@ class _Fetching:
                 return driver
         system = _updated_apt(self.progress, self.downloads)
         if family.shim:
-            trixie = system.trixie(self.progress)
-            return self._own_c_library(family, trixie, _choose(trixie, family, version))
+            debian = _debian_with(system, family, version, self.progress)
+            return self._own_c_library(family, debian, _choose(debian, family, version))
         debian_12 = system.bookworm(self.progress) if self.bookworm else None
         apt = debian_12 or system.with_package(family.package, version, self.progress)
         if version is not None and not debian_12:
@@ -211,6 +211,15 @@ def _newer(
         return None
     package = next((package for package in trixie.versions(MESA) if package.upstream == version), None)
     return None if package is None else (trixie, package)
+
+
+def _debian_with(apt: Apt, family: DriverPackage, version: str | None, progress: Progress | None) -> Apt:
+    """Return the sources of Debian 13, or those of Debian unstable if these alone have a version."""
+    trixie = apt.trixie(progress)
+    if version is None or version in {package.upstream for package in _packages(trixie, family)}:
+        return trixie
+    unstable = apt.unstable(progress)
+    return unstable if version in {package.upstream for package in _packages(unstable, family)} else trixie
 
 
 def _choose(apt: Apt, family: DriverPackage, version: str | None) -> Package:

@@ -44,5 +44,5 @@ def started_emulation(device: DeviceInfo) -> Emulation:
             ctypes.CDLL(library)
             _started[device.choice] = Emulation(gpu.llvm, driver.loader.parent)
         except (OSError, EmulationError) as error:
-            raise NoDevice(f"{device.choice} is not emulated with this driver: {error}") from None
+            raise NoDevice(f"{device.choice} is not supported: {driver.package}: {error}") from None
     return _started[device.choice]

@@ -123,9 +123,10 @@ def open_device(
     phases.update(device=name)
     with phases.phase("opening the device", phases.CodeOwner.DRIVER):
         opened = logical.open_device(choice, validate=validation, robust=robust)
-        if emulation is not None:
-            opened.after_wait = emulation.raise_problem
         of = opened.capabilities
+        if emulation is not None:
+            emulation.driver = of.driver_info
+            opened.after_wait = emulation.raise_problem
         phases.update(device=f"{of.name} ({of.driver_name} {of.driver_info})".replace(" )", ")"))
         return VulkanDevice(opened, subgroup_size)
 
