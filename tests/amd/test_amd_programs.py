@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
-from amd.emulated_waves import BASE, MEMORY, execute, run, set_buffer, waves_of
+from amd.emulated_waves import BASE, MEMORY, TextProgram, execute, run, set_buffer, waves_of
 
 from vkgroup.amd.errors import HardwareRule, MemoryFault, MissingPart
-from vkgroup.amd.machine import OutOfTime
+from vkgroup.amd.machine import OutOfTime, WaveScheduler
+from vkgroup.amd.program import Compiler
 from vkgroup.amd.text import EXEC, VCC
 
 
@@ -291,3 +294,18 @@ def test_the_upper_half_after_an_instruction_of_16_bits(gpu: str) -> None:
     execute(waves, "v_add_u16_e32 v3, v1, v2", gpu)
     # GCN writes zeros there, RDNA keeps what was there.
     assert (waves.v[3][0] == (0x3 if gpu in ("gfx803", "gfx900") else 0x7777_0003)).all()
+
+
+def test_instructions_of_many_programs_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vkgroup.amd.program.MOST_STEPS", 3)
+    waves = waves_of(count=1)
+    compiler = Compiler("gfx1100", waves.lanes)
+    lines = [*(f"s_mov_b32 s{number}, {number}" for number in range(1, 6)), "s_endpgm"]
+    for _ in range(3):  # a program keeps its own instructions; the next one starts anew
+        program = TextProgram(waves.memory, compiler, lines)
+        first = compiler.step(lines[0])
+        WaveScheduler(program, waves, compiler.generation, 0, time.monotonic() + 60).run(0)
+        assert compiler.step(lines[0]) is first
+        assert waves.s[1:6, 0].tolist() == [1, 2, 3, 4, 5]
+    TextProgram(waves.memory, compiler, lines)
+    assert compiler.step(lines[0]) is not first

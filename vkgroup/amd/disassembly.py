@@ -48,6 +48,10 @@ class Disassembler:
         self._text = ctypes.create_string_buffer(512)
         self._known: dict[bytes, tuple[int, str]] = {}
 
+    def forget(self) -> None:
+        """Forget the instructions that were read before."""
+        self._known.clear()
+
     def read(self, code: bytes) -> tuple[int, str]:
         """Return the length in bytes and the text of the first instruction of some code.
 

@@ -1,8 +1,8 @@
 """Hazards: instructions that hardware executes wrongly when they follow others too soon.
 
 The compiler keeps them apart with ``s_nop``, ``v_nop`` or a wait. Names and distances: Mesa,
-``src/amd/compiler/README-ISA.md`` and what ``aco_insert_NOPs.cpp`` avoids. RDNA 2 has none. Hazards of
-``lds_param_load`` are left out, which only fragment shaders use.
+``src/amd/compiler/README-ISA.md`` and what ``aco_insert_NOPs.cpp`` avoids. RDNA 2 has none. Left out are
+those of ``lds_param_load``, which only fragment shaders use, and of images with addresses in six registers.
 """
 
 from __future__ import annotations
@@ -196,24 +196,12 @@ def _branch_at_offset(marks: Marks, use: Use) -> tuple[Marks, int]:
     return marks, -2 if use.step.target == 0x3F * 4 else -1
 
 
-def _long_image_address(marks: Marks, use: Use) -> tuple[Marks, int]:
-    """An image instruction with its address in six registers or more, then a buffer's with offset 2 to 7."""
-    if marks and use.name.startswith(("buffer_", "tbuffer_")):
-        return NO_MARKS, -2 if use.step.instruction.number("offset") & 6 else -1
-    return frozenset(((0,),)) if _scattered_registers(use) > 5 else NO_MARKS, -1
-
-
 def _image_after_writelane(marks: Marks, use: Use) -> tuple[Marks, int]:
     """``v_writelane``, then an image instruction with its address in scattered registers."""
     if use.name.startswith("v_writelane"):
         return frozenset(((0,),)), -1
-    return NO_MARKS, -2 if marks and _scattered_registers(use) else -1
-
-
-def _scattered_registers(use: Use) -> int:
-    if not use.name.startswith("image_"):
-        return 0
-    return max((len(operand.parts) for operand in use.step.instruction.operands), default=0)
+    is_scattered = use.name.startswith("image_") and any(o.parts for o in use.step.instruction.operands)
+    return NO_MARKS, -2 if marks and is_scattered else -1
 
 
 # RDNA 3 and 4.
@@ -345,7 +333,6 @@ def rules_of(generation: float, wave: int) -> dict[str, Rule]:
             "VcmpxExecWARHazard": _exec_read_then_written,
             "LdsBranchVmemWARHazard": _memory_around_branch,
             "Offset3fBug": _branch_at_offset,
-            "NSAToVMEMBug": _long_image_address,
             "waNsaCannotFollowWritelane": _image_after_writelane,
         }
     if generation < 11:

@@ -24,6 +24,9 @@ from vkgroup.amd.typed import compile_typed
 from vkgroup.amd.vector import compile_vector, row_of
 from vkgroup.amd.waves import Waves
 
+MOST_STEPS = 20_000
+"""Instructions that are kept for later programs, so that memory stays bounded."""
+
 
 def generation_of(gpu: str) -> float:
     """Return the generation of LLVM's name of a GPU: 9 of gfx900, 10.3 of gfx1030, 11.5 of gfx1150."""
@@ -42,6 +45,14 @@ class Compiler:
         self._disassembler = disassembler
         self.hazards = Hazards(self.generation, wave)
         self._steps: dict[tuple[str, int], Step] = {}
+
+    def begin(self) -> None:
+        """Begin with a program: forget the instructions of earlier ones if they are too many."""
+        if len(self._steps) > MOST_STEPS:
+            self._steps.clear()
+            self.hazards = Hazards(self.generation, self.wave)
+            if self._disassembler is not None:
+                self._disassembler.forget()
 
     def step_at(self, code: bytes) -> Step:
         """Return the step of the first instruction of some code."""
@@ -139,6 +150,7 @@ class MachineCode:
     """
 
     def __init__(self, memory: GpuMemory, compiler: Compiler) -> None:
+        compiler.begin()
         self._memory, self._compiler = memory, compiler
         self.hazards = compiler.hazards
         self.steps: dict[int, Step] = {}

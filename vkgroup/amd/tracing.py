@@ -17,7 +17,7 @@ Values = dict[int, Array]
 
 
 @dataclass(frozen=True)
-class ExecutedInstruction:
+class RecordedInstruction:
     """An instruction that the wave executed.
 
     Attributes
@@ -38,11 +38,15 @@ class ExecutedInstruction:
     written: Values
     scc: bool
 
+    @property
+    def words(self) -> str:
+        """The code in hexadecimal, by words of 32 bits."""
+        words = (self.code[place : place + 4] for place in range(0, len(self.code), 4))
+        return " ".join(f"{int.from_bytes(word, 'little'):08x}" for word in words)
+
     def lines(self) -> Iterator[str]:
         """Return it as text; lines after the first are indented."""
-        words = (self.code[place : place + 4] for place in range(0, len(self.code), 4))
-        code = " ".join(f"{int.from_bytes(word, 'little'):08x}" for word in words)
-        yield f"{self.address:#x}  {code:<26}  {self.text}"
+        yield f"{self.address:#x}  {self.words:<26}  {self.text}"
         if not self.active.all():
             yield f"    active lanes: {mask_text(self.active)}"
         for word, values in (("reads", self.read), ("writes", self.written)):
@@ -60,7 +64,7 @@ class WaveRecorder:
     workgroup: tuple[int, int, int] = (0, 0, 0)
     wave: int = 0
     most: int = 1_000_000
-    executed: list[ExecutedInstruction] = field(default_factory=list)
+    executed: list[RecordedInstruction] = field(default_factory=list)
     count: int = 0
     dispatches: int = 0
     index: int | None = None
@@ -83,7 +87,7 @@ class WaveRecorder:
         written = self._values(step.writes, waves)
         scc = bool(waves.scc[self.index])
         text, dispatch = step.instruction.text, self.dispatches - 1
-        self.executed.append(ExecutedInstruction(dispatch, address, code, text, active, read, written, scc))
+        self.executed.append(RecordedInstruction(dispatch, address, code, text, active, read, written, scc))
         self.count += 1
         if len(self.executed) > 2 * self.most:
             del self.executed[: -self.most]
@@ -99,6 +103,7 @@ class WaveRecorder:
         """Return the record as text."""
         x, y, z = self.workgroup
         yield f"# wave {self.wave} of workgroup {x},{y},{z}: {self.count} instructions"
+        yield "# The first dispatch may be vkgroup's own, which tests that the device executes."
         last = -1
         for each in self.executed[-self.most :]:
             if each.dispatch != last:

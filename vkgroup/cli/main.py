@@ -213,12 +213,14 @@ _OPEN_DEVICES = ("bench", "probe", "run")
 
 def _start_own_process(chosen: argparse.Namespace) -> None:
     """Replace this process by one with the C library of the chosen device's driver, if it has its own."""
-    choice = getattr(chosen, "device", None)
+    choice = getattr(chosen, "device", None) or os.environ.get("VKGROUP_DEVICE")
     if chosen.command not in _OPEN_DEVICES or not isinstance(choice, str):
         return
     # Imported here, because other commands start faster without it.
     fetched = import_module("vkgroup.device.fetched")
     launching = import_module("vkgroup.device.launch")
+    if chosen.command == "run":
+        choice = _emulated_choice(choice)
     runs = chosen.command == "run" and fetched.is_compile_only(choice)
     if fetched.needs_own_process(choice) or runs:
         driver, gpu = fetched.driver_of(choice)
@@ -228,6 +230,16 @@ def _start_own_process(chosen: argparse.Namespace) -> None:
             return
         command, environment = launching.launch(driver, gpu, "vkgroup", *chosen.words)
         os.execve(command[0], command, environment | phases.to_inherit())
+
+
+def _emulated_choice(choice: str) -> str:
+    """Return the emulated GPU of a product that no device of this machine is; any other choice unchanged."""
+    gpus = import_module("vkgroup.drivers.gpus")
+    gpu = gpus.gpu_of_product(choice.partition("@")[0])
+    if gpu is None or not gpus.is_emulated(gpu):
+        return choice
+    # Imported here, because the search for devices takes long.
+    return str(import_module("vkgroup.device.discovery").select(choice).choice)
 
 
 def _run(chosen: argparse.Namespace) -> int:

@@ -32,6 +32,7 @@ from vkgroup.dispatch.stages import notes_of
 from vkgroup.gl import Names
 from vkgroup.reference.events import Event
 from vkgroup.spirv import Module
+from vkgroup.workers.emulated import emulates_here
 
 if TYPE_CHECKING:
     from vkgroup.cli.settings import Settings
@@ -75,8 +76,14 @@ def _run(arguments: argparse.Namespace, configured: Settings | None) -> int:
     with vkgroup.open(arguments.device) as device:
         with working():
             work = _work(arguments, configured, device, bindings)
-            result = work.run(device, arguments)
-            traced = _observe(arguments, device, work)
+            if arguments.trace is not None and emulates_here():
+                # Imported here, because only emulated GPUs have it.
+                from vkgroup.cli.machine_trace import recorded
+
+                result, traced = recorded(arguments, device.info, lambda: work.run(device, arguments))
+            else:
+                result = work.run(device, arguments)
+                traced = _observe(arguments, device, work)
         time = f", {_time(result.seconds)}" if result.seconds is not None else ""
         print(f"Ran on {device.name}{time}", file=sys.stderr)
         if compiler := compiler_of(arguments.shader, arguments.compiler, arguments.dialect):
@@ -234,9 +241,12 @@ def _check(arguments: argparse.Namespace) -> None:
         output.refuse_replacing({"--trace": arguments.trace}, given, "the run reads or writes")
         if arguments.size is not None:
             raise InvalidInput(f"{observed}: only for compute shaders (--groups X,Y,Z).")
-        if (arguments.device or "").partition(":")[0] != "reference":
+        if (arguments.device or "").partition(":")[0] != "reference" and not (
+            observed == "--trace" and emulates_here()
+        ):
+            others = "; or an emulated GPU, such as radv:navi31" if observed == "--trace" else ""
             raise InvalidInput(
-                f"{observed}: only on the reference device: --device reference, or reference:8."
+                f"{observed}: only on the reference device: --device reference, or reference:8{others}."
             )
         # They show lines of the source.
         arguments.debug = True

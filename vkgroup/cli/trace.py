@@ -64,7 +64,7 @@ def observe_run(arguments: argparse.Namespace, module: Module, device: Reference
         finally:
             device.observe(None)
 
-    workgroup = _workgroup(arguments)
+    workgroup = chosen_workgroup(arguments)
     events = () if arguments.trace is None else execute(StepRecorder())
     setting = device.name.removeprefix("vkgroup reference, ")
     shown: list[Shown] = []
@@ -89,7 +89,7 @@ def observe_run(arguments: argparse.Namespace, module: Module, device: Reference
     return f"Step through it in a browser: {arguments.trace}{found}"
 
 
-def _workgroup(arguments: argparse.Namespace) -> tuple[int, int, int] | None:
+def chosen_workgroup(arguments: argparse.Namespace) -> tuple[int, int, int] | None:
     """Return the workgroup that the options choose; None without one."""
     groups = padded_counts(arguments.groups)
     if 0 in groups:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -22,14 +21,10 @@ from vkgroup.base.errors import (
     InternalError,
     InvalidInput,
     NoDevice,
-    NotEmulated,
-    Unsupported,
     VkgroupError,
-    describe,
-    is_device_error,
 )
 from vkgroup.conformance import plan
-from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.case_results import diagnosed_result, result_of_error
 from vkgroup.conformance.execute import Executor, Transform
 from vkgroup.conformance.families import case_named, family_named, family_of, select
 from vkgroup.conformance.family import AnyCase
@@ -69,7 +64,7 @@ def execute_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
         verdicts = family_named(batch.family).verdicts_on(executor, batch.cases)
         share = (time.perf_counter() - start) / len(batch)
         return [
-            diagnosed_result(case, verdict, share)
+            diagnosed_result(case, verdict, share, executor)
             for case, verdict in zip(batch.cases, verdicts, strict=True)
         ]
     except (DeviceLost, DispatchTimeout):
@@ -138,33 +133,6 @@ def _is_of_comparison(error: Exception) -> bool:
     return isinstance(error, ArithmeticError | LookupError | ValueError) and not isinstance(
         error, VkgroupError
     )
-
-
-def result_of_error(case: str, error: Exception, seconds: float = 0.0) -> Result | NoVerdict:
-    """Return what an exception means for a case: a failure only if it is evidence against the device.
-
-    `NoDevice` means that the device executed work at the start of the run and no longer does.
-    An error of vkgroup (a shader of the suite that does not compile, an exception in a comparison, exhausted
-    memory) is no verdict.
-    """
-    if is_device_error(error) or isinstance(error, NoDevice):
-        return Result(case, Status.FAIL, seconds, detail=describe(error))
-    if isinstance(error, NotEmulated):
-        return Result(case, Status.NOT_EMULATED, seconds, detail=str(error))
-    if isinstance(error, Unsupported):
-        detail = f"needs {', '.join(error.missing)}" if error.missing else str(error)
-        return Result(case, Status.NOT_SUPPORTED, seconds, detail=detail)
-    return NoVerdict(case, f"{describe(error)}\n{''.join(traceback.format_exception(error))}")
-
-
-def diagnosed_result(case: AnyCase, verdict: Verdict, seconds: float) -> Result:
-    """Return the result of a case; a failure's evidence has its diagnosis under ``"diagnosis"``."""
-    if verdict.status is Status.FAIL:
-        # Most runs of a single case have no failure to explain.
-        from vkgroup.conformance.diagnosis import diagnosed
-
-        verdict = diagnosed(verdict)
-    return verdict.result(case.name, seconds)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vkgroup.base.errors import NoDevice
 from vkgroup.device.capabilities import DeviceInfo
-from vkgroup.device.fetched import driver_of
-from vkgroup.device.launch import require_own_process
+from vkgroup.device.fetched import driver_of, is_compile_only
+from vkgroup.device.launch import OWN, require_own_process
 from vkgroup.device.manifests import read_manifest
 from vkgroup.drivers.gpus import is_emulated
 
@@ -23,6 +24,13 @@ def emulated(device: DeviceInfo) -> DeviceInfo:
     """Return a device that executes where this one only compiles, if its GPU is emulated; else itself."""
     gpu = driver_of(device.choice)[1] if device.is_compile_only else None
     return replace(device, emulated=True) if gpu is not None and is_emulated(gpu) else device
+
+
+def emulates_here() -> bool:
+    """Return whether this process was started for an emulated GPU."""
+    choice = os.environ.get(OWN, "")
+    gpu = driver_of(choice)[1] if is_compile_only(choice) else None
+    return gpu is not None and is_emulated(gpu)
 
 
 def started_emulation(device: DeviceInfo) -> Emulation:

@@ -73,7 +73,8 @@ COMPILATION = tuple(grouped(
 """How a shader is compiled."""
 
 TRACE = Option("--trace", "F",
-               "write an HTML page in which you step through a workgroup's instructions (reference device)",
+               "write an HTML page in which you step through a workgroup's instructions (reference device)"
+               " or, for an emulated GPU, the machine code that a wave executed with its values as text",
                Path)
 
 SHADER = Option("shader", "SHADER", _SHADER, Path)

@@ -20,13 +20,14 @@ from vkgroup.base.errors import (
     is_device_error,
 )
 from vkgroup.base.files import Unwritable
+from vkgroup.conformance.case_results import diagnosed_result, result_of_error
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.parts import wrong_subgroups
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.run import compile_batch, diagnosed_result, result_of_error
+from vkgroup.conformance.run import compile_batch
 from vkgroup.conformance.stages.base import BatchStage
 from vkgroup.conformance.subgroup.cases import Case
 from vkgroup.device import Capabilities
