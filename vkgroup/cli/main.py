@@ -219,9 +219,10 @@ def _start_own_process(chosen: argparse.Namespace) -> None:
     # Imported here, because other commands start faster without it.
     fetched = import_module("vkgroup.device.fetched")
     launching = import_module("vkgroup.device.launch")
-    if chosen.command == "run":
+    executes = chosen.command in ("probe", "run") and not any(letter in choice for letter in ",*?[")
+    if executes:
         choice = _emulated_choice(choice)
-    runs = chosen.command == "run" and fetched.is_compile_only(choice)
+    runs = executes and fetched.is_compile_only(choice)
     if fetched.needs_own_process(choice) or runs:
         driver, gpu = fetched.driver_of(choice)
         if gpu is not None and not import_module("vkgroup.drivers.gpus").is_emulated(gpu):

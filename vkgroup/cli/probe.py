@@ -20,6 +20,7 @@ from vkgroup.device.discovery import normal_choice
 from vkgroup.device.fetched import is_compile_only
 from vkgroup.drivers.gpus import gpu_of_product
 from vkgroup.probe import EXECUTION, EXPERIMENTS, Failed, InternalFailure, Probe, probe
+from vkgroup.workers.emulated import emulated
 from vkgroup.workers.opening import select
 
 _STYLES = {
@@ -59,8 +60,9 @@ def execute(arguments: argparse.Namespace) -> int:
         with phase("running the experiments", CodeOwner.EXECUTION), working():
             result = probe(device, execution=arguments.execution)
         # Write everything before the device is closed, because closing a lost device may fail.
-        _print(result, console)
-        data = result.to_json()
+        by_emulation = device.info.driver_info if device.info.emulated else ""
+        _print(result, console, by_emulation)
+        data = result.to_json() | ({"emulated": True} if by_emulation else {})
         write_json(data, arguments.json)
         if recording is not None:
             recording.finish(recorded(data))
@@ -88,19 +90,21 @@ def _compile_only(option: str | None) -> list[DeviceInfo]:
 
         if is_several(choice):
             return probe_gpus.chosen_compile_only(choice)
-    device = select(choice) if is_compile_only(choice) or gpu_of_product(choice) else None
+    device = emulated(select(choice)) if is_compile_only(choice) or gpu_of_product(choice) else None
     return [device] if device is not None and device.is_compile_only else []
 
 
-def _print(result: Probe, console: Console) -> None:
+def _print(result: Probe, console: Console, by_emulation: str) -> None:
+    """Print the results; `by_emulation` names the compiler whose machine code was emulated, if any."""
     table = empty_table()
     add_declared(table, result.capabilities)
-    add_title(table, "Observed")
+    how = f", by emulation of what {by_emulation} compiled" if by_emulation else ""
+    add_title(table, f"Observed{how}")
     for experiment in (*EXPERIMENTS, *EXECUTION):
         if experiment.name not in result.outcomes:
             continue
         if experiment is EXECUTION[0]:
-            add_title(table, "Execution, observed")
+            add_title(table, f"Execution, observed{how}")
         outcome = result.outcomes[experiment.name]
         for number, line in enumerate(outcome.lines()):
             title = "" if number else "  " + experiment.title
