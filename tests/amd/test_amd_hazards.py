@@ -168,6 +168,11 @@ gfx1201 32 VALUReadSGPRHazard
 
 #: GPU, lanes, and why a program that looks like a hazard is none.
 NONE = """
+gfx900 64 another unit has written the register since
+  v_readfirstlane_b32 s12, v1
+  s_mov_b32 s12, 0
+  buffer_load_dword v2, v0, s[8:11], s12 offen
+
 gfx1030 64 RDNA 2 has none
   buffer_load_dword v2, v0, s[8:11], 0 offen
   s_mov_b32 s8, 0

@@ -309,3 +309,19 @@ def test_instructions_of_many_programs_are_forgotten(monkeypatch: pytest.MonkeyP
         assert waves.s[1:6, 0].tolist() == [1, 2, 3, 4, 5]
     TextProgram(waves.memory, compiler, lines)
     assert compiler.step(lines[0]) is not first
+
+
+def test_a_wave_adds_its_active_lanes_to_a_counter() -> None:
+    """Of two workgroups, each with two waves: both waves of one add, each once, in some order."""
+    waves = waves_of(count=4, groups=2)
+    waves.set_mask(EXEC, np.arange(32)[None, :] < np.array([[5], [32], [0], [7]]))
+    waves.v[1] = 999
+    execute(waves, "ds_append v1 offset:8")
+    counters = waves.local.view(np.uint32).reshape(2, -1)[:, 2]
+    assert counters.tolist() == [37, 7]
+    found = [set(waves.v[1][wave][: (5, 32, 0, 7)[wave]].tolist()) for wave in range(4)]
+    assert sorted([*found[0], *found[1]]) in ([0, 5], [0, 32])
+    assert found[2:] == [set(), {0}]
+    assert (waves.v[1][0][5:] == 999).all()
+    execute(waves, "ds_consume v2 offset:8")
+    assert waves.local.view(np.uint32).reshape(2, -1)[:, 2].tolist() == [0, 0]

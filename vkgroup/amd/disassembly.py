@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Callable
 from ctypes import c_char_p, c_int, c_size_t, c_uint64, c_void_p
+from itertools import combinations
 
 from vkgroup.amd.errors import EmulationError, MissingPart
 
@@ -52,6 +54,17 @@ class Disassembler:
         """Forget the instructions that were read before."""
         self._known.clear()
 
+    def _text_of(self, code: bytes) -> tuple[int, str]:
+        """Return what LLVM reads: the length in bytes and the text; 0 if it knows no such instruction."""
+        for context in self._contexts:
+            length = self._read(context, code[:LONGEST], min(len(code), LONGEST), 0, self._text, 512)
+            text = self._text.value.decode().strip()
+            if self._has_halves:
+                text = _UPPER_HALF.sub(lambda found: f"v{int(found[1]) - 128}.h", text)
+            if length and "Invalid register" not in text:
+                return int(length), text
+        return 0, ""
+
     def read(self, code: bytes) -> tuple[int, str]:
         """Return the length in bytes and the text of the first instruction of some code.
 
@@ -61,15 +74,11 @@ class Disassembler:
             known = self._known.get(code[:length])
             if known is not None:
                 return known
-        for context in self._contexts:
-            length = self._read(context, code[:LONGEST], min(len(code), LONGEST), 0, self._text, 512)
-            text = self._text.value.decode().strip()
-            if self._has_halves:
-                text = _UPPER_HALF.sub(lambda found: f"v{int(found[1]) - 128}.h", text)
-            if length and "Invalid register" not in text:
-                break
-        else:
+        length, text = self._text_of(code)
+        if not length:
             length, text = 4, _exchange_of_halves(code) if self._has_halves else ""
+            if not text and self._has_halves:
+                length, text = with_upper_halves(self._text_of, code)
             if not text:
                 raise MissingPart(
                     f"the code {code[:8].hex(' ', 4)}", "no instruction for LLVM's disassembler"
@@ -91,18 +100,49 @@ def _exchange_of_halves(code: bytes) -> str:
     return f"v_swap_b16_e32 {names[0]}, {names[1]}"
 
 
-def _with_halves(text: str, code: bytes) -> str:
-    """Return a text with the choice of halves that LLVM leaves out for ``v_cmp_class_f16``.
+def with_upper_halves(read: Callable[[bytes], tuple[int, str]], code: bytes) -> tuple[int, str]:
+    """Return length and text of an instruction of 32 bits with upper halves that LLVM does not know there.
 
-    Raises MissingPart: it leaves a choice out for another instruction.
+    Registers from 128 on are upper halves: without their highest bits, LLVM reads the instruction. `read` is
+    its reading. The text is empty if no such change helps.
     """
     word = int.from_bytes(code[:4], "little")
+    if word >> 31 or word >> 25 == 0x3E:  # neither VOP1 nor VOP2
+        return 4, ""
+    two = word >> 25 != 0x3F
+    places = [
+        (0, 24, True),
+        (1, 7, bool(word & 0x100)),
+        (2, 16, two),
+    ]  # operand, bit, whether it is a vector's
+    upper = [(operand, bit) for operand, bit, is_vector in places if is_vector and word >> bit & 1]
+    for chosen in (some for count in range(1, 4) for some in combinations(upper, count)):
+        changed = word & ~sum(1 << bit for _, bit in chosen)
+        length, text = read(changed.to_bytes(4, "little") + code[4:])
+        name, _, rest = text.partition(" ")
+        operands = rest.split(", ")
+        if not length or "16" not in name or len(operands) <= max(operand for operand, _ in chosen):
+            continue
+        for operand, _ in chosen:
+            operands[operand] = f"{operands[operand].removesuffix('.l')}.h"
+        return length, f"{name} {', '.join(operands)}"
+    return 4, ""
+
+
+def _with_halves(text: str, code: bytes) -> str:
+    """Return a text with the choice of halves that LLVM leaves out for some instructions of 16 bits."""
+    word = int.from_bytes(code[:4], "little")
     chosen = word >> 11 & 15
-    if word >> 26 != 0x35 or not chosen or "16" not in text.split()[0] or "op_sel" in text or ".h" in text:
+    name, _, rest = text.partition(" ")
+    if word >> 26 != 0x35 or not chosen or "16" not in name or "permlane" in name:
         return text
-    if "_class_f16" not in text:
-        raise MissingPart(text.split()[0], "LLVM's disassembler leaves its op_sel out")
-    return f"{text} op_sel:[{chosen & 1},{chosen >> 1 & 1}]"
+    if "op_sel" in text or ".h" in text:
+        return text
+    operands = rest.split(", ")
+    bits = [chosen >> place & 1 for place in range(len(operands) - 1)]
+    if not name.startswith("v_cmp"):
+        bits.append(chosen >> 3)
+    return f"{text} op_sel:[{','.join(map(str, bits))}]"
 
 
 def _addresses(code: bytes) -> str:

@@ -41,7 +41,11 @@ def _distance(
     def rule(marks: Marks, use: Use) -> tuple[Marks, int]:
         used = uses(use) if marks else frozenset()
         wrong = _first({register for register, _ in marks if register in used})
-        later = {(register, age + use.states) for register, age in marks if age + use.states < states}
+        later = {
+            (register, age + use.states)
+            for register, age in marks
+            if age + use.states < states and register not in use.writes  # another value has taken its place
+        }
         return frozenset(later | {(register, 0) for register in starts(use)}), wrong
 
     return rule

@@ -92,7 +92,28 @@ def compile_local(instruction: MachineInstruction) -> Step | None:
         if kind == "load":
             return Step(instruction, run, used, moved, counter="local")
         return Step(instruction, run, used | moved, counter="local")
+    if name in ("append", "consume"):
+        return _local_counter(instruction, 1 if name == "append" else -1)
     return _local_atomic(instruction, name)
+
+
+def _local_counter(instruction: MachineInstruction, sign: int) -> Step:
+    """Compile the addition of the number of active lanes to a counter; each wave adds once."""
+    target = instruction.operands[0]
+    offset = offset_of(instruction)
+    add, size = atomics.named("add_u32")
+
+    def run(waves: Waves) -> None:
+        lanes = waves.active_lanes
+        first = lanes & (np.cumsum(lanes, axis=1) == 1)
+        count = (sign * lanes.sum(axis=1, keepdims=True)).astype(np.uint32)
+        start = (waves.group * waves.local_size + offset).astype(np.uint64)[:, None]
+        places, values = (np.broadcast_to(each, lanes.shape) for each in (start, count))
+        load, store = _local_load(waves, size), _local_store(waves, size)
+        found = atomics.perform(add, load, store, first, places, values, None)
+        waves.set_vector(target.index, np.where(first, found, 0).sum(axis=1, keepdims=True).astype(np.uint32))
+
+    return Step(instruction, run, frozenset(), frozenset(registers_of(target, 32)), counter="local")
 
 
 def _two_places(instruction: MachineInstruction, kind: str, stride: int, size: int) -> Step:

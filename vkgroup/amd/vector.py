@@ -52,7 +52,7 @@ def compile_vector(instruction: MachineInstruction, row: VectorRow, generation: 
         return _compare_to_exec(instruction, row, generation)
     operands = list(instruction.operands)
     results, sources = _assigned(operands, row, instruction)
-    reads = _sources_of(instruction, sources, row)
+    reads = _sources_of(instruction, sources, row, generation)
     cross = Crossing(instruction) if "dpp" in instruction.form else None
     write = _writer(instruction, results, row, generation)
     function, with_mode = row.function, row.with_mode
@@ -117,33 +117,45 @@ def _assigned(
 
 
 def _sources_of(
-    instruction: MachineInstruction, sources: Sequence[InstructionOperand], row: VectorRow
+    instruction: MachineInstruction, sources: Sequence[InstructionOperand], row: VectorRow, generation: float
 ) -> list[Read]:
     reads: list[Read] = []
+    doubles = instruction.name == "v_pk_fmac_f16" and generation >= 11
     chosen = [] if row.packed else instruction.numbers("op_sel")
     for position, (operand, kind) in enumerate(zip(sources, row.sources, strict=True)):
         if kind == "m":
             reads.append(lane_mask(operand))
             continue
         if row.packed:
-            reads.append(_packed_words(operand, kind))
+            reads.append(_packed_words(operand, kind, doubles))
             continue
         high = bool(position < len(chosen) and chosen[position])
         take = selected(instruction, position, operand.extended) if instruction.form == "sdwa" else None
         finish = _modified(operand, kind)
         if take is not None:
             words = vector_bits(replace(operand, half=""), "b32")
+            if operand.kind in ("int", "float"):  # a constant has the size of the instruction's type
+                words = partial(_same, np.uint32(constant(operand, kind)))
             reads.append(partial(_read_part, words, take, np.dtype(f"u{bits_of(kind) // 8}"), finish))
         else:
             reads.append(partial(_read_whole, vector_bits(operand, kind, high), finish))
     return reads
 
 
-def _packed_words(operand: InstructionOperand, kind: str) -> Read:
-    """Return both halves of a source of packed math; an integer constant has its sign in the upper one."""
+def _packed_words(operand: InstructionOperand, kind: str, doubles: bool) -> Read:
+    """Return both halves of a source of packed math; an integer constant has its sign in the upper one.
+
+    `doubles`: whether a float constant is in both halves, and not in the lower one only.
+    """
     if operand.kind == "float" and kind[0] == "f":
-        return lambda waves: np.uint32(constant(operand, kind))
+        word = np.uint32(constant(operand, kind))
+        both = word | word << np.uint32(16) if doubles else word
+        return lambda waves: both
     return vector_bits(operand, "b32")
+
+
+def _same(value: Any, waves: Waves) -> Any:
+    return value
 
 
 def _read_part(words: Read, take: Finish, narrow: np.dtype[Any], finish: Finish, waves: Waves) -> Any:
@@ -318,7 +330,7 @@ def _one_writer(
     if bits == 32:
         return lambda waves, value, lanes: waves.set_vector(index, np.asarray(value).view(np.uint32), lanes)
     chosen = instruction.numbers("op_sel")
-    has_choice = instruction.form.startswith("e64") and bool(chosen)
+    has_choice = bool(chosen)  # instructions with three sources have no suffix for their form
     high = operand.half == "h" or (has_choice and bool(chosen[-1]))
     keeps = generation >= 10 or has_choice or (generation >= 9 and _keeps_on_gfx9(instruction.name))
 
@@ -338,7 +350,7 @@ def _compare_to_exec(instruction: MachineInstruction, row: VectorRow, generation
     operands = list(instruction.operands)
     own = operands[0] if len(operands) > len(row.sources) else None
     sources = operands[1:] if own is not None else operands
-    reads = _sources_of(instruction, sources, row)
+    reads = _sources_of(instruction, sources, row, generation)
     function, flush = row.function, _flushing(row)
     before_rdna = generation < 10
     target = EXEC if own is None else own.index

@@ -1,0 +1,33 @@
+"""Texts of instructions with upper halves of registers, which LLVM 19 does not read or leaves out."""
+
+from __future__ import annotations
+
+import pytest
+
+from vkgroup.amd.disassembly import with_upper_halves
+
+
+def _read(code: bytes) -> tuple[int, str]:
+    """Read two instructions as LLVM does: not if a register of 16 bits has a number from 128 on."""
+    word = int.from_bytes(code[:4], "little")
+    result, source, second = word >> 17 & 0xFF, word & 0x1FF, word >> 9 & 0xFF
+    if word >> 17 >> 8 == 0x3F and second == 0x0A and result < 128:
+        return 4, f"v_cvt_f16_f32_e32 v{result}, v{source - 256}"  # the source has 32 bits
+    if word >> 25 == 0x3B and max(result, second) < 128 and (source < 256 or source < 256 + 128):
+        return 4, f"v_ldexp_f16_e32 v{result}, v{source - 256}, v{second}"
+    return 0, ""
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        (0x7F18150E, "v_cvt_f16_f32_e32 v12.h, v14"),
+        (0x7F18158E, "v_cvt_f16_f32_e32 v12.h, v142"),
+        (0x770A0D81, "v_ldexp_f16_e32 v5.h, v1.h, v6"),
+        (0x770B0D01, "v_ldexp_f16_e32 v5.h, v1, v6.h"),
+        (0x7F18FF0E, ""),  # no such instruction
+        (0xFF18150E, ""),  # not one of 32 bits
+    ],
+)
+def test_upper_halves_that_llvm_does_not_read(word: int, text: str) -> None:
+    assert with_upper_halves(_read, word.to_bytes(4, "little")) == (4, text)
