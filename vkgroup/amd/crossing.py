@@ -16,6 +16,18 @@ from vkgroup.amd.text import EXEC, M0, InstructionOperand, MachineInstruction
 from vkgroup.amd.waves import Waves
 
 
+def _step(
+    instruction: MachineInstruction,
+    run: Callable[[Waves], None],
+    result: InstructionOperand,
+    *sources: InstructionOperand,
+    counter: str = "",
+) -> Step:
+    """Return a step of 32-bit operands."""
+    used = frozenset(register for source in sources for register in registers_of(source, 32))
+    return Step(instruction, run, used, frozenset(registers_of(result, 32)), counter=counter)
+
+
 def _first_active(waves: Waves) -> Array:
     """Return each wave's first active lane; lane 0 if none is."""
     return waves.mask(EXEC).argmax(axis=1)
@@ -35,8 +47,7 @@ def _read_lane(instruction: MachineInstruction) -> Step:
         )
         waves.set_scalar(result.index, values[np.arange(waves.count), at])
 
-    used = [*registers_of(source, 32), *(r for operand in chosen for r in registers_of(operand, 32))]
-    return Step(instruction, run, frozenset(used), frozenset(registers_of(result, 32)))
+    return _step(instruction, run, result, source, *chosen)
 
 
 def _write_lane(instruction: MachineInstruction) -> Step:
@@ -50,8 +61,7 @@ def _write_lane(instruction: MachineInstruction) -> Step:
             there = there & waves.members[:, None]
         waves.set_vector(result.index, np.broadcast_to(read(waves), (waves.count,))[:, None], there)
 
-    used = [*registers_of(source, 32), *registers_of(chosen, 32)]
-    return Step(instruction, run, frozenset(used), frozenset(registers_of(result, 32)))
+    return _step(instruction, run, result, source, chosen)
 
 
 def _permute_rows(instruction: MachineInstruction) -> Step:
@@ -83,9 +93,7 @@ def _permute_rows(instruction: MachineInstruction) -> Step:
         else:
             waves.set_vector(result.index, moved, valid & waves.active_lanes)
 
-    used = [r for operand in (source, low) for r in registers_of(operand, 32)]
-    used += registers_of(high, 32) if not varies else []
-    return Step(instruction, run, frozenset(used), frozenset(registers_of(result, 32)))
+    return _step(instruction, run, result, source, low, *(() if varies else (high,)))
 
 
 def _permute_halves(instruction: MachineInstruction) -> Step:
@@ -96,7 +104,7 @@ def _permute_halves(instruction: MachineInstruction) -> Step:
         moved = np.roll(values, 32, axis=1) if waves.lanes == 64 else values
         waves.set_vector(result.index, moved.copy())
 
-    return Step(instruction, run, frozenset(registers_of(source, 32)), frozenset(registers_of(result, 32)))
+    return _step(instruction, run, result, source)
 
 
 def _count_below(instruction: MachineInstruction) -> Step:
@@ -113,8 +121,7 @@ def _count_below(instruction: MachineInstruction) -> Step:
         count = np.unpackbits(octets, axis=1).reshape(waves.count, waves.lanes, 32).sum(axis=2)
         waves.set_vector(result.index, count.astype(np.uint32) + base(waves))
 
-    used = [*registers_of(mask, 32), *registers_of(added, 32)]
-    return Step(instruction, run, frozenset(used), frozenset(registers_of(result, 32)))
+    return _step(instruction, run, result, mask, added)
 
 
 def _backward(instruction: MachineInstruction, generation: float) -> Step:
@@ -128,8 +135,7 @@ def _backward(instruction: MachineInstruction, generation: float) -> Step:
         moved = np.take_along_axis(waves.v[data.index], at, axis=1)
         waves.set_vector(result.index, np.where(valid, moved, np.uint32(0)))
 
-    used = [*registers_of(address, 32), *registers_of(data, 32)]
-    return Step(instruction, run, frozenset(used), frozenset(registers_of(result, 32)), counter="local")
+    return _step(instruction, run, result, address, data, counter="local")
 
 
 def _named_lanes(waves: Waves, address: InstructionOperand, offset: int, generation: float) -> Array:
@@ -153,8 +159,7 @@ def _forward(instruction: MachineInstruction, generation: float) -> Step:
         moved[wave, at[wave, lane]] = waves.v[data.index][wave, lane]
         waves.set_vector(result.index, moved)
 
-    used = [*registers_of(address, 32), *registers_of(data, 32)]
-    return Step(instruction, run, frozenset(used), frozenset(registers_of(result, 32)), counter="local")
+    return _step(instruction, run, result, address, data, counter="local")
 
 
 def swizzle_sources(text: str, lanes: int) -> Array:
@@ -209,13 +214,7 @@ def _swizzle(instruction: MachineInstruction) -> Step:
         moved = waves.v[source.index][:, at]
         waves.set_vector(result.index, np.where(waves.mask(EXEC)[:, at], moved, np.uint32(0)))
 
-    return Step(
-        instruction,
-        run,
-        frozenset(registers_of(source, 32)),
-        frozenset(registers_of(result, 32)),
-        counter="local",
-    )
+    return _step(instruction, run, result, source, counter="local")
 
 
 def _relative(instruction: MachineInstruction) -> Step:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from vkgroup.amd import floats
@@ -99,30 +101,18 @@ def _division_scaled(mode: int, a: Array, denominator: Array, numerator: Array) 
         quotient_small = (np.abs(numerator.astype(np.longdouble) / denominator) < np.finfo(a.dtype).tiny) & (
             numerator != 0
         )
-    small_numerator = exponents[1] <= least
-    nothing = (denominator == 0) | (numerator == 0)
-    conditions = [
-        nothing,
-        far,
-        denormal,
-        reciprocal_small & quotient_small,
-        reciprocal_small,
-        quotient_small,
-        small_numerator,
-    ]
-    values = [
-        np.full_like(a, np.nan),
-        np.where(is_denominator, up, a),
-        up,
-        np.where(is_denominator, up, a),
-        down,
-        np.where(is_numerator, up, a),
-        up,
-    ]
-    flags = [False, True, False, True, False, True, False]
-    return np.select(conditions, values, a), np.select(
-        conditions, [np.full(a.shape, f) for f in flags], np.zeros(a.shape, np.bool_)
+    of_denominator, of_numerator = np.where(is_denominator, up, a), np.where(is_numerator, up, a)
+    cases = (
+        ((denominator == 0) | (numerator == 0), np.full_like(a, np.nan), False),
+        (far, of_denominator, True),
+        (denormal, up, False),
+        (reciprocal_small & quotient_small, of_denominator, True),
+        (reciprocal_small, down, False),
+        (quotient_small, of_numerator, True),
+        (exponents[1] <= least, up, False),
     )
+    conditions, values, flags = zip(*cases, strict=True)
+    return np.select(conditions, values, a), np.select(conditions, flags, False) & np.ones(a.shape, np.bool_)
 
 
 def _division_fma(mode: int, a: Array, b: Array, c: Array, scaled: Array) -> Array:
@@ -136,65 +126,61 @@ def _division_fma(mode: int, a: Array, b: Array, c: Array, scaled: Array) -> Arr
 
 def add_floats() -> None:
     """Add the instructions on floats, and the conversions."""
-    exactly, plain = floats.exactly, _ignoring_mode
+    exactly, plain, in_mode = floats.exactly, _ignoring_mode, partial(add_row, with_mode=True)
     for size in (16, 32, 64):
         f = f"f{size}"
 
-        def floatadd_row(name: str, count: int, function: Function, f: str = f, **more: bool) -> None:
-            add_row(f"v_{name}_{f}", f"{f}={' '.join([f] * count)}", function, with_mode=True, **more)
+        def row(name: str, count: int, function: Function, f: str = f, **more: bool) -> None:
+            in_mode(f"v_{name}_{f}", f"{f}={' '.join([f] * count)}", function, **more)
 
-        floatadd_row("add", 2, floats.add)
-        floatadd_row("mul", 2, floats.multiply)
-        floatadd_row("fma", 3, floats.multiply_add)
-        floatadd_row("floor", 1, plain(np.floor))
-        floatadd_row("ceil", 1, plain(np.ceil))
-        floatadd_row("trunc", 1, plain(np.trunc))
-        floatadd_row("rndne", 1, plain(np.rint))
-        floatadd_row("fract", 1, plain(floats.fraction))
-        floatadd_row("rcp", 1, exactly(lambda a: 1 / a))
-        floatadd_row("rsq", 1, exactly(lambda a: 1 / np.sqrt(a)))
-        floatadd_row("sqrt", 1, exactly(np.sqrt))
+        row("add", 2, floats.add)
+        row("mul", 2, floats.multiply)
+        row("fma", 3, floats.multiply_add)
+        row("floor", 1, plain(np.floor))
+        row("ceil", 1, plain(np.ceil))
+        row("trunc", 1, plain(np.trunc))
+        row("rndne", 1, plain(np.rint))
+        row("fract", 1, plain(floats.fraction))
+        row("rcp", 1, exactly(lambda a: 1 / a))
+        row("rsq", 1, exactly(lambda a: 1 / np.sqrt(a)))
+        row("sqrt", 1, exactly(np.sqrt))
         for name, function in (("min", floats.minimum), ("max", floats.maximum)):
-            floatadd_row(name, 2, plain(function))
-            floatadd_row(f"{name}_num", 2, plain(function))
-            floatadd_row(f"{name}3", 3, plain(in_turn(function)))
-            floatadd_row(f"{name}3_num", 3, plain(in_turn(function)))
-        floatadd_row("frexp_mant", 1, plain(floats.mantissa))
+            row(name, 2, plain(function))
+            row(f"{name}_num", 2, plain(function))
+            row(f"{name}3", 3, plain(in_turn(function)))
+            row(f"{name}3_num", 3, plain(in_turn(function)))
+        row("frexp_mant", 1, plain(floats.mantissa))
         add_row(f"v_cmp_class_{f}", f"m={f} {'b32' if size > 16 else 'b16'}", floats.is_class)
         if size == 64:
             continue
-        floatadd_row("sub", 2, lambda mode, a, b: floats.add(mode, a, -b))
-        floatadd_row("subrev", 2, lambda mode, a, b: floats.add(mode, b, -a))
-        floatadd_row("exp", 1, exactly(np.exp2))
-        floatadd_row("log", 1, exactly(np.log2))
-        floatadd_row("sin", 1, exactly(floats.sine_of_turns))
-        floatadd_row("cos", 1, exactly(floats.cosine_of_turns))
-        floatadd_row("med3", 3, plain(floats.median))
-        floatadd_row("med3_num", 3, plain(floats.median))
-        floatadd_row("mad", 3, lambda mode, a, b, c: floats.add(mode, floats.multiply(mode, a, b), c))
+        row("sub", 2, lambda mode, a, b: floats.add(mode, a, -b))
+        row("subrev", 2, lambda mode, a, b: floats.add(mode, b, -a))
+        row("exp", 1, exactly(np.exp2))
+        row("log", 1, exactly(np.log2))
+        row("sin", 1, exactly(floats.sine_of_turns))
+        row("cos", 1, exactly(floats.cosine_of_turns))
+        row("med3", 3, plain(floats.median))
+        row("med3_num", 3, plain(floats.median))
+        row("mad", 3, lambda mode, a, b, c: floats.add(mode, floats.multiply(mode, a, b), c))
         for name, inner, outer in (("maxmin", "max", "min"), ("minmax", "min", "max")):
             both = {"min": floats.minimum, "max": floats.maximum}
             for suffix in ("", "_num"):
-                floatadd_row(
-                    f"{name}{suffix}",
-                    3,
-                    plain(lambda a, b, c, x=both[inner], y=both[outer]: y(x(a, b), c)),
-                )
-        floatadd_row("fmac", 3, floats.multiply_add, accumulates=True)
-        floatadd_row(
+                row(f"{name}{suffix}", 3, plain(lambda a, b, c, x=both[inner], y=both[outer]: y(x(a, b), c)))
+        row("fmac", 3, floats.multiply_add, accumulates=True)
+        row(
             "mac", 3, lambda mode, a, b, c: floats.add(mode, floats.multiply(mode, a, b), c), accumulates=True
         )
         for name in ("fmamk", "madmk"):  # a * constant + b, in the order of the text
-            floatadd_row(name, 3, floats.multiply_add if name == "fmamk" else TABLE[f"v_mad_{f}"].function)
-            floatadd_row(name.replace("mk", "ak"), 3, TABLE[f"v_{name}_{f}"].function)
-    add_row("v_rcp_iflag_f32", "f32=f32", exactly(lambda a: 1 / a), with_mode=True)
+            row(name, 3, floats.multiply_add if name == "fmamk" else TABLE[f"v_mad_{f}"].function)
+            row(name.replace("mk", "ak"), 3, TABLE[f"v_{name}_{f}"].function)
+    in_mode("v_rcp_iflag_f32", "f32=f32", exactly(lambda a: 1 / a))
     for name in ("mul_legacy", "mul_dx9_zero"):
-        add_row(f"v_{name}_f32", "f32=f32 f32", _zero_wins, with_mode=True)
+        in_mode(f"v_{name}_f32", "f32=f32 f32", _zero_wins)
     for name in ("fma_legacy", "fma_dx9_zero"):
-        add_row(f"v_{name}_f32", "f32=f32 f32 f32", _zero_wins_fma, with_mode=True)
-    add_row("v_ldexp_f32", "f32=f32 i32", plain(floats.load_exponent), with_mode=True)
-    add_row("v_ldexp_f16", "f16=f16 i16", plain(floats.load_exponent), with_mode=True)
-    add_row("v_ldexp_f64", "f64=f64 i32", plain(floats.load_exponent), with_mode=True)
+        in_mode(f"v_{name}_f32", "f32=f32 f32 f32", _zero_wins_fma)
+    in_mode("v_ldexp_f32", "f32=f32 i32", plain(floats.load_exponent))
+    in_mode("v_ldexp_f16", "f16=f16 i16", plain(floats.load_exponent))
+    in_mode("v_ldexp_f64", "f64=f64 i32", plain(floats.load_exponent))
     add_row("v_frexp_exp_i32_f32", "i32=f32", floats.exponent)
     add_row("v_frexp_exp_i32_f64", "i32=f64", floats.exponent)
     add_row("v_frexp_exp_i16_f16", "i16=f16", lambda a: floats.exponent(a).astype(np.int16))
@@ -207,18 +193,16 @@ def add_floats() -> None:
                 f"{integer}{width}=f{size}",
                 lambda a, t=dtype: floats.to_integer(a, t),
             )
-            add_row(
+            in_mode(
                 f"v_cvt_f{size}_{integer}{width}",
                 f"f{size}={integer}{width}",
                 lambda mode, a, t=float_type: floats.from_integer(mode, a, t),
-                with_mode=True,
             )
     for byte in range(4):
-        add_row(
+        in_mode(
             f"v_cvt_f32_ubyte{byte}",
             "f32=u32",
             lambda mode, a, s=8 * byte: (a >> np.uint32(s) & np.uint32(0xFF)).astype(np.float32),
-            with_mode=True,
         )
     add_row(
         "v_cvt_rpi_i32_f32",
@@ -228,17 +212,13 @@ def add_floats() -> None:
     add_row("v_cvt_flr_i32_f32", "i32=f32", lambda a: floats.to_integer(np.floor(a), np.dtype("i4")))
     for source, result in ((32, 16), (64, 32)):
         narrow_type, wide_type = np.dtype(f"f{result // 8}"), np.dtype(f"f{source // 8}")
-        add_row(
+        in_mode(
             f"v_cvt_f{result}_f{source}",
             f"f{result}=f{source}",
             lambda mode, a, t=narrow_type: floats.narrow(mode, a, t),
-            with_mode=True,
         )
-        add_row(
-            f"v_cvt_f{source}_f{result}",
-            f"f{source}=f{result}",
-            lambda mode, a, t=wide_type: a.astype(t),
-            with_mode=True,
+        in_mode(
+            f"v_cvt_f{source}_f{result}", f"f{source}=f{result}", lambda mode, a, t=wide_type: a.astype(t)
         )
     add_row("v_cvt_pkrtz_f16_f32", "u32=f32 f32", _packed_halves)
     for source_type in ("f16", "f32"):
@@ -249,16 +229,11 @@ def add_floats() -> None:
             add_row(f"v_cvt_{name}_u16_{source_type}", f"u32={source_type} {source_type}", _packed_norm)
     add_row("v_cvt_pk_u8_f32", "u32=f32 u32 u32", _byte_inserted)
     for name, number in (("id", 0), ("sc", 1), ("tc", 2), ("ma", 3)):
-        add_row(
-            f"v_cube{name}_f32",
-            "f32=f32 f32 f32",
-            lambda mode, x, y, z, n=number: _cube(x, y, z)[n],
-            with_mode=True,
-        )
+        in_mode(f"v_cube{name}_f32", "f32=f32 f32 f32", lambda mode, x, y, z, n=number: _cube(x, y, z)[n])
     for size in (16, 32, 64):
         f = f"f{size}"
-        add_row(f"v_div_fixup_{f}", f"{f}={f} {f} {f}", _division_fixed, with_mode=True)
+        in_mode(f"v_div_fixup_{f}", f"{f}={f} {f} {f}", _division_fixed)
     for size in (32, 64):
         f = f"f{size}"
-        add_row(f"v_div_scale_{f}", f"{f} m={f} {f} {f}", _division_scaled, with_mode=True)
-        add_row(f"v_div_fmas_{f}", f"{f}={f} {f} {f} m", _division_fma, with_mode=True)
+        in_mode(f"v_div_scale_{f}", f"{f} m={f} {f} {f}", _division_scaled)
+        in_mode(f"v_div_fmas_{f}", f"{f}={f} {f} {f} m", _division_fma)

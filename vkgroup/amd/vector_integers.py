@@ -180,22 +180,15 @@ def add_integers() -> None:
             add_row(name.replace("add", "sub"), f"{kind}={kind} {kind}", np.subtract)
             add_row(name.replace("add", "subrev"), f"{kind}={kind} {kind}", lambda a, b: b - a)
         for kind in (u, i):
+            three = f"{kind}={kind} {kind} {kind}"
             add_row(f"v_min_{kind}", f"{kind}={kind} {kind}", np.minimum)
             add_row(f"v_max_{kind}", f"{kind}={kind} {kind}", np.maximum)
-            add_row(f"v_min3_{kind}", f"{kind}={kind} {kind} {kind}", in_turn(np.minimum))
-            add_row(f"v_max3_{kind}", f"{kind}={kind} {kind} {kind}", in_turn(np.maximum))
-            add_row(f"v_med3_{kind}", f"{kind}={kind} {kind} {kind}", _median)
-            add_row(f"v_mad_{kind}", f"{kind}={kind} {kind} {kind}", lambda a, b, c: a * b + c)
-            add_row(
-                f"v_maxmin_{kind}",
-                f"{kind}={kind} {kind} {kind}",
-                lambda a, b, c: np.minimum(np.maximum(a, b), c),
-            )
-            add_row(
-                f"v_minmax_{kind}",
-                f"{kind}={kind} {kind} {kind}",
-                lambda a, b, c: np.maximum(np.minimum(a, b), c),
-            )
+            add_row(f"v_min3_{kind}", three, in_turn(np.minimum))
+            add_row(f"v_max3_{kind}", three, in_turn(np.maximum))
+            add_row(f"v_med3_{kind}", three, _median)
+            add_row(f"v_mad_{kind}", three, lambda a, b, c: a * b + c)
+            add_row(f"v_maxmin_{kind}", three, lambda a, b, c: np.minimum(np.maximum(a, b), c))
+            add_row(f"v_minmax_{kind}", three, lambda a, b, c: np.maximum(np.minimum(a, b), c))
         b = f"b{size}"
         add_row(f"v_lshlrev_{b}", f"{b}={b} {b}", _left)
         add_row(f"v_lshrrev_{b}", f"{b}={b} {b}", _right)
