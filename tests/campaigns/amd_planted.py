@@ -2,10 +2,12 @@
 
     python -m campaigns.amd_planted radv:navi31 --count 200 --seed 1 [--out FILE]
 
-in `tests/`. Each change is one instruction of one case, changed wherever the case executes it: another DPP
-control or mask, a dropped wait, swapped operands, another EXEC mask, the operation of another row, another
-lane, address or register. The case passes before. A change without an effect on any byte that the case
-writes is not counted; one that has an effect, and that the suite does not find, is printed with its case.
+in `tests/`. Each change is one instruction, changed wherever a case executes it: another DPP control or mask,
+a dropped wait, swapped operands, another EXEC mask, the operation of another row, another lane, address or
+register. It is planted in a case that passes, and is found if this case or another one that executes the same
+instruction fails. Other cases are tried in the order of a run whose names are near: the same operation first.
+A change without an effect on any byte that the case reads back is not counted; one that has an effect, and
+that no case finds, is printed with its case.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from vkgroup.conformance.families import family_of, select
 from vkgroup.conformance.run import execute_batch
 from vkgroup.device import launch
 from vkgroup.device.fetched import driver_of
+from vkgroup.dispatch.buffer import Buffer
 from vkgroup.workers.emulated import emulated, started_emulation
 from vkgroup.workers.opening import open_device
 from vkgroup.workers.opening import select as select_device
@@ -36,8 +39,11 @@ from vkgroup.workers.opening import select as select_device
 FILTERS = (
     "shuffle.compute.*", "shuffle_relative.compute.*", "arithmetic.compute.*", "clustered.compute.*",
     "ballot.compute.*", "vote.compute.*", "quad.compute.*", "rotate.compute.*", "reconvergence.*.compute.*",
-    "memory_model.compute.*",
+    "memory_model.compute.*", "partitioned.compute.*", "compute_model.*",
 )  # fmt: skip
+
+#: Statuses by which a change is found.
+WRONG = ("Fail", "Crash", "Timeout")
 
 _OTHER = {
     "v_add_nc_u32": "v_sub_nc_u32", "v_sub_nc_u32": "v_add_nc_u32", "v_and_b32": "v_or_b32",
@@ -84,6 +90,10 @@ def changes(text: str) -> Iterator[tuple[str, str]]:
         yield "other row", text.replace(match[0], f"v_cmp_{'le' if match[1] == 'gt' else 'gt'}_", 1)
     if name.startswith("v_mbcnt_lo"):
         yield "other row", text.replace("v_mbcnt_lo", "v_mbcnt_hi")
+    if match := re.fullmatch(
+        r"(v_(?:add|mul|fma|and|or|xor|min|max|cndmask)\w* v\d+, )(.*?)v(\d+)((?:,.*)?)", text
+    ):
+        yield "other register", f"{match[1]}{match[2]}v{max(0, int(match[3]) - 1)}{match[4]}"
 
 
 def _other_offset(text: str) -> str:
@@ -116,21 +126,21 @@ class Planting:
 
         self.emulation._compiler = watched
 
-    def written(self, executor: Executor, case: Any) -> dict[int, int]:
-        """Return the bytes that a case writes under the current change, by address."""
-        memory = self.emulation._requests.memory
-        store, places = memory.store, set[int]()
+    def read_back(self, executor: Executor, case: Any) -> list[bytes]:
+        """Return what a case reads from its buffers under the current change."""
+        arrays, read = [], Buffer.read
 
-        def recorded(addresses: Any, values: Any, size: int) -> None:
-            places.update(int(address) + byte for address in addresses.ravel() for byte in range(size))
-            store(addresses, values, size)
+        def recorded(buffer: Buffer, *words: Any, **options: Any) -> Any:
+            array = read(buffer, *words, **options)
+            arrays.append(array.tobytes())
+            return array
 
-        memory.store = recorded
+        Buffer.read = recorded  # type: ignore[method-assign]
         try:
             self.status(executor, case)
         finally:
-            del memory.store
-        return {place: int(memory.bytes(place, 1)[0]) for place in places}
+            Buffer.read = read  # type: ignore[method-assign]
+        return arrays
 
     def status(self, executor: Executor, case: Any) -> str:
         """Return the status of a case under the current change."""
@@ -139,12 +149,87 @@ class Planting:
         return str(getattr(result, "status", "no verdict"))
 
 
+class Campaign:
+    """Plants changes one after the other and counts what is found."""
+
+    def __init__(self, planting: Planting, executor: Executor, seed: int, others: int) -> None:
+        self.planting, self.executor, self.others = planting, executor, others
+        self.chooser = random.Random(seed)
+        self.planted, self.found, self.elsewhere = Counter[str](), Counter[str](), Counter[str]()
+        self.missed: list[dict[str, str]] = []
+        self.without_effect = 0
+        self.by_category: dict[str, list[Any]] = {}
+        for case in select(FILTERS):
+            if not family_of(case).missing(case, executor.capabilities):
+                self.by_category.setdefault(case.name.split(".")[0], []).append(case)
+        self.executing: dict[str, list[Any]] = {}
+
+    def _status(self, case: Any) -> str:
+        self.planting.seen = {}
+        status = self.planting.status(self.executor, case)
+        for text in self.planting.seen:
+            self.executing.setdefault(text, []).append(case)
+        return status
+
+    def _near(self, case: Any, text: str) -> Iterator[Any]:
+        """Return other cases that may execute an instruction, the likeliest first."""
+        tried = {case.name}
+        words = case.name.split(".")
+        mates = self.by_category[words[0]]
+        siblings = [mate for mate in mates if mate.name.split(".")[:3] == words[:3]]
+        every = [mate for cases in self.by_category.values() for mate in cases]
+        known = list(self.executing.get(text, ()))
+        for group in (known, siblings, mates, every):
+            for other in self.chooser.sample(group, min(self.others, len(group))):
+                if other.name not in tried:
+                    tried.add(other.name)
+                    yield other
+
+    def plant(self) -> None:
+        """Plant one change in a case."""
+        planting = self.planting
+        case = self.chooser.choice(self.by_category[self.chooser.choice(sorted(self.by_category))])
+        planting.change = None
+        if self._status(case) != "Pass":
+            return
+        every = ((text, *change) for text in planting.seen for change in changes(text))
+        possible = [change for change in every if change[2] != change[0]]
+        if not possible:
+            return
+        kind = self.chooser.choice(sorted({kind for _, kind, _ in possible}))
+        text, kind, new = self.chooser.choice([change for change in possible if change[1] == kind])
+        planting.change = text, new
+        if self._status(case) in WRONG:
+            self.planted[kind] += 1
+            self.found[kind] += 1
+            return
+        planting.change = None
+        right = planting.read_back(self.executor, case)
+        planting.change = text, new
+        if planting.read_back(self.executor, case) == right:
+            self.without_effect += 1
+            return
+        self.planted[kind] += 1
+        for other in self._near(case, text):
+            if self._status(other) in WRONG:
+                planting.change = None
+                if self._status(other) == "Pass":
+                    self.found[kind] += 1
+                    self.elsewhere[kind] += 1
+                    return
+                planting.change = text, new
+        self.missed.append({"case": case.name, "kind": kind, "instruction": text, "changed": new})
+
+
 def main() -> int:
     """Plant the errors and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("device")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--others", type=int, default=60, help="other cases of each kind to try (default: 60)"
+    )
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     driver, gpu = driver_of(options.device)
@@ -153,48 +238,21 @@ def main() -> int:
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         return subprocess.run(command, env=environment).returncode
     planting = Planting(options.device)
-    chooser = random.Random(options.seed)
-    found, kinds, missed, equivalent = Counter[str](), Counter[str](), [], 0
     started = time.monotonic()
     with open_device(planting.device) as device:
-        executor = Executor(device, seed=1, timeout=5)
-        cases = [case for case in select(FILTERS) if not family_of(case).missing(case, device.capabilities)]
-        by_category: dict[str, list[Any]] = {}
-        for case in cases:
-            by_category.setdefault(case.name.split(".")[0], []).append(case)
-        while sum(kinds.values()) < options.count:
-            case = chooser.choice(by_category[chooser.choice(sorted(by_category))])
-            planting.change, planting.seen = None, {}
-            if planting.status(executor, case) != "Pass":
-                continue
-            every = ((text, *change) for text in planting.seen for change in changes(text))
-            possible = [change for change in every if change[2] != change[0]]
-            if not possible:
-                continue
-            kind = chooser.choice(sorted({kind for _, kind, _ in possible}))
-            text, kind, new = chooser.choice([change for change in possible if change[1] == kind])
-            planting.change = text, new
-            status = planting.status(executor, case)
-            kinds[kind] += 1
-            if status in ("Fail", "Crash", "Timeout"):
-                found[kind] += 1
-                continue
-            changed = planting.written(executor, case)
-            planting.change = None
-            if planting.written(executor, case) == changed:
-                kinds[kind] -= 1  # it changes nothing that the case writes
-                equivalent += 1
-                continue
-            entry = {"kind": kind, "instruction": text, "changed": new, "status": status}
-            missed.append({"case": case.name, **entry})
-    for kind, count in sorted(kinds.items()):
-        print(f"{kind:20} {found[kind]:4} of {count:4}")
-    print(f"{'all':20} {found.total():4} of {kinds.total():4} in {time.monotonic() - started:.0f} s")
-    print(f"{equivalent} further changes had no effect on what the case writes")
-    for entry in missed:
+        campaign = Campaign(planting, Executor(device, seed=1, timeout=5), options.seed, options.others)
+        while campaign.planted.total() < options.count:
+            campaign.plant()
+    planted, found, elsewhere = campaign.planted, campaign.found, campaign.elsewhere
+    for kind, count in sorted(planted.items()):
+        print(f"{kind:20} {found[kind]:4} of {count:4}, {elsewhere[kind]} by another case")
+    print(f"{'all':20} {found.total():4} of {planted.total():4} in {time.monotonic() - started:.0f} s")
+    print(f"{campaign.without_effect} further changes had no effect on what the case reads back")
+    for entry in campaign.missed:
         print(json.dumps(entry))
     if options.out:
-        options.out.write_text(json.dumps({"found": found, "planted": kinds, "missed": missed}, indent=1))
+        result = {"planted": planted, "found": found, "by_another_case": elsewhere, "missed": campaign.missed}
+        options.out.write_text(json.dumps(result, indent=1) + "\n")
     return 0
 
 

@@ -233,6 +233,30 @@ def test_invocations_that_may_be_apart_may_each_be_elected(elected, status) -> N
     assert verdict.status == status
 
 
+@pytest.mark.parametrize(
+    ("elected", "status"),
+    [
+        ((0,), Status.UNDEFINED),
+        ((0, 1, 2, 3), Status.UNDEFINED),
+        ((0, 3), Status.UNDEFINED),
+        ((), Status.FAIL),
+        ((1,), Status.FAIL),
+        ((1, 2, 3), Status.FAIL),
+    ],
+)
+def test_the_lowest_lane_of_all_is_elected_whichever_lanes_execute_together(elected, status) -> None:
+    body = If(IndexFrom(4), (Jump("return"),), (Observe(1),))
+    program = replace(program_of(body, promise=Promise.SUBGROUP), elect=True)
+    layout = linear(8, program.local_invocations, data_of(program))
+    lane = np.arange(8)
+    place = 1 + salt_of(program) + ELECTED * np.isin(lane, elected)
+    heads = np.array([0 * lane, lane, 8 + 0 * lane, lane < 4, 0 * lane, 0 * lane], np.uint32)
+    log = place.astype(np.uint32).reshape(1, 1, 8)
+    verdict = verdict_on_log(program, expect(program, layout), heads, log)
+    assert verdict.status == status
+    assert ("expected place 1 with lane 0 elected" in verdict.detail) == (status is Status.FAIL)
+
+
 def test_only_masks_of_whole_groups_are_known_under_uniform_control_flow() -> None:
     body = (If(IndexFrom(4), (Jump("return"),), (Observe(1),)), Observe(2))
     apart = Loop(1, "for", Fixed(2), (If(LaneIn(1), (Jump("continue"),)), Observe(3)))

@@ -124,11 +124,13 @@ def verdict_on_log(program: RandomProgram, expected: ExpectedLog, heads: Words, 
         # The lowest lane of `most` must be elected, the lowest lane of `least` may be.
         lane = expected.layout.lane[expected.invocation]
         right = np.where(elected, _first(expected.least) == lane, _first(expected.most) != lane)
+        impossible = ~elected & _always_lowest(expected)
     else:
         mask = got[:, 1:]
         right = ~np.any(mask & ~expected.most | expected.least & ~mask, axis=1)
         right &= _agrees(expected, mask)
-    wrong = ~sound | (place != expected.place) | (expected.certain & ~right)
+        impossible = np.zeros_like(right)
+    wrong = ~sound | (place != expected.place) | (expected.certain & ~right) | impossible
     if wrong.any():
         verdict = _Entries(program, expected, got, sound, place, wrong).verdict(defined, undefined)
         alternatives = _alternatives(expected, None if program.elect else got[:, 1:], sound, place, wrong)
@@ -170,6 +172,19 @@ def _first(masks: Words) -> Indices:
     """Return the lowest lane in each mask, (rows, words)."""
     bits = np.unpackbits(np.ascontiguousarray(masks).view(np.uint8), axis=1, bitorder="little")
     return np.asarray(bits.argmax(axis=1))
+
+
+def _always_lowest(expected: ExpectedLog) -> Flags:
+    """Return which invocations no lower lane of the subgroup joins at an observation, (rows,).
+
+    They are elected, whichever invocations a device executes together.
+    """
+    layout, invocation = expected.layout, expected.invocation
+    key = layout.field[invocation] * (int(expected.place.max()) + 1) + expected.place
+    lane = layout.lane[invocation]
+    lowest = np.full(int(key.max()) + 1, layout.size, np.int64)
+    np.minimum.at(lowest, key, lane)
+    return np.asarray(lowest[key] == lane)
 
 
 def _agrees(expected: ExpectedLog, mask: Words) -> Flags:
@@ -222,7 +237,8 @@ class _Entries:
         """Return the expected value of an entry without its place; empty if it is not compared."""
         expected = self.expected
         if not expected.certain[row]:
-            return ""
+            lane = expected.layout.lane[expected.invocation[row]]
+            return f"lane {lane} elected" if self.program.elect and _always_lowest(expected)[row] else ""
         if self.program.elect:
             return f"lane {int(_first(expected.most)[row])} elected"
         least, most = expected.least[row], expected.most[row]
