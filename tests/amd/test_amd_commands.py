@@ -97,6 +97,16 @@ def test_an_indirect_dispatch_reads_its_counts() -> None:
     assert len(recorded.dispatches) == 2
 
 
+def test_registers_are_loaded_from_memory() -> None:
+    recorded = Recorded()
+    recorded.memory.words(START + 64, 3)[:] = [5, 6, 7]
+    recorded.run((0x63, *low_high(START + 64), 0x242, 3), (0x15, 1, 1, 1, 5))
+    registers = recorded.dispatches[0].registers
+    assert [registers[0x242 + number] for number in range(3)] == [5, 6, 7]
+    with pytest.raises(MissingPart):  # pairs of offset and value
+        recorded.run((0x63, *low_high(START + 64), 0x242 | 1 << 31, 3))
+
+
 def test_another_buffer_of_packets_is_called() -> None:
     recorded = Recorded()
     inner = [3 << 30 | 3 << 16 | 0x15 << 8, 1, 2, 3, 5]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vkgroup.amd.disassembly import with_upper_halves
+from vkgroup.amd.disassembly import with_chosen_halves, with_upper_halves
 
 
 def _read(code: bytes) -> tuple[int, str]:
@@ -31,3 +31,17 @@ def _read(code: bytes) -> tuple[int, str]:
 )
 def test_upper_halves_that_llvm_does_not_read(word: int, text: str) -> None:
     assert with_upper_halves(_read, word.to_bytes(4, "little")) == (4, text)
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "with_halves"),
+    [
+        (0xD4FD107E, "v_cmpx_class_f16_e64 neg(1), v3", "v_cmpx_class_f16_e64 neg(1), v3 op_sel:[0,1]"),
+        (0xD47D0800, "v_cmp_class_f16_e64 s[0:1], v1, v2", "v_cmp_class_f16_e64 s[0:1], v1, v2 op_sel:[1,0]"),
+        (0xD7096000, "v_med3_i16 v0, v1, v2, v3", "v_med3_i16 v0, v1, v2, v3 op_sel:[0,0,1,1]"),
+        (0xD7096000, "v_med3_f32 v0, v1, v2, v3", "v_med3_f32 v0, v1, v2, v3"),
+        (0xD7090000, "v_med3_i16 v0, v1, v2, v3", "v_med3_i16 v0, v1, v2, v3"),
+    ],
+)
+def test_choices_of_halves_that_llvm_leaves_out(word: int, text: str, with_halves: str) -> None:
+    assert with_chosen_halves(text, word.to_bytes(4, "little")) == with_halves

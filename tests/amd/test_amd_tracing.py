@@ -90,6 +90,26 @@ def test_the_first_difference_is_where_operands_agree_and_the_result_does_not() 
     assert lane_line(record[3], lane).endswith("(reads s0=0x3 v3=0x9; writes v4=0x1b)")
 
 
+def test_a_lane_mask_that_is_a_result_leads_to_what_set_it() -> None:
+    waves = waves_of(count=2)
+    set_buffer(waves, 8, BASE, 4096)
+    waves.v[0] = np.arange(32)
+    record = _record(
+        waves,
+        """
+        v_lshlrev_b32_e32 v2, 2, v0
+        v_cmpx_gt_u32_e32 7, v0
+        v_mov_b32_e32 v4, exec_lo
+        buffer_store_b32 v4, v2, s[8:11], 0 offen
+        s_endpgm
+        """,
+    ).executed
+    entries = slice_of(record, 3, 256 + 4, 2, known={2, 8})
+    assert first_difference(entries) is record[1]
+    assert "exec_lo=0x7f" in lane_line(record[1], 2)
+    assert "exec" not in lane_line(record[3], 2)
+
+
 def test_right_words_are_no_wrong_store() -> None:
     record = _summed().executed
     assert wrong_store(record, 4, {27}) is None

@@ -125,6 +125,10 @@ class CommandProcessor:
             for place in range(1, len(body), 3):
                 self._registers[body[place] & 0xFFFF] = body[place + 1]
                 self._registers[body[place] >> 16] = body[place + 2]
+        elif name == "LOAD_SH_REG_INDEX" and not body[0] & 3 and not body[2] >> 31:  # registers in a row
+            values = self._memory.words(body[0] | body[1] << 32, body[3])
+            for number, value in enumerate(values):
+                self._registers[(body[2] & 0xFFFF) + number] = int(value)
         elif name == "SET_BASE":
             self._indirect_base = body[1] | body[2] << 32
         elif name == "INDIRECT_BUFFER":

@@ -85,7 +85,7 @@ class Disassembler:
                 )
         if self._lists_addresses and text.startswith("image_"):
             text += _addresses(code)
-        result = int(length), " ".join(_with_halves(text, code).split())
+        result = int(length), " ".join(with_chosen_halves(text, code).split())
         self._known[code[:length]] = result
         return result
 
@@ -110,11 +110,7 @@ def with_upper_halves(read: Callable[[bytes], tuple[int, str]], code: bytes) -> 
     if word >> 31 or word >> 25 == 0x3E:  # neither VOP1 nor VOP2
         return 4, ""
     two = word >> 25 != 0x3F
-    places = [
-        (0, 24, True),
-        (1, 7, bool(word & 0x100)),
-        (2, 16, two),
-    ]  # operand, bit, whether it is a vector's
+    places = [(0, 24, True), (1, 7, bool(word & 0x100)), (2, 16, two)]  # operand, bit, if it is a vector's
     upper = [(operand, bit) for operand, bit, is_vector in places if is_vector and word >> bit & 1]
     for chosen in (some for count in range(1, 4) for some in combinations(upper, count)):
         changed = word & ~sum(1 << bit for _, bit in chosen)
@@ -129,7 +125,7 @@ def with_upper_halves(read: Callable[[bytes], tuple[int, str]], code: bytes) -> 
     return 4, ""
 
 
-def _with_halves(text: str, code: bytes) -> str:
+def with_chosen_halves(text: str, code: bytes) -> str:
     """Return a text with the choice of halves that LLVM leaves out for some instructions of 16 bits."""
     word = int.from_bytes(code[:4], "little")
     chosen = word >> 11 & 15
@@ -139,7 +135,8 @@ def _with_halves(text: str, code: bytes) -> str:
     if "op_sel" in text or ".h" in text:
         return text
     operands = rest.split(", ")
-    bits = [chosen >> place & 1 for place in range(len(operands) - 1)]
+    sources = len(operands) - (not name.startswith("v_cmpx"))  # the result of v_cmpx is EXEC, without a name
+    bits = [chosen >> place & 1 for place in range(sources)]
     if not name.startswith("v_cmp"):
         bits.append(chosen >> 3)
     return f"{text} op_sel:[{','.join(map(str, bits))}]"

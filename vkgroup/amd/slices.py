@@ -88,8 +88,13 @@ def slice_of(
         agrees = all(word_in(executed, one, lane, written=True) in known for one in hit)
         found.append(SliceEntry(executed, agrees))
         if not agrees:
-            needed |= {one for one in executed.read if one not in (EXEC, EXEC + 1)}
+            needed |= executed.read.keys() - _implied(executed)
     return found[::-1]
+
+
+def _implied(executed: RecordedInstruction) -> set[int]:
+    """Return the registers that an instruction uses without their name: EXEC, unless it is an operand."""
+    return set() if re.search(r"\bexec|saveexec|v_cmpx", executed.text) else {EXEC, EXEC + 1}
 
 
 def first_difference(entries: Sequence[SliceEntry]) -> RecordedInstruction:
@@ -103,8 +108,7 @@ def lane_line(executed: RecordedInstruction, lane: int) -> str:
     for word, registers, written in (("reads", executed.read, False), ("writes", executed.written, True)):
         values = [
             f"{register_name(register)}={word_in(executed, register, lane, written=written):#x}"
-            for register in sorted(registers)
-            if register not in (EXEC, EXEC + 1)
+            for register in sorted(registers.keys() - _implied(executed))
         ]
         parts += [f"{word} {' '.join(values[:8])}{' …' if len(values) > 8 else ''}"] if values else []
     return f"{executed.address:#x} {executed.words}  {executed.text}  ({'; '.join(parts)})"
