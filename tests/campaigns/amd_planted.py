@@ -24,13 +24,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
+
+from vkgroup.base.errors import VkgroupError
 from vkgroup.conformance import plan
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of, select
 from vkgroup.conformance.run import execute_batch
 from vkgroup.device import launch
 from vkgroup.device.fetched import driver_of
+from vkgroup.dispatch import Device
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.workers.emulated import emulated, started_emulation
 from vkgroup.workers.opening import open_device
@@ -74,8 +79,8 @@ def changes(text: str) -> Iterator[tuple[str, str]]:
     if match := re.fullmatch(r"(v_sub_\w+|v_cndmask\w*|v_lshlrev\w*) (\S+, )(\S+), ([^, ]+)(.*)", text):
         yield "swapped operands", f"{match[1]} {match[2]}{match[4]}, {match[3]}{match[5]}"
     if "_saveexec" in name:
-        other = {"and": "s_xor_", "or": "s_and_"}
-        yield "wrong EXEC", re.sub("^s_(and|or)_", lambda found: other[found[1]], text)
+        instead = {"and": "s_xor_", "or": "s_and_"}
+        yield "wrong EXEC", re.sub("^s_(and|or)_", lambda found: instead[found[1]], text)
     if re.match(r"s_mov_b(32|64) exec", text):
         yield "wrong EXEC", re.sub(r", .*", ", 0x5555", text)
     if name.startswith("v_readlane"):
@@ -84,7 +89,7 @@ def changes(text: str) -> Iterator[tuple[str, str]]:
         yield "other lane", _other_offset(text)
     if name.startswith("v_permlane"):
         yield "other lane", re.sub(r", (-?\w+), (-?\w+)( op_sel|$)", r", 0x12345670, \2\3", text)
-    if name.startswith(("buffer_load_b", "buffer_store_b", "ds_load_b", "ds_store_b")):
+    if re.match(r"buffer_(load|store)_(b|dword)|ds_(load|store|read|write)_b", name):
         yield "other address", _other_offset(text)
     if match := re.match(r"v_cmp_([a-z]+)_", base):
         yield "other row", text.replace(match[0], f"v_cmp_{'le' if match[1] == 'gt' else 'gt'}_", 1)
@@ -94,6 +99,16 @@ def changes(text: str) -> Iterator[tuple[str, str]]:
         r"(v_(?:add|mul|fma|and|or|xor|min|max|cndmask)\w* v\d+, )(.*?)v(\d+)((?:,.*)?)", text
     ):
         yield "other register", f"{match[1]}{match[2]}v{max(0, int(match[3]) - 1)}{match[4]}"
+
+
+def changes_of_product(text: str) -> Iterator[str]:
+    """Return what an instruction of the reported product may become: other registers, other channels."""
+    operands = text.partition(" dmask")[0]
+    for place in list(re.finditer(r"\bv(\d+)\b", operands))[text.startswith("v_") :]:
+        yield f"{text[: place.start()]}v{int(place[1]) ^ 1}{text[place.end() :]}"
+    if "dmask:0x1" in text:
+        yield text.replace("dmask:0x1", "dmask:0x2")
+    yield from (new for _, new in changes(text))
 
 
 def _other_offset(text: str) -> str:
@@ -135,11 +150,8 @@ class Planting:
             arrays.append(array.tobytes())
             return array
 
-        Buffer.read = recorded  # type: ignore[method-assign]
-        try:
+        with patch.object(Buffer, "read", recorded):
             self.status(executor, case)
-        finally:
-            Buffer.read = read  # type: ignore[method-assign]
         return arrays
 
     def status(self, executor: Executor, case: Any) -> str:
@@ -221,6 +233,55 @@ class Campaign:
         self.missed.append({"case": case.name, "kind": kind, "instruction": text, "changed": new})
 
 
+#: The product of MangoHud#2081, in which Mesa 26.0 was wrong on RDNA 3, in a compute shader.
+REPORTED = """#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) uniform sampler2D font;
+layout(std430, binding = 1) readonly buffer Colors { vec4 colors[]; };
+layout(std430, binding = 2) writeonly buffer Shown { vec4 shown[]; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    vec2 place = (vec2(i % 8u, i / 8u) + 0.5) / 8.0;
+    shown[i] = colors[i] * vec4(1, 1, 1, textureLod(font, place, 0.0).r);
+}
+"""
+
+
+def reported(planting: Planting, device: Device) -> tuple[int, list[str]]:
+    """Plant errors in a product that was wrong; return how many, and those that do not change its colors."""
+    chooser = np.random.default_rng(1)
+    font = chooser.random((8, 8), np.float32)
+    colors = chooser.random((64, 4), np.float32)
+    right = colors.copy()
+    right[:, 3] *= font.ravel()
+    module = device.compile(REPORTED, stage="compute")
+
+    def is_right() -> bool:
+        planting.seen = {}
+        with device.image(font, format="r32f", sampled=True) as image:
+            texture = image, device.sampler(filter="nearest")
+            shown = np.zeros((64, 4), np.float32)
+            try:
+                result = device.run(module, 1, {"font": texture, "Colors": colors, "Shown": shown})
+            except VkgroupError:
+                return False
+        return bool(np.array_equal(result["Shown"], right))
+
+    planting.change = None
+    if not is_right():
+        return 0, ["without a change, too"]
+    texts = list(planting.seen)
+    sample = next(place for place, text in enumerate(texts) if text.startswith("image_sample"))
+    without_effect, count = [], 0
+    for text in texts[sample:]:
+        for new in changes_of_product(text):
+            planting.change, count = (text, new), count + 1
+            if is_right():
+                without_effect.append(f"{text} -> {new}")
+    planting.change = None
+    return count, without_effect
+
+
 def main() -> int:
     """Plant the errors and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -243,6 +304,7 @@ def main() -> int:
         campaign = Campaign(planting, Executor(device, seed=1, timeout=5), options.seed, options.others)
         while campaign.planted.total() < options.count:
             campaign.plant()
+        count, unseen = reported(planting, device)
     planted, found, elsewhere = campaign.planted, campaign.found, campaign.elsewhere
     for kind, count in sorted(planted.items()):
         print(f"{kind:20} {found[kind]:4} of {count:4}, {elsewhere[kind]} by another case")
@@ -250,6 +312,9 @@ def main() -> int:
     print(f"{campaign.without_effect} further changes had no effect on what the case reads back")
     for entry in campaign.missed:
         print(json.dumps(entry))
+    print(f"MangoHud#2081: {count - len(unseen)} of {count} changes are seen in its colors")
+    for text in unseen:
+        print(text)
     if options.out:
         result = {"planted": planted, "found": found, "by_another_case": elsewhere, "missed": campaign.missed}
         options.out.write_text(json.dumps(result, indent=1) + "\n")
