@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from amber import scripts
 
 import vkgroup
 from vkgroup.base.errors import NoDevice
 from vkgroup.cli.main import main
+from vkgroup.drivers import CachedDriver
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("radv")]
 
@@ -37,12 +41,13 @@ void main() {
 """
 
 
-@pytest.mark.parametrize("gpu", GPUS)
-@pytest.mark.parametrize("size", [32, 64])
+#: GPUs whose waves have 64 lanes only.
+GCN = ("polaris10", "vega10")
+
+
+@pytest.mark.parametrize(("gpu", "size"), [(g, s) for g in GPUS for s in (32, 64) if s == 64 or g not in GCN])
 def test_a_scan_with_shared_memory_has_its_results(gpu: str, size: int) -> None:
-    is_gcn = gpu in ("polaris10", "vega10")
-    if size == 32 and is_gcn:
-        return  # GCN has waves of 64 only
+    is_gcn = gpu in GCN
     values = np.random.default_rng(1).integers(0, 1 << 20, 512, dtype=np.uint32)
     with vkgroup.open(f"radv:{gpu}", isolated=True, subgroup_size=None if is_gcn else size) as device:
         module = device.compile(SCAN, stage="compute")
@@ -88,6 +93,107 @@ def test_a_race_is_found_on_an_emulated_gpu(tmp_path: Path, capsys: pytest.Captu
     shader.write_text(SCAN.replace("    barrier();\n    b[i]", "    b[i]"))
     assert main(["check", str(shader), "--device", "radv:navi31", "--groups", "4", "--push", "k=7"]) == 1
     assert "race" in capsys.readouterr().out
+
+
+#: A case in which Mesa 26.1.6 loses a `continue` in nested switches, on all GPUs.
+LOST_CONTINUE = "reconvergence.subgroup_uniform_control_flow_elect.compute.nesting4.5.25"
+
+
+def test_a_failure_has_the_machine_code_of_the_wrong_lane(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["conform", "--device", "radv-26.1.6:navi31", "--filter", LOST_CONTINUE, "--no-repro"]
+    assert main([*words, "--out", str(tmp_path / "run")]) == 1
+    (line,) = (tmp_path / "run" / "results.jsonl").read_text().splitlines()
+    result = json.loads(line)
+    machine = result["evidence"]["machine"]
+    # The slice is in the order of execution and ends with the store of the wrong value.
+    assert "buffer_store" in machine["slice"][-1]
+    assert any(entry.startswith("!") for entry in machine["slice"])
+    assert (
+        f"The machine code first differs from the reference at {machine['first_difference']}"
+        in result["detail"]
+    )
+    assert machine["first_difference"].split("  ")[1] in "\n".join(machine["slice"])
+    assert "by emulation" in capsys.readouterr().out
+
+
+def _run(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, as a user does."""
+    command = [sys.executable, "-m", "vkgroup", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280)
+
+
+def _sum(folder: Path, device: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the scan and compare its result."""
+    (folder / "scan.comp").write_text(SCAN)
+    values = np.arange(256, dtype=np.uint32)
+    np.save(folder / "a.npy", values)
+    words = (
+        "run",
+        "scan.comp",
+        "--device",
+        device,
+        "--groups",
+        "2",
+        "--in",
+        "A=a.npy",
+        "--push",
+        "k=3",
+        *words,
+    )
+    ran = _run(*words, "--out", "B=uint32[256,2]:b.npy", folder=folder)
+    if ran.returncode == 0:
+        size = 64
+        sums = np.cumsum((3 * values).reshape(-1, size), axis=1, dtype=np.uint32).ravel()
+        assert (np.load(folder / "b.npy")[:, 0] == sums).all()
+    return ran
+
+
+def test_a_trace_has_each_instruction_of_a_wave_with_its_values(tmp_path: Path) -> None:
+    ran = _sum(tmp_path, "radv:navi31", "--trace", "trace.txt", "--workgroup", "1,0,0")
+    assert ran.returncode == 0, ran.stderr
+    assert "instructions of a wave: trace.txt" in ran.stderr
+    trace = (tmp_path / "trace.txt").read_text()
+    assert trace.startswith("# wave 0 of workgroup 1,0,0")
+    assert "s_endpgm" in trace.splitlines()[-1]
+    # The wave loads the values of its own lanes, those of the second workgroup.
+    loaded = " ".join(f"{value:x}" for value in range(128, 192))
+    assert loaded in trace
+
+
+def test_another_build_and_a_product_are_emulated_too(tmp_path: Path, radv: CachedDriver) -> None:
+    for device in (f"radv:navi31@{radv.icd}", "Radeon RX 7600"):
+        ran = _sum(tmp_path, device)
+        assert ran.returncode == 0, ran.stderr
+        assert "by emulation of what Mesa" in ran.stderr
+
+
+def test_a_trace_is_for_emulated_gpus_and_the_reference(tmp_path: Path) -> None:
+    ran = _sum(tmp_path, "lavapipe", "--trace", "trace.txt")
+    assert ran.returncode == 2
+    assert "radv" in ran.stderr
+
+
+def test_probe_marks_what_it_observes_by_emulation(tmp_path: Path) -> None:
+    ran = _run("probe", "--device", "radv:navi31", "--json", "probe.json", folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "Observed, by emulation" in ran.stdout
+    assert json.loads((tmp_path / "probe.json").read_text())["emulated"]
+
+
+def test_an_amber_script_runs_on_an_emulated_gpu(tmp_path: Path) -> None:
+    for expected, code in ((4, 0), (5, 1)):
+        commands = f"RUN pipeline 1 1 1\nEXPECT data IDX 4 EQ {expected}\n"
+        path = scripts.write(tmp_path, scripts.START + commands)
+        ran = _run("run", str(path), "--device", "radv:navi31", folder=tmp_path)
+        assert ran.returncode == code, ran.stdout + ran.stderr
+
+
+def test_bench_refuses_an_emulated_gpu(tmp_path: Path) -> None:
+    ran = _run("bench", "--device", "radv:navi31", folder=tmp_path)
+    assert ran.returncode == 3
+    assert "radv" in ran.stderr
 
 
 def test_it_is_emulated_in_a_process_of_its_own() -> None:

@@ -139,7 +139,7 @@ class Planting:
                 compiler.step = changed
             return compiler
 
-        self.emulation._compiler = watched
+        self.emulation._compiler = watched  # type: ignore[method-assign]
 
     def read_back(self, executor: Executor, case: Any) -> list[bytes]:
         """Return what a case reads from its buffers under the current change."""

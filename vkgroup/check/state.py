@@ -216,7 +216,7 @@ class CheckState:
             (event.kind for run in self.runs for event in run.events if event.kind in _DANGEROUS), None
         )
         for device in devices:
-            label = f"{device.name} ({device.icd})"
+            label = f"{device.name} ({device.icd}{', emulated' * device.emulated})"
             if bad is not None:
                 self.not_covered.append((label, f"not run, because of the {bad} found"))
                 continue

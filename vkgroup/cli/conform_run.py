@@ -295,7 +295,7 @@ def _report(outcomes: RunOutcomes, device: DeviceInfo, out: Path, console: Conso
     if compiled or found.counts[Status.REJECTED]:
         done = f"given to the compiler, {compiled} compiled, none executed,"
     elif device.emulated:
-        done = f"executed by emulation of what {device.driver_info} compiled,"
+        done = f"executed {device.by_emulation},"
     rate = count / found.seconds if found.seconds else 0.0
     console.print(
         Text(

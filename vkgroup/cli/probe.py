@@ -60,7 +60,7 @@ def execute(arguments: argparse.Namespace) -> int:
         with phase("running the experiments", CodeOwner.EXECUTION), working():
             result = probe(device, execution=arguments.execution)
         # Write everything before the device is closed, because closing a lost device may fail.
-        by_emulation = device.info.driver_info if device.info.emulated else ""
+        by_emulation = device.info.by_emulation
         _print(result, console, by_emulation)
         data = result.to_json() | ({"emulated": True} if by_emulation else {})
         write_json(data, arguments.json)
@@ -95,10 +95,10 @@ def _compile_only(option: str | None) -> list[DeviceInfo]:
 
 
 def _print(result: Probe, console: Console, by_emulation: str) -> None:
-    """Print the results; `by_emulation` names the compiler whose machine code was emulated, if any."""
+    """Print the results; `by_emulation`: how an absent GPU executed, if it did."""
     table = empty_table()
     add_declared(table, result.capabilities)
-    how = f", by emulation of what {by_emulation} compiled" if by_emulation else ""
+    how = f", {by_emulation}" if by_emulation else ""
     add_title(table, f"Observed{how}")
     for experiment in (*EXPERIMENTS, *EXECUTION):
         if experiment.name not in result.outcomes:

@@ -84,8 +84,9 @@ def _run(arguments: argparse.Namespace, configured: Settings | None) -> int:
             else:
                 result = work.run(device, arguments)
                 traced = _observe(arguments, device, work)
-        time = f", {_time(result.seconds)}" if result.seconds is not None else ""
-        print(f"Ran on {device.name}{time}", file=sys.stderr)
+        time = _time(result.seconds) if result.seconds is not None else ""
+        ran = (f"Ran on {device.name}", device.info.by_emulation, time)
+        print(", ".join(filter(None, ran)), file=sys.stderr)
         if compiler := compiler_of(arguments.shader, arguments.compiler, arguments.dialect):
             print(f"Compiled by {compiler}", file=sys.stderr)
         if traced:

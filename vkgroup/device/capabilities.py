@@ -251,6 +251,11 @@ class DeviceInfo:
         return self.can_execute and not self.emulated and self.type in kinds
 
     @property
+    def by_emulation(self) -> str:
+        """How an absent GPU executes, in words; "" for other devices."""
+        return f"by emulation of what {self.driver_info} compiled" if self.emulated else ""
+
+    @property
     def driver_version(self) -> str:
         """The version in `driver_info`, or else in a fetched driver's name; "" if neither has one."""
         match = re.search(_VERSION, self.driver_info) or re.search(rf"(?<=-){_VERSION}$", self.icd)
