@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_probe_run import PLAYED, PlayedDevice
@@ -19,6 +20,8 @@ from vkgroup.probe import EXPERIMENTS
 
 class PlayedSession(PlayedDevice):
     """A played device that can be opened and closed; closing a lost one fails."""
+
+    info = SimpleNamespace(by_emulation="")
 
     def __enter__(self) -> PlayedSession:
         return self

@@ -219,7 +219,8 @@ def _start_own_process(chosen: argparse.Namespace) -> None:
     # Imported here, because other commands start faster without it.
     fetched = import_module("vkgroup.device.fetched")
     launching = import_module("vkgroup.device.launch")
-    executes = chosen.command in ("probe", "run") and not any(letter in choice for letter in ",*?[")
+    executes = chosen.command == "run" or (chosen.command == "probe" and not chosen.execution)
+    executes = executes and not any(letter in choice for letter in ",*?[")
     if executes:
         choice = _emulated_choice(choice)
     runs = executes and fetched.is_compile_only(choice)

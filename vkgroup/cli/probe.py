@@ -38,13 +38,14 @@ def execute(arguments: argparse.Namespace) -> int:
     InternalError: an experiment failed by an error of vkgroup or the host.
     """
     console = Console.for_people(arguments.json)
-    compile_only = _compile_only(arguments.device)
-    if compile_only and arguments.execution:
+    absent = _absent(arguments.device)
+    if absent and arguments.execution:
         raise InvalidInput(
-            f"--execution runs shaders, and {compile_only[0].choice} is compile-only: its GPU is absent."
+            f"--execution counts what a GPU's scheduler and caches do, and {absent[0].choice} is"
+            f" {'emulated' if absent[0].emulated else 'compile-only'}: its GPU is absent."
             " Leave out --execution, or choose a device that executes: `vkgroup devices` lists them."
         )
-    if compile_only:
+    if compile_only := [device for device in absent if device.is_compile_only]:
         from vkgroup.cli import probe_gpus
 
         return probe_gpus.execute(arguments, compile_only, console)
@@ -78,8 +79,8 @@ def execute(arguments: argparse.Namespace) -> int:
     return 1 if failed or result.lost or result.forbidden or result.capabilities.minimum_promises() else 0
 
 
-def _compile_only(option: str | None) -> list[DeviceInfo]:
-    """Return the compile-only devices of ``--device``; none if it chooses a device that executes."""
+def _absent(option: str | None) -> list[DeviceInfo]:
+    """Return the absent GPUs that ``--device`` chooses: several to compile for, or one, perhaps emulated."""
     choice = normal_choice(option)
     if not isinstance(choice, str):
         return []
@@ -90,8 +91,7 @@ def _compile_only(option: str | None) -> list[DeviceInfo]:
 
         if is_several(choice):
             return probe_gpus.chosen_compile_only(choice)
-    device = emulated(select(choice)) if is_compile_only(choice) or gpu_of_product(choice) else None
-    return [device] if device is not None and device.is_compile_only else []
+    return [emulated(select(choice))] if is_compile_only(choice) or gpu_of_product(choice) else []
 
 
 def _print(result: Probe, console: Console, by_emulation: str) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import POISON, Flags, Indices, Words
 from vkgroup.conformance.evidence import Fault
-from vkgroup.conformance.patterns import WORKGROUPS, Pattern
+from vkgroup.conformance.patterns import WORKGROUPS, Pattern, PatternLanes
 from vkgroup.conformance.stages.base import BatchStage, Recorded
 
 SLOT_PLANES = 5
@@ -30,6 +30,7 @@ class RecordedPlanes(Protocol):
     pattern: Pattern
     subgroup_size: int
     output_words: int
+    mask: Words  # for each own number, whether data selects the invocation
 
     @property
     def invocations(self) -> int:
@@ -139,6 +140,8 @@ def read(program: RecordedPlanes, outputs: Words, ballot: bool) -> Instances:
         mask_fault = MaskFault(size, mask, reported, unseen, rows[:, 1:3], everybody, program)
     if program.pattern.uniform:
         faults += _uniformity_faults(rows, recorded, len(index), group, subgroup)
+    elif fault is None and (fault := _path_fault(program, invocations, planes[:, 0] != 0)) is not None:
+        faults, shown = [fault.words], fault.lanes
     place = stage.places(rows[:, 1], number, member)
     return Instances(
         size=size, slot=rows[:, 0], group=rows[:, 1], subgroup=rows[:, 2], number=number,
@@ -214,6 +217,43 @@ def _mask_fault(
         slot=int(rows[row, 0]),
         masks=[evidence.mask_of("the mask they got", got, wrong_lanes)],
         code="subgroupBallot(true)",
+    )
+    return Fault(words, lanes)
+
+
+def _path_fault(program: RecordedPlanes, invocations: Recorded, executed: Flags) -> Fault | None:
+    """Check which invocations executed each slot, (slots, invocations): those that the conditions select."""
+    index, lane, group, own = invocations.index, invocations.lane, invocations.group, invocations.own
+    turn = invocations.subgroup if invocations.turn is None else invocations.turn
+    own = index if own is None else own
+    mask, size = program.mask, program.subgroup_size
+    if program.pattern.name == "data_mask" and (own < 0).any():
+        return None
+    selected = mask[own] != 0
+    required = np.array(program.pattern.paths(PatternLanes(lane, size, group, turn, selected)))
+    wrong = executed != required
+    if not wrong.any():
+        return None
+    slot, record = (int(each[0]) for each in np.nonzero(wrong))
+    together = np.flatnonzero(
+        (invocations.subgroup == invocations.subgroup[record]) & (group == group[record])
+    )
+    where = program.stage.subgroup_name(int(group[record]), int(invocations.number[record]))
+    done, wanted = executed[slot, together], required[slot, together]
+    words = (
+        f"lane {lane[record]} of {where} {'executed' if executed[slot, record] else 'did not execute'} the "
+        f"operation, contrary to the conditions around it: {int(wrong.sum())} of {wrong.size} are wrong"
+    )
+    lanes = evidence.of_lanes(
+        where,
+        lane[together],
+        wrong[slot, together],
+        {
+            name: np.where(flags, "yes", "no").tolist()
+            for name, flags in (("expected", wanted), ("got", done))
+        },
+        size=size,
+        slot=slot,
     )
     return Fault(words, lanes)
 

@@ -87,7 +87,9 @@ class WorkgroupPart(WorkgroupStage):
         index = np.arange(self.count)
         lane, subgroup, size = record[:3].astype(np.int64)
         group = np.full(self.count, self.group)
-        return Recorded(index, lane, subgroup, size, group, subgroup, np.zeros((self.count, 4), np.uint32))
+        unseen = np.zeros((self.count, 4), np.uint32)
+        turn = subgroup + self.first // np.maximum(size, 1)
+        return Recorded(index, lane, subgroup, size, group, subgroup, unseen, (), turn, index + self._base)
 
     def places(self, group: Indices, number: Indices, member: Indices) -> Indices:
         """Return the indices of the members in the whole stage."""

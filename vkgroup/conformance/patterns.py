@@ -11,8 +11,13 @@ maxComputeWorkGroupInvocations), and no subgroup has more than 128. A partial sh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
+
+import numpy as np
+
+from vkgroup.conformance.arrays import Flags, Indices
 
 WORKGROUPS = 4
 """Number of workgroups in a dispatch; each has data of a different kind."""
@@ -70,6 +75,25 @@ LEAVES: dict[str, Leave] = {
 
 
 @dataclass(frozen=True)
+class PatternLanes:
+    """Invocations with what the conditions of patterns use; arrays, (invocations,), as in `Stage.start`."""
+
+    lane: Indices
+    size: int
+    group: Indices
+    turn: Indices
+    selected: Flags  # whether data selects them
+
+    @property
+    def chosen_lane(self) -> Indices:
+        """The lane that is chosen in the subgroup of each."""
+        return np.asarray((self.turn * 5 + self.group + 2) % self.size)
+
+
+Paths = Callable[[PatternLanes], list[Flags]]
+
+
+@dataclass(frozen=True)
 class Pattern:
     """Control flow in which some invocations of a subgroup are active and others are not."""
 
@@ -79,6 +103,7 @@ class Pattern:
     #: ``@OBSERVE`` mark. Other invocations read *decoy* data, which must not affect any result.
     active: str
     code: str  # GLSL of the pattern, with marks ``@OBSERVE(slot)``
+    paths: Paths  # which invocations execute the mark of each slot
     slots: int = 1  # number of slots that one invocation may write
     #: The control flow is uniform in the workgroup, so all existing invocations of a subgroup must be
     #: active together.
@@ -92,38 +117,52 @@ class Pattern:
 
 _DATA_MASK = "inputs[MASK_BASE + own] != 0u"
 
+
+def _everyone(i: PatternLanes) -> list[Flags]:
+    return [np.ones(len(i.lane), np.bool_)]
+
+
+def _not_every_third(i: PatternLanes) -> list[Flags]:
+    return [i.lane % 3 != 2]
+
+
 _TABLE = (
-    Pattern("all", "by all invocations", "true", "@OBSERVE(0u)", uniform=True),
+    Pattern("all", "by all invocations", "true", "@OBSERVE(0u)", _everyone, uniform=True),
     Pattern(
         "partial", "by all invocations of a workgroup that is no multiple of the subgroup", "true",
-        "@OBSERVE(0u)", uniform=True, partial=True,
+        "@OBSERVE(0u)", _everyone, uniform=True, partial=True,
     ),
     Pattern(
-        "odd", "by odd lanes", "(lane & 1u) == 1u", "if ((lane & 1u) == 1u) { @OBSERVE(0u) }", least_size=2,
+        "odd", "by odd lanes", "(lane & 1u) == 1u", "if ((lane & 1u) == 1u) { @OBSERVE(0u) }",
+        lambda i: [i.lane % 2 == 1], least_size=2,
     ),
     Pattern(
         "lower_half", "by the lower half of the lanes", "lane < (gl_SubgroupSize + 1u) / 2u",
-        "if (lane < (gl_SubgroupSize + 1u) / 2u) { @OBSERVE(0u) }",
+        "if (lane < (gl_SubgroupSize + 1u) / 2u) { @OBSERVE(0u) }", lambda i: [i.lane < (i.size + 1) // 2],
     ),
     Pattern(
         "one_lane", "by one lane of each subgroup", "lane == chosen_lane",
-        "if (lane == chosen_lane) { @OBSERVE(0u) }",
+        "if (lane == chosen_lane) { @OBSERVE(0u) }", lambda i: [i.lane == i.chosen_lane],
     ),
-    Pattern("data_mask", "by lanes that data selects", _DATA_MASK, f"if ({_DATA_MASK}) {{ @OBSERVE(0u) }}"),
+    Pattern(
+        "data_mask", "by lanes that data selects", _DATA_MASK, f"if ({_DATA_MASK}) {{ @OBSERVE(0u) }}",
+        lambda i: [i.selected],
+    ),
     Pattern(
         "nested", "in both arms of a branch that is nested in another", "lane % 3u != 1u",
         """if (lane % 3u != 1u) {
         if ((lane & 1u) == 0u) { @OBSERVE(0u) }
         else { @OBSERVE(0u) }
-    }""",
+    }""", lambda i: [i.lane % 3 != 1],
     ),
     Pattern(
         "loop", "in a loop whose trip count depends on the lane", "true",
-        "for (uint trip = 0u; trip < 1u + (lane + group) % 3u; ++trip) { @OBSERVE(trip) }", slots=3,
+        "for (uint trip = 0u; trip < 1u + (lane + group) % 3u; ++trip) { @OBSERVE(trip) }",
+        lambda i: [trip < 1 + (i.lane + i.group) % 3 for trip in range(3)], slots=3,
     ),
     Pattern(
         "early_return", "after some lanes have returned", "lane % 3u != 2u",
-        "if (lane % 3u == 2u) return;\n    @OBSERVE(0u)",
+        "if (lane % 3u == 2u) return;\n    @OBSERVE(0u)", _not_every_third,
     ),
     Pattern(
         "switch", "in the arms of a switch, one falling through into the next", "(lane & 3u) != 2u",
@@ -136,11 +175,11 @@ _TABLE = (
         break;
     default:
         break;
-    }""", slots=2,
+    }""", lambda i: [i.lane % 4 == 3, i.lane % 4 != 2], slots=2,
     ),
     Pattern(
         "uniform_branch", "in a branch that whole subgroups take or leave", "(turn & 1u) == 0u",
-        "if ((turn & 1u) == 0u) { @OBSERVE(0u) }",
+        "if ((turn & 1u) == 0u) { @OBSERVE(0u) }", lambda i: [i.turn % 2 == 0],
     ),
 )  # fmt: skip
 
@@ -152,7 +191,7 @@ def _leaving(name: str, sentence: str, active: str = "true") -> Pattern:
     """Return a pattern in which every third fragment ends or is demoted before the others record."""
     leave = LEAVES[name]
     code = f"if (lane % 3u == 2u) {leave.statement};\n    @OBSERVE(0u)"
-    return Pattern(name, sentence, active, code, demotes=active == "true", leave=leave)
+    return Pattern(name, sentence, active, code, _not_every_third, demotes=active == "true", leave=leave)
 
 
 _FRAGMENT_TABLE = (

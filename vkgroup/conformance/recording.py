@@ -134,6 +134,21 @@ def missing(stage: str, capabilities: Capabilities) -> list[str]:
     return needs
 
 
+_OBSERVED = {"compute": WORKGROUPS * LOCAL_SIZE, "vertex": _VERTICES, "fragment": _WIDTH * _HEIGHT}
+"""Invocations of `observed` by stage."""
+
+
+def absence(stage: str, words: Words) -> str:
+    """Return what is wrong with the number of invocations in the words of `observed`; "" if nothing is."""
+    count = words.shape[1]
+    if not count:
+        return "no invocation recorded anything"
+    # A fragment may be shaded more than once, and a record be overwritten in part.
+    if count < _OBSERVED[stage] and stage != "fragment":
+        return f"{_OBSERVED[stage] - count} invocations left no record"
+    return ""
+
+
 def observed(
     executor: Executor,
     stage: str,
@@ -152,12 +167,8 @@ def observed(
     invocation's number, and ``record(plane, word)``.
     """
     planes += len(RECORD)
-    if stage == "compute":
-        recorder = Recorder(stage, planes, (WORKGROUPS * LOCAL_SIZE,), groups=WORKGROUPS)
-    elif stage == "vertex":
-        recorder = Recorder(stage, planes, (_VERTICES,))
-    else:
-        recorder = Recorder(stage, planes, (_WIDTH * _HEIGHT,), size=(_WIDTH, _HEIGHT))
+    groups, size = (WORKGROUPS if stage == "compute" else 0), (_WIDTH, _HEIGHT)
+    recorder = Recorder(stage, planes, (_OBSERVED[stage],), groups=groups, size=size)
     ballot = () if stage == "compute" else (Category.BALLOT.extension,)
     names = (Category.BASIC.extension, *ballot, *extensions)
     salt = marks.salt_of(stage, title, body)

@@ -223,8 +223,8 @@ def _readings(read: str, at: int, *, divergent: bool) -> str:
 def _verdict(case: ClockAxes, words: Words, at: int) -> Verdict:
     """Return the verdict on a case from its planes, which begin at `at`: (planes, invocations)."""
     count = words.shape[1]
-    if not count:
-        return Verdict(Status.FAIL, 0, 0, "no invocation recorded anything")
+    if absent := recording.absence(case.stage, words):
+        return Verdict(Status.FAIL, 0, 0, absent)
     planes = words[at : at + 2 * _TESTS[case.test][1]].astype(np.uint64)
     times: Ticks = planes[::2] | planes[1::2] << np.uint64(32)
     if case.test == "advances":

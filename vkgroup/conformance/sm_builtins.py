@@ -95,8 +95,8 @@ def _verdicts(executor: Executor, cases: list[SmCase]) -> list[Verdict]:
 
 def _verdict(case: SmCase, words: Words, built_ins: SmBuiltins) -> Verdict:
     """Return the verdict on a case from the recorded planes, (planes, invocations)."""
-    if not words.size:
-        return Verdict(Status.FAIL, 0, 0, "no invocation recorded anything")
+    if absent := recording.absence(case.axes.stage, words):
+        return Verdict(Status.FAIL, 0, 0, absent)
     subgroup = words[RECORD.index("subgroup")]
     got = words[len(RECORD) + VARIABLES.index(case.axes.variable)]
     of_warps = "Warp" in case.axes.variable

@@ -164,6 +164,8 @@ def judge(axes: SynchronisationAxes, words: Words, memory: str) -> Verdict:
     recorded = ran == 1
     if not recorded.any():
         return Verdict(Status.FAIL, 0, 0, "no invocation recorded anything")
+    if axes.stage != "fragment" and not recorded.all():
+        return Verdict(Status.FAIL, 0, 0, f"{int((~recorded).sum())} invocations left no record")
     other = np.minimum(partner.astype(np.int64), count) - 1
     paired = recorded & (partner != 0)
     mutual = paired & recorded[other] & (partner <= count)

@@ -38,6 +38,11 @@ def group_of_block(block: Indices) -> Indices:
     return np.asarray((block + (block >> 2) + (block >> 4) + (block >> 6)) & 3)
 
 
+def turn_of_block(block: Indices) -> Indices:
+    """Return the turns of the subgroups that begin at blocks."""
+    return np.asarray((block & ~np.int64(3)) + group_of_block(block))
+
+
 @dataclass(frozen=True)
 class Recorded:
     """The invocations with a record; each array has one element per invocation."""
@@ -51,6 +56,10 @@ class Recorded:
     number: Indices  # the argument of `BatchStage.places` for its subgroup
     unseen: Words  # (invocations, 4) ballot of the lanes of its subgroup that may be active without a record
     faults: tuple[str, ...] = ()  # violations of the specification in the records, one sentence each
+    turn: Indices | None = None  # as in `BatchStage.start`; None if it is `subgroup`
+    own: Indices | None = (
+        None  # as in `BatchStage.start`; None if it is `index`, all -1 if it is not recorded
+    )
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from vkgroup.conformance.stages.base import (
     PipelineRest,
     Recorded,
     group_of_block,
+    turn_of_block,
 )
 from vkgroup.dispatch import DrawState
 
@@ -267,9 +268,11 @@ class TicketStage(BatchStage):
                 f"the stage ran at least {len(index)} times for {wanted}, and there is no room for more "
                 "records"
             )
-        group = group_of_block(number // BLOCK)
-        unseen = np.zeros((len(index), 4), np.uint32)
-        return Recorded(index, lane, subgroup, size, group, number, unseen, tuple(faults))
+        block, unseen = number // BLOCK, np.zeros((len(index), 4), np.uint32)
+        return Recorded(
+            index, lane, subgroup, size, group_of_block(block), number, unseen, tuple(faults),
+            turn_of_block(block), np.full(len(index), -1),
+        )  # fmt: skip
 
     def block(self, number: Indices) -> Indices:
         """Return the blocks of own numbers."""

@@ -25,6 +25,7 @@ from vkgroup.conformance.stages.base import (
     Recorded,
     WorkgroupStage,
     group_of_block,
+    turn_of_block,
 )
 from vkgroup.conformance.stages.interfaces import (
     BLOCK,
@@ -126,8 +127,8 @@ class TriangleStage(BatchStage):
         y, x = np.divmod(np.arange(self.invocations), WIDTH)
         index = np.flatnonzero((x < self.width) & (y < self.height))
         lane, subgroup, size = record[:3, index].astype(np.int64)
-        group = group_of_block(quad_of(subgroup))
-        return Recorded(index, lane, subgroup, size, group, subgroup, record[3:7, index].T)
+        group, turn = group_of_block(quad_of(subgroup)), turn_of_block(quad_of(subgroup))
+        return Recorded(index, lane, subgroup, size, group, subgroup, record[3:7, index].T, turn=turn)
 
     def block(self, number: Indices) -> Indices:
         """Return the quads."""
@@ -231,11 +232,12 @@ class FramebufferStage(BatchStage):
         if self.name != "fragment":
             index = index[: self._interface.least]
         lane, subgroup, size = record[:3, index].astype(np.int64)
-        group = group_of_block(self.block(subgroup))
+        block = self.block(subgroup)
+        group, turn = group_of_block(block), turn_of_block(block)
         unseen = np.full((len(index), 4), 0xFFFFFFFF, np.uint32)
         if self.name == "fragment":
             unseen = _helpers(lane, subgroup)
-        return Recorded(index, lane, subgroup, size, group, subgroup, unseen)
+        return Recorded(index, lane, subgroup, size, group, subgroup, unseen, turn=turn)
 
     def block(self, number: Indices) -> Indices:
         """Return the quads of pixels, or blocks of own numbers."""

@@ -101,6 +101,8 @@ class BatchProgram:
     spelling: Spelling
     output_words: int
     source: str = ""
+    #: For each own number, whether the pattern "data_mask" selects the invocation.
+    mask: Words = field(default_factory=lambda: np.zeros(1, np.uint32))
     inputs: Words = field(default_factory=lambda: np.zeros(0, np.uint32))
     entries: list[BatchEntry] = field(default_factory=list)
     memories: dict[int, BarrierMemory] = field(default_factory=dict)
@@ -311,7 +313,8 @@ def build(
     stage = stage or stage_of(cases[0].stage, cases[0].shape, pattern.partial)
     record = (stage.record_planes + SLOT_PLANES * pattern.slots) * stage.invocations
     program = BatchProgram(stage, pattern, size, seed, denormals, spelling, record)
-    mask_base = program.append(program.generator("mask").integers(0, 2, stage.own_numbers, np.uint32))
+    program.mask = program.generator("mask").integers(0, 2, stage.own_numbers, np.uint32)
+    mask_base = program.append(program.mask)
     for case in cases:
         program.add(case)
     extensions = {Category.BASIC.extension, pattern.leave.extension, *spelling.extensions, *stage.extensions}
