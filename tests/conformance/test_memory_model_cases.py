@@ -252,6 +252,13 @@ def test_inconsistent_records_fail(plane: str, value: int) -> None:
     assert judge(_axes("message_passing"), words, "").status is Status.FAIL
 
 
+@pytest.mark.parametrize(("stage", "status"), [("compute", Status.FAIL), ("fragment", Status.PASS)])
+def test_an_invocation_without_a_record_fails_where_each_runs_once(stage: str, status: Status) -> None:
+    words = _planes(8)
+    words[0, 2] = 0
+    assert judge(_axes("message_passing", stage=stage), words, "").status is status
+
+
 @pytest.mark.parametrize(("type_", "words"), [("float", (0x40400000, 0)), ("double", (0, 0x40080000))])
 def test_floats_are_read_as_numbers(type_: str, words: tuple[int, int]) -> None:
     planes = _planes(4)

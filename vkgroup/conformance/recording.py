@@ -145,8 +145,13 @@ def absence(stage: str, words: Words) -> str:
         return "no invocation recorded anything"
     # A fragment may be shaded more than once, and a record be overwritten in part.
     if count < _OBSERVED[stage] and stage != "fragment":
-        return f"{_OBSERVED[stage] - count} invocations left no record"
+        return left_out(_OBSERVED[stage] - count)
     return ""
+
+
+def left_out(count: int) -> str:
+    """Return a sentence on invocations that should have recorded."""
+    return f"{count} invocation{'s' * (count != 1)} left no record"
 
 
 def observed(
