@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,9 @@ from suite_runs import device_of, matching
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, recording
+from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.patterns import FRAGMENT_PATTERNS, OTHER_PATTERNS, PATTERNS, Pattern
+from vkgroup.record.record import Result
 
 #: The variable of the condition of each pattern, and another value of it.
 WRONG = {
@@ -26,15 +29,17 @@ WRONG = {
 }
 
 
-def _results(stage: str, pattern: str) -> list[conformance.Result]:
-    cases = matching(
-        f"ballot.{stage}.subgroupBroadcastFirst.uint.{pattern}.*",
-        f"vote.{stage}.subgroupAll.bool.{pattern}.*",
-    )
+def _of(cases: Sequence[AnyCase]) -> list[Result]:
+    """Return the results of supported cases on the reference device; there are some."""
     found = conformance.run(device_of("reference:8"), cases=cases, isolate=False)
     results = [result for result in found.results if result.status is not Status.NOT_SUPPORTED]
     assert results
     return results
+
+
+def _results(stage: str, pattern: str) -> list[Result]:
+    globs = ("ballot.{}.subgroupBroadcastFirst.uint.{}.*", "vote.{}.subgroupAll.bool.{}.*")
+    return _of(matching(*(glob.format(stage, pattern) for glob in globs)))
 
 
 def _changed(pattern: Pattern) -> Pattern:
@@ -86,3 +91,10 @@ def test_so_do_they_in_other_stages(
 )
 def test_invocations_without_a_record(stage: str, count: int, sentence: str) -> None:
     assert recording.absence(stage, np.ones((4, count), np.uint32)) == sentence
+
+
+@pytest.mark.parametrize("language", ["hlsl", "slang"])
+@pytest.mark.parametrize("name", ["one_lane", "uniform_branch", "data_mask"])
+def test_other_languages_have_the_same_conditions(language: str, name: str) -> None:
+    results = _of(matching(f"{language}.compute.*.{name}.*")[::60])
+    assert {result.status for result in results} <= {Status.PASS, Status.UNDEFINED}

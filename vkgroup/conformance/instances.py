@@ -40,6 +40,9 @@ class RecordedPlanes(Protocol):
     def slots_at(self) -> int:
         """The first word of the record of slots in the outputs."""
 
+    def turn_of(self, subgroup: Indices) -> Indices:
+        """Return the turns of the recorded subgroups of workgroups."""
+
 
 @dataclass(frozen=True)
 class MaskFault:
@@ -224,7 +227,7 @@ def _mask_fault(
 def _path_fault(program: RecordedPlanes, invocations: Recorded, executed: Flags) -> Fault | None:
     """Check which invocations executed each slot, (slots, invocations): those that the conditions select."""
     index, lane, group, own = invocations.index, invocations.lane, invocations.group, invocations.own
-    turn = invocations.subgroup if invocations.turn is None else invocations.turn
+    turn = program.turn_of(invocations.subgroup) if invocations.turn is None else invocations.turn
     own = index if own is None else own
     mask, size = program.mask, program.subgroup_size
     if program.pattern.name == "data_mask" and (own < 0).any():

@@ -185,7 +185,9 @@ def _program(executor: Executor, cases: list[Case], stage: BatchStage | None = N
     options = {"dialect": "slang" if category == "slang" else "hlsl"}
     if compiler := support.installed_compiler(compilers_of(category)):
         options["compiler"] = compiler
-    spelling = Spelling(call, translate=slang_of if category == "slang" else hlsl_of, options=options)
+    spelling = Spelling(
+        call, translate=slang_of if category == "slang" else hlsl_of, options=options, numbers=False
+    )
     return program_of(executor, list(map(core_case, cases)), stage, spelling)
 
 

@@ -22,7 +22,7 @@ from zlib import crc32
 import numpy as np
 
 from vkgroup.conformance import barriers
-from vkgroup.conformance.arrays import Words
+from vkgroup.conformance.arrays import Indices, Words
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS, BarrierMemory
 from vkgroup.conformance.instances import SLOT_PLANES
 from vkgroup.conformance.intrinsics import (
@@ -72,6 +72,8 @@ class Spelling:
     #: The program in GLSL, and its stage → the source that is compiled.
     translate: Callable[[str, BatchStage], str] = lambda source, stage: source
     options: Mapping[str, Any] = field(default_factory=dict)  # of `Executor.compile`
+    #: Whether workgroups record numbers of subgroups, and not the index of a subgroup's first invocation.
+    numbers: bool = True
 
 
 KHR = Spelling()
@@ -124,6 +126,10 @@ class BatchProgram:
     def slots_at(self) -> int:
         """The first word of the record of slots in the outputs."""
         return self.stage.record_planes * self.invocations
+
+    def turn_of(self, subgroup: Indices) -> Indices:
+        """Return the turns of the recorded subgroups of workgroups; see `BatchStage.start`."""
+        return subgroup if self.spelling.numbers else subgroup // self.subgroup_size
 
     @property
     def planes(self) -> int:
