@@ -28,14 +28,13 @@ from unittest.mock import patch
 
 import numpy as np
 
-from vkgroup.base.errors import VkgroupError
+from vkgroup.base.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.conformance import plan
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of, select
 from vkgroup.conformance.run import execute_batch
 from vkgroup.device import launch
 from vkgroup.device.fetched import driver_of
-from vkgroup.dispatch import Device
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.workers.emulated import emulated, started_emulation
 from vkgroup.workers.opening import open_device
@@ -46,6 +45,9 @@ FILTERS = (
     "ballot.compute.*", "vote.compute.*", "quad.compute.*", "rotate.compute.*", "reconvergence.*.compute.*",
     "memory_model.compute.*", "partitioned.compute.*", "compute_model.*",
 )  # fmt: skip
+
+#: Seconds that a dispatch may take.
+SECONDS = 20.0
 
 #: Statuses by which a change is found.
 WRONG = ("Fail", "Crash", "Timeout")
@@ -116,11 +118,13 @@ def _other_offset(text: str) -> str:
 
 
 class Planting:
-    """Changes the texts that the emulation of this process reads."""
+    """Changes the texts that the emulation of this process reads, and executes cases."""
 
     def __init__(self, choice: str) -> None:
-        self.device = emulated(select_device(choice))
-        self.emulation: Any = started_emulation(self.device)
+        self.info = emulated(select_device(choice))
+        self.emulation: Any = started_emulation(self.info)
+        self.emulation.timeout = SECONDS
+        self.executor: Executor | None = None
         self.seen: dict[str, None] = {}
         self.change: tuple[str, str] | None = None
         compiler_of: Callable[[int], Any] = self.emulation._compiler
@@ -141,7 +145,13 @@ class Planting:
 
         self.emulation._compiler = watched  # type: ignore[method-assign]
 
-    def read_back(self, executor: Executor, case: Any) -> list[bytes]:
+    def opened(self) -> Executor:
+        """Return what executes cases, on a new device after one that was lost."""
+        if self.executor is None or self.executor.device.lost:
+            self.executor = Executor(open_device(self.info), seed=1, timeout=SECONDS)
+        return self.executor
+
+    def read_back(self, case: Any) -> list[bytes]:
         """Return what a case reads from its buffers under the current change."""
         arrays, read = [], Buffer.read
 
@@ -151,34 +161,40 @@ class Planting:
             return array
 
         with patch.object(Buffer, "read", recorded):
-            self.status(executor, case)
+            self.status(case)
         return arrays
 
-    def status(self, executor: Executor, case: Any) -> str:
+    def status(self, case: Any) -> str:
         """Return the status of a case under the current change."""
+        executor = self.opened()
         (batch,) = plan.batches([case], executor.capabilities, shuffle=None)
-        result: Any = execute_batch(executor, batch)[0]
+        try:
+            result: Any = execute_batch(executor, batch)[0]
+        except (DeviceLost, DispatchTimeout):
+            self.executor = None
+            return "Timeout"
         return str(getattr(result, "status", "no verdict"))
 
 
 class Campaign:
     """Plants changes one after the other and counts what is found."""
 
-    def __init__(self, planting: Planting, executor: Executor, seed: int, others: int) -> None:
-        self.planting, self.executor, self.others = planting, executor, others
+    def __init__(self, planting: Planting, seed: int, others: int) -> None:
+        self.planting, self.others = planting, others
+        capabilities = planting.opened().capabilities
         self.chooser = random.Random(seed)
         self.planted, self.found, self.elsewhere = Counter[str](), Counter[str](), Counter[str]()
         self.missed: list[dict[str, str]] = []
         self.without_effect = 0
         self.by_category: dict[str, list[Any]] = {}
         for case in select(FILTERS):
-            if not family_of(case).missing(case, executor.capabilities):
+            if not family_of(case).missing(case, capabilities):
                 self.by_category.setdefault(case.name.split(".")[0], []).append(case)
         self.executing: dict[str, list[Any]] = {}
 
     def _status(self, case: Any) -> str:
         self.planting.seen = {}
-        status = self.planting.status(self.executor, case)
+        status = self.planting.status(case)
         for text in self.planting.seen:
             self.executing.setdefault(text, []).append(case)
         return status
@@ -216,9 +232,9 @@ class Campaign:
             self.found[kind] += 1
             return
         planting.change = None
-        right = planting.read_back(self.executor, case)
+        right = planting.read_back(case)
         planting.change = text, new
-        if planting.read_back(self.executor, case) == right:
+        if planting.read_back(case) == right:
             self.without_effect += 1
             return
         self.planted[kind] += 1
@@ -247,13 +263,14 @@ void main() {
 """
 
 
-def reported(planting: Planting, device: Device) -> tuple[int, list[str]]:
+def reported(planting: Planting) -> tuple[int, list[str]]:
     """Plant errors in a product that was wrong; return how many, and those that do not change its colors."""
     chooser = np.random.default_rng(1)
     font = chooser.random((8, 8), np.float32)
     colors = chooser.random((64, 4), np.float32)
     right = colors.copy()
     right[:, 3] *= font.ravel()
+    device = planting.opened().device
     module = device.compile(REPORTED, stage="compute")
 
     def is_right() -> bool:
@@ -300,11 +317,11 @@ def main() -> int:
         return subprocess.run(command, env=environment).returncode
     planting = Planting(options.device)
     started = time.monotonic()
-    with open_device(planting.device) as device:
-        campaign = Campaign(planting, Executor(device, seed=1, timeout=5), options.seed, options.others)
-        while campaign.planted.total() < options.count:
-            campaign.plant()
-        count, unseen = reported(planting, device)
+    campaign = Campaign(planting, options.seed, options.others)
+    while campaign.planted.total() < options.count:
+        campaign.plant()
+        print(f"\r{campaign.planted.total()} planted", end="", file=sys.stderr, flush=True)
+    count, unseen = reported(planting)
     planted, found, elsewhere = campaign.planted, campaign.found, campaign.elsewhere
     for kind, count in sorted(planted.items()):
         print(f"{kind:20} {found[kind]:4} of {count:4}, {elsewhere[kind]} by another case")

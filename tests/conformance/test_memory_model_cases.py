@@ -39,7 +39,7 @@ def _late(text: str, axes: SynchronisationAxes) -> str:
     start = "read =" if axes.test == "write_after_read" else ("payloads", "imageStore(payloads")
     first = next(at for at in range(_tested(lines), len(lines)) if lines[at].strip().startswith(start))
     access = lines.pop(first)
-    lines.insert(next(at for at, line in enumerate(lines) if "record(0u, 1u)" in line), access)
+    lines.insert(next(at for at, line in enumerate(lines) if line.strip().startswith("record(0u, ")), access)
     return "\n".join(lines)
 
 
@@ -216,7 +216,8 @@ def _planes(count: int) -> np.ndarray:
     """Return what invocations record that are partners of the next or the previous one, and read it."""
     index = np.arange(count, dtype=np.uint32)
     partner = (index ^ 1) + 1
-    return np.stack([np.ones_like(index), index // 4, partner, np.ones_like(index), partner, index * 0])
+    recorded = 1 | index % 4 << 1 | (index % 4 ^ 1) << 9
+    return np.stack([recorded, index // 4, partner, np.ones_like(index), partner, index * 0])
 
 
 @pytest.mark.parametrize("test", ["message_passing", "write_after_read"])
@@ -257,6 +258,23 @@ def test_an_invocation_without_a_record_fails_where_each_runs_once(stage: str, s
     words = _planes(8)
     words[0, 2] = 0
     assert judge(_axes("message_passing", stage=stage), words, "").status is status
+
+
+def test_other_partners_than_required_fail_though_they_agree() -> None:
+    # Pairs of lanes 0 and 3, and 1 and 2, where the shader asks for 0 and 1, and 2 and 3.
+    words = _planes(8)
+    partner = (np.arange(8, dtype=np.uint32) ^ 3) + 1
+    words[PLANES.index("partner")] = words[PLANES.index("low")] = partner
+    assert judge(_axes("message_passing"), words, "").status is Status.FAIL
+    index = np.arange(256, dtype=np.uint32)
+    one, zero = np.ones_like(index), np.zeros_like(index)
+    for required, other in ((index // 128 * 128 + 127 - index % 128, index ^ 1), (255 - index, index ^ 2)):
+        axes = _axes("message_passing", scope="workgroup" if required[0] == 127 else "device")
+        group = index // 128 if axes.scope == "workgroup" else zero
+        for partner, status in ((required, Status.PASS), (other, Status.FAIL), (index, Status.FAIL)):
+            number = np.where(partner == index, 0, partner + 1)
+            planes = np.stack([one, group, number, one, number, zero]).astype(np.uint32)
+            assert judge(axes, planes, "").status is status
 
 
 @pytest.mark.parametrize(("type_", "words"), [("float", (0x40400000, 0)), ("double", (0, 0x40080000))])

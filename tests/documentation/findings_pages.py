@@ -55,7 +55,8 @@ _MESA = """\
 # Findings in Mesa's compilers
 
 RADV, NVK, Turnip and Honeykrisp of Mesa 26.1.6 (Debian 13) compiled shaders for GPUs that were not present
-([compile-only devices](../start/compile-only.md)). Nothing was executed. [All drivers](index.md#drivers)."""
+([compile-only devices](../start/compile-only.md)). RADV's compute shaders were executed by emulation.
+[All drivers](index.md#drivers)."""
 
 
 def findings_of(driver: Driver) -> list[KnownError]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance import marks
-from vkgroup.conformance.arrays import Array, Flags, Words
+from vkgroup.conformance.arrays import Array, Flags, Indices, Words
 from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.evidence import of_values
 from vkgroup.conformance.execute import Executor
@@ -161,7 +161,7 @@ def judge(axes: SynchronisationAxes, words: Words, memory: str) -> Verdict:
     """Return the verdict on the planes of one run, (planes, invocations); `memory` says where buffers lie."""
     count = words.shape[1]
     ran, group, partner, seen, low, high = words
-    recorded = ran == 1
+    recorded = ran & 1 == 1
     if not recorded.any():
         return Verdict(Status.FAIL, 0, 0, "no invocation recorded anything")
     if axes.stage != "fragment" and not recorded.all():
@@ -169,10 +169,11 @@ def judge(axes: SynchronisationAxes, words: Words, memory: str) -> Verdict:
     other = np.minimum(partner.astype(np.int64), count) - 1
     paired = recorded & (partner != 0)
     mutual = paired & recorded[other] & (partner <= count)
-    # What the shader records about partners must be consistent before payloads are judged.
+    # What the shader records about partners must be right before payloads are judged.
     odd = recorded & (
         (seen > 1)
         | (partner > count)
+        | (partner != _required_partners(axes, words))
         | mutual & ((partner[other] != np.arange(1, count + 1)) | (group[other] != group))
     )
     expected = np.where(mutual, other + 1, 0)
@@ -195,6 +196,24 @@ def judge(axes: SynchronisationAxes, words: Words, memory: str) -> Verdict:
     description = Description("invocations", line, shown, about=memory)
     defined = int((exercised | wrong).sum())
     return verdict_of(wrong, description, defined=defined, undefined=total - defined, total=total)
+
+
+def _required_partners(axes: SynchronisationAxes, words: Words) -> Indices:
+    """Return the number of each invocation's partner plus one, 0 if it has none, from the recorded planes."""
+    ran, group, partner = words[:3]
+    index: Indices = np.arange(len(ran))
+    required: Indices = index[::-1]
+    if axes.scope == "subgroup":
+        if axes.stage != "compute":  # an invocation that runs twice may have another partner
+            return np.asarray(partner, np.int64)
+        lane, other = (ran >> np.uint32(first) & np.uint32(0xFF) for first in (1, 9))
+        there = {key: place for place, key in enumerate(zip(group.tolist(), lane.tolist(), strict=True))}
+        keys = zip(group.tolist(), other.tolist(), strict=True)
+        required = np.array([there.get(key, place) for place, key in enumerate(keys)], np.int64)
+    elif axes.within:
+        required = index // LOCAL * LOCAL + LOCAL - 1 - index % LOCAL
+    numbers: Indices = (required + 1) * (required != index)
+    return numbers
 
 
 def _read(axes: SynchronisationAxes, low: Words, high: Words) -> Array:

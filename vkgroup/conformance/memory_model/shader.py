@@ -19,7 +19,8 @@ ROW = 256
 
 PLANES = ("recorded", "group", "partner", "seen", "low", "high")
 """Planes of an invocation: 1, subgroup or workgroup, the partner's number plus one (0: none), whether its
-guard was seen, and the bits of the payload that was read."""
+guard was seen, and the bits of the payload that was read. At the scope of a subgroup the first one also has
+the own lane, from bit 1 on, and the partner's, from bit 9 on."""
 
 PAYLOAD, GUARD, ADDRESSES, TICKETS = 1, 2, 3, 4
 """Bindings; the planes are binding 0."""
@@ -269,9 +270,10 @@ def _main(axes: SynchronisationAxes, recorder: Recorder) -> list[str]:
             release, acquire = _synchronised(axes, own_guard, other_guard)
             lines += [*release, *acquire]
         lines.append(f"if (seen) {load}")
+    lanes = "lane << 9 | gl_SubgroupInvocationID << 1 | " if axes.scope == "subgroup" else ""
     return [
         *lines,
-        "record(0u, 1u);",
+        f"record(0u, {lanes}1u);",
         "record(1u, together);",
         "record(2u, partner == index ? 0u : partner + 1u);",
         "record(3u, seen ? 1u : 0u);",
