@@ -33,3 +33,23 @@ def programs(record: dict[str, Any]) -> str:
     lines = ["| device | programs for each | failed for each | causes |", "|---" * 4 + "|"]
     lines += [f"| {', '.join(names)} | {' | '.join(cells)} |" for cells, names in groups.items()]
     return "\n".join(lines)
+
+
+_EMULATED = {
+    "Pass": "pass",
+    "Fail": "fail",
+    "Undefined": "undefined",
+    "NotEmulated": "not emulated",
+    "Timeout": "time limit",
+    "NotSupported": "features missing",
+}
+
+
+def emulated(record: dict[str, Any]) -> str:
+    """Return a row for each run of compute cases on an emulated GPU: cases by status, and the explanations."""
+    lines = [f"| GPU | cases | {' | '.join(_EMULATED.values())} | explanation |", "|---" * 9 + "|"]
+    for run in record["runs"]:
+        counts = [f"{run['totals'].get(status, 0):,}" for status in _EMULATED]
+        cells = [run["gpu"], run["cases"], *counts, "; ".join(run["explained"])]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
