@@ -33,7 +33,7 @@ LAYERS = {
     "record": 1_680,
     "workers": 3_220,
     "programs": 3_050,
-    "conformance": 25_600,
+    "conformance": 25_650,
     "check": 11_790,
     "probe": 2_820,
     "cost": 740,
