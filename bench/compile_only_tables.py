@@ -46,7 +46,7 @@ _EMULATED = {
 
 
 def emulated(record: dict[str, Any]) -> str:
-    """Return a row for each run of compute cases on an emulated GPU: cases by status, and the explanations."""
+    """Return a row for each run of compute cases on an emulated GPU: cases by status, and why."""
     lines = [f"| GPU | cases | {' | '.join(_EMULATED.values())} | explanation |", "|---" * 9 + "|"]
     for run in record["runs"]:
         counts = [f"{run['totals'].get(status, 0):,}" for status in _EMULATED]

@@ -439,3 +439,12 @@ def test_missing_features_are_named() -> None:
         needs
     )
     assert any("subgroup size of at least 4" in need for need in needs)
+
+
+def test_a_program_without_observations_has_an_undefined_result() -> None:
+    program = replace(program_of(If(IndexFrom(4), (Jump("return"),), ())), elect=True)
+    layout = linear(8, program.local_invocations, data_of(program))
+    lane = np.arange(8)
+    heads = np.array([0 * lane, lane, 8 + 0 * lane, 0 * lane, 0 * lane, 0 * lane], np.uint32)
+    log = np.zeros((1, 1, 8), np.uint32)
+    assert verdict_on_log(program, expect(program, layout), heads, log).status is Status.UNDEFINED

@@ -230,11 +230,11 @@ def _path_fault(program: RecordedPlanes, invocations: Recorded, executed: Flags)
     turn = program.turn_of(invocations.subgroup) if invocations.turn is None else invocations.turn
     own = index if own is None else own
     mask, size = program.mask, program.subgroup_size
-    if program.pattern.name == "data_mask" and (own < 0).any():
-        return None
-    selected = mask[own] != 0
-    required = np.array(program.pattern.paths(PatternLanes(lane, size, group, turn, selected)))
-    wrong = executed != required
+    either = [PatternLanes(lane, size, group, turn, mask[own] != 0)]
+    if (own < 0).any():  # which invocations data selects is not known
+        either = [replace(either[0], selected=np.full(len(lane), value)) for value in (False, True)]
+    required, other = (np.array(program.pattern.paths(each)) for each in (either[0], either[-1]))
+    wrong = (executed != required) & (executed != other)
     if not wrong.any():
         return None
     slot, record = (int(each[0]) for each in np.nonzero(wrong))

@@ -23,6 +23,7 @@ import numpy as np
 
 from vkgroup.amd.slices import first_difference, lane_line, slice_of, wrong_store
 from vkgroup.amd.tracing import WaveRecorder
+from vkgroup.base.errors import DeviceLost, DispatchTimeout
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of
@@ -56,15 +57,16 @@ def with_machine_code(executor: Executor, case: AnyCase, verdict: Verdict) -> Ve
     if not isinstance(device, VulkanDevice) or not device.info.emulated or _given >= MOST_FAILURES:
         return verdict
     _given += 1
-    place = _place_of(verdict)
-    recorder = WaveRecorder((place.workgroup, 0, 0), place.subgroup)
-    emulation = started_emulation(device.info)
-    emulation.recorder = recorder
+    place = _place_of(case, verdict)
+    if place is None:
+        return verdict
     try:
-        family_of(case).verdicts_on(executor, [case])
-    finally:
-        emulation.recorder = None
-    machine = _machine(executor, case, place, recorder)
+        machine = _machine(executor, case, place, _recorded(executor, case, place))
+    except (DeviceLost, DispatchTimeout):
+        raise
+    except Exception as error:  # the failure itself stays
+        words = f"\nNo evidence from machine code: {type(error).__name__}: {error}"
+        return replace(verdict, detail=verdict.detail + words)
     if machine is None:
         return verdict
     difference = machine.get("first_difference")
@@ -74,8 +76,20 @@ def with_machine_code(executor: Executor, case: AnyCase, verdict: Verdict) -> Ve
     )
 
 
-def _place_of(verdict: Verdict) -> _Place:
-    """Return the lane that a verdict calls wrong first; 0 for what it does not say."""
+def _recorded(executor: Executor, case: AnyCase, place: _Place) -> WaveRecorder:
+    """Execute a case again, and return what a wave executes."""
+    recorder = WaveRecorder((place.workgroup, 0, 0), place.subgroup)
+    emulation = started_emulation(executor.device.info)
+    emulation.recorder = recorder
+    try:
+        family_of(case).verdicts_on(executor, [case])
+    finally:
+        emulation.recorder = None
+    return recorder
+
+
+def _place_of(case: AnyCase, verdict: Verdict) -> _Place | None:
+    """Return the lane that a verdict calls wrong first; None if it does not say which."""
     evidence = verdict.evidence or {}
     where = str(evidence.get("where", ""))
     text = f"{where}\n{verdict.detail}"
@@ -87,7 +101,12 @@ def _place_of(verdict: Verdict) -> _Place:
     lane = number("lane")
     if "subgroup" in where and evidence.get("wrong"):
         lane = int(evidence["wrong"][0])
-    return _Place(number("workgroup") or 0, number("subgroup") or 0, lane or 0)
+    workgroup, subgroup = number("workgroup"), number("subgroup")
+    if lane is None or subgroup is None:
+        return None
+    if case.name.startswith(("hlsl.", "slang.")):  # they name a subgroup by its first invocation
+        subgroup //= int(evidence.get("size") or 1)
+    return _Place(workgroup or 0, subgroup, lane)
 
 
 def _machine(

@@ -180,6 +180,8 @@ def _always_lowest(expected: ExpectedLog) -> Flags:
     They are elected, whichever invocations a device executes together.
     """
     layout, invocation = expected.layout, expected.invocation
+    if not len(invocation):
+        return np.zeros(0, np.bool_)
     key = layout.field[invocation] * (int(expected.place.max()) + 1) + expected.place
     lane = layout.lane[invocation]
     lowest = np.full(int(key.max()) + 1, layout.size, np.int64)

@@ -57,9 +57,7 @@ class Recorded:
     unseen: Words  # (invocations, 4) ballot of the lanes of its subgroup that may be active without a record
     faults: tuple[str, ...] = ()  # violations of the specification in the records, one sentence each
     turn: Indices | None = None  # as in `BatchStage.start`; None if it follows from `subgroup`
-    own: Indices | None = (
-        None  # as in `BatchStage.start`; None if it is `index`, all -1 if it is not recorded
-    )
+    own: Indices | None = None  # as in `BatchStage.start`; None if it is `index`; -1 where not recorded
 
 
 @dataclass(frozen=True)
