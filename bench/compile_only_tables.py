@@ -18,9 +18,14 @@ def suites(record: dict[str, Any]) -> str:
     lines = [f"| device | {' | '.join(_STATUSES.values())} | processor time |", "|---" * 7 + "|"]
     for name, run in record["devices"].items():
         minutes = run.get("processor_minutes")
-        counts = [f"{run['totals'][status]:,}" for status in _STATUSES]
-        lines.append(f"| {name} | {' | '.join(counts)} | {f'{minutes} min' if minutes else 'not recorded'} |")
+        time = f"{minutes} min" if minutes else "not recorded"
+        lines.append(f"| {name} | {_counts(run, _STATUSES)} | {time} |")
     return "\n".join(lines)
+
+
+def _counts(run: dict[str, Any], statuses: dict[str, str]) -> str:
+    """Return the cells with the number of cases of each status."""
+    return " | ".join(f"{run['totals'].get(status, 0):,}" for status in statuses)
 
 
 def programs(record: dict[str, Any]) -> str:
@@ -49,7 +54,6 @@ def emulated(record: dict[str, Any]) -> str:
     """Return a row for each run of compute cases on an emulated GPU: cases by status, and why."""
     lines = [f"| GPU | cases | {' | '.join(_EMULATED.values())} | explanation |", "|---" * 9 + "|"]
     for run in record["runs"]:
-        counts = [f"{run['totals'].get(status, 0):,}" for status in _EMULATED]
-        cells = [run["gpu"], run["cases"], *counts, "; ".join(run["explained"])]
-        lines.append(f"| {' | '.join(cells)} |")
+        why = "; ".join(run["explained"])
+        lines.append(f"| {run['gpu']} | {run['cases']} | {_counts(run, _EMULATED)} | {why} |")
     return "\n".join(lines)

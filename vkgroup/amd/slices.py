@@ -1,4 +1,4 @@
-"""Where machine code leaves a right execution: the instructions that made a wrong value, in one lane."""
+"""The instructions that made a wrong value in one lane, back to the first that leaves a right execution."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _division_scaled(mode: int, a: Array, denominator: Array, numerator: Array) 
         (exponents[1] <= least, up, False),
     )
     conditions, values, flags = zip(*cases, strict=True)
-    return np.select(conditions, values, a), np.select(conditions, flags, False) & np.ones(a.shape, np.bool_)
+    return np.select(conditions, values, a), np.select(conditions, flags, False)
 
 
 def _division_fma(mode: int, a: Array, b: Array, c: Array, scaled: Array) -> Array:

@@ -220,7 +220,7 @@ def _start_own_process(chosen: argparse.Namespace) -> None:
     fetched = import_module("vkgroup.device.fetched")
     launching = import_module("vkgroup.device.launch")
     executes = chosen.command == "run" or (chosen.command == "probe" and not chosen.execution)
-    executes = executes and not any(letter in choice for letter in ",*?[")
+    executes = executes and not fetched.may_be_several(choice)
     if executes:
         choice = _emulated_choice(choice)
     runs = executes and fetched.is_compile_only(choice)

@@ -17,7 +17,7 @@ from vkgroup.cli.probe_tables import add_declared, add_title, empty_table, print
 from vkgroup.cli.progress import working
 from vkgroup.device import DeviceInfo
 from vkgroup.device.discovery import normal_choice
-from vkgroup.device.fetched import is_compile_only
+from vkgroup.device.fetched import is_compile_only, may_be_several
 from vkgroup.drivers.gpus import gpu_of_product
 from vkgroup.probe import EXECUTION, EXPERIMENTS, Failed, InternalFailure, Probe, probe
 from vkgroup.workers.emulated import emulated
@@ -84,7 +84,7 @@ def _absent(option: str | None) -> list[DeviceInfo]:
     choice = normal_choice(option)
     if not isinstance(choice, str):
         return []
-    if any(letter in choice for letter in ",*?["):
+    if may_be_several(choice):
         # Imported here, because one device needs no worker process.
         from vkgroup.cli import probe_gpus
         from vkgroup.workers.multi_device import is_several

@@ -140,18 +140,20 @@ _OBSERVED = {"compute": WORKGROUPS * LOCAL_SIZE, "vertex": _VERTICES, "fragment"
 
 def absence(stage: str, words: Words) -> str:
     """Return what is wrong with the number of invocations in the words of `observed`; "" if nothing is."""
-    count = words.shape[1]
-    if not count:
+    return unrecorded(stage, _OBSERVED[stage], words.shape[1])
+
+
+def unrecorded(stage: str, required: int, recorded: int) -> str:
+    """Return what is wrong with the number of invocations with a record; "" if nothing is.
+
+    Fragments may lack records: one that is shaded more than once may overwrite a record in part.
+    """
+    absent = required - recorded
+    if not recorded:
         return "no invocation recorded anything"
-    # A fragment may be shaded more than once, and a record be overwritten in part.
-    if count < _OBSERVED[stage] and stage != "fragment":
-        return left_out(_OBSERVED[stage] - count)
+    if absent and stage != "fragment":
+        return f"{absent} invocation{'s' * (absent != 1)} left no record"
     return ""
-
-
-def left_out(count: int) -> str:
-    """Return a sentence on invocations that should have recorded."""
-    return f"{count} invocation{'s' * (count != 1)} left no record"
 
 
 def observed(

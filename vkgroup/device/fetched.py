@@ -214,6 +214,11 @@ def needs_own_process(choice: str) -> bool:
     return choice.lower() in own_drivers()
 
 
+def may_be_several(choice: str) -> bool:
+    """Return whether a choice has a character of lists or globs; names of devices may have commas, too."""
+    return any(letter in choice for letter in ",*?[")
+
+
 def is_compile_only(choice: str) -> bool:
     """Return whether a choice names an absent GPU, whether or not its driver was fetched."""
     name, colon, _ = choice.partition(":")

@@ -31,7 +31,7 @@ from vkgroup.conformance.memory_model.shader import (
     TICKETS,
     source_of,
 )
-from vkgroup.conformance.recording import Recorder, left_out
+from vkgroup.conformance.recording import Recorder, unrecorded
 from vkgroup.conformance.support import lacking_features, lacking_operations, lacking_stages, lacking_stores
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Buffer
@@ -162,10 +162,8 @@ def judge(axes: SynchronisationAxes, words: Words, memory: str) -> Verdict:
     count = words.shape[1]
     ran, group, partner, seen, low, high = words
     recorded = ran & 1 == 1
-    if not recorded.any():
-        return Verdict(Status.FAIL, 0, 0, "no invocation recorded anything")
-    if axes.stage != "fragment" and not recorded.all():
-        return Verdict(Status.FAIL, 0, 0, left_out(int((~recorded).sum())))
+    if absent := unrecorded(axes.stage, count, int(recorded.sum())):
+        return Verdict(Status.FAIL, 0, 0, absent)
     other = np.minimum(partner.astype(np.int64), count) - 1
     paired = recorded & (partner != 0)
     mutual = paired & recorded[other] & (partner <= count)

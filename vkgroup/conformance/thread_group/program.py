@@ -13,7 +13,7 @@ from vkgroup.conformance.arrays import POISON, Flags, Indices, Words
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.instances import lane_faults
-from vkgroup.conformance.recording import WRITE_NOTHING, Recorder
+from vkgroup.conformance.recording import WRITE_NOTHING, Recorder, unrecorded
 from vkgroup.conformance.thread_group.cases import FLOWS, OBSERVATIONS, ThreadGroupAxes, WarpFlow
 from vkgroup.spec.limits import LARGEST_WARP
 from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
@@ -260,10 +260,8 @@ def _bits_of(mask: Words, size: int) -> Flags:
 def layout_faults(program: ThreadGroupProgram, outputs: Words, size: int) -> list[str]:
     """Return contradictions in the recorded lanes and warps; empty if there are none."""
     recorded = outputs[0] == 1
-    if not recorded.any():
-        return ["no invocation recorded anything"]
-    if program.stage != "fragment" and not recorded.all():
-        return [f"{int((~recorded).sum())} invocations left no record"]
+    if absent := unrecorded(program.stage, len(recorded), int(recorded.sum())):
+        return [absent]
     lane, sizes = outputs[1, recorded], outputs[2, recorded]
     if faults := lane_faults(lane, sizes, size):
         return faults
