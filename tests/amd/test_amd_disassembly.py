@@ -15,6 +15,11 @@ def _read(code: bytes) -> tuple[int, str]:
         return 4, f"v_cvt_f16_f32_e32 v{result}, v{source - 256}"  # the source has 32 bits
     if word >> 25 == 0x3B and max(result, second) < 128 and (source < 256 or source < 256 + 128):
         return 4, f"v_ldexp_f16_e32 v{result}, v{source - 256}, v{second}"
+    if word >> 25 == 0x37 and max(result, second, source - 256) < 128:
+        return (
+            8,
+            f"v_fmamk_f16 v{result}.l, v{source - 256}.l, 0x{int.from_bytes(code[4:], 'little'):x}, v{second}.l",
+        )
     return 0, ""
 
 
@@ -25,12 +30,14 @@ def _read(code: bytes) -> tuple[int, str]:
         (0x7F18158E, "v_cvt_f16_f32_e32 v12.h, v142"),
         (0x770A0D81, "v_ldexp_f16_e32 v5.h, v1.h, v6"),
         (0x770B0D01, "v_ldexp_f16_e32 v5.h, v1, v6.h"),
+        (0x6E292995 | 0xCC00 << 32, "v_fmamk_f16 v20.l, v21.h, 0xcc00, v20.h"),  # the constant is in between
         (0x7F18FF0E, ""),  # no such instruction
         (0xFF18150E, ""),  # not one of 32 bits
     ],
 )
 def test_upper_halves_that_llvm_does_not_read(word: int, text: str) -> None:
-    assert with_upper_halves(_read, word.to_bytes(4, "little")) == (4, text)
+    length = 8 if word >> 32 else 4
+    assert with_upper_halves(_read, word.to_bytes(length, "little")) == (length if text else 4, text)
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,8 @@ def with_upper_halves(read: Callable[[bytes], tuple[int, str]], code: bytes) -> 
         if not length or "16" not in name or len(operands) <= max(operand for operand, _ in chosen):
             continue
         for operand, _ in chosen:
+            if name == "v_fmamk_f16" and operand == 2:
+                operand = 3  # the constant stands before the second source
             operands[operand] = f"{operands[operand].removesuffix('.l')}.h"
         return length, f"{name} {', '.join(operands)}"
     return 4, ""
