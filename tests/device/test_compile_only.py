@@ -18,10 +18,11 @@ from vkgroup.cost import costs_of_jobs, job_of
 from vkgroup.device import vk
 from vkgroup.device.discovery import Discovery, IcdReport, choose, discover, inspect_in_own_process
 from vkgroup.device.fetched import driver_of, expand
+from vkgroup.device.launch import launch
 from vkgroup.dispatch.vulkan import execution
 from vkgroup.drivers import CachedDriver
 from vkgroup.drivers.cache import FORMAT_WITH_START, read_metadata
-from vkgroup.drivers.gpus import GPUS, gpu_of_product
+from vkgroup.drivers.gpus import GPUS, compile_only_hint, gpu_of_product
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.workers.multi_device import choose as choose_several
 from vkgroup.workers.multi_device import targets
@@ -37,6 +38,9 @@ except vkgroup.errors.NoDevice as error:
     print("NoDevice", error)
 """
 
+
+_NAMES = "AMDGPU_ASIC_ID_TABLE_PATH"
+"""The variable with the file of the names of AMD's products."""
 
 _SHADER = """#version 450
 void main() {}
@@ -250,6 +254,8 @@ def test_a_product_takes_a_build_of_the_driver(build: Path, name: str) -> None:
         ("Radeon RX 6700 XT", "radv:navi21"),
         ("RTX 4090", "nvk:ga102"),
         ("Adreno 640", "turnip:630"),
+        ("Radeon RX Vega", "radv:vega10"),
+        ("Vega", "radv:raven"),
         ("radv", "'radv:*'"),
         ("nvk", "'nvk:*'"),
     ],
@@ -259,6 +265,11 @@ def test_a_name_of_an_absent_gpu_is_answered_with_near_ones(choice: str, near: s
         select(choice)
     assert near in str(error.value)
     assert "swiftshader" not in str(error.value)
+
+
+def test_a_driver_that_was_fetched_is_not_offered() -> None:
+    assert "drivers fetch radv" in compile_only_hint("Radeon RX Vega", ["turnip-26.1.6"])
+    assert "drivers fetch" not in compile_only_hint("Radeon RX Vega", ["turnip-26.1.6", "radv-26.1.6"])
 
 
 def test_names_of_llvm_choose_amd_s_gpus(turnip: CachedDriver, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,3 +343,14 @@ def test_versions_of_vkgroup_without_such_drivers_ignore_them(
     # They would offer a driver that their processes cannot load.
     assert read_metadata(turnip.folder).format == FORMAT_WITH_START
     assert read_metadata(swiftshader.folder).format != FORMAT_WITH_START
+
+
+def test_libdrm_finds_the_names_of_amd_s_products(
+    turnip: CachedDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(_NAMES, raising=False)
+    assert turnip.start is not None
+    driver = replace(turnip, start=replace(turnip.start, libraries=tmp_path))
+    assert _NAMES not in launch(driver, GPUS[0], "module")[1]
+    (tmp_path / "amdgpu.ids").write_text("")
+    assert launch(driver, GPUS[0], "module")[1][_NAMES] == str(tmp_path / "amdgpu.ids")

@@ -94,6 +94,7 @@ def test_a_driver_is_fetched_into_an_empty_cache(tmp_path: Path, monkeypatch: py
     assert any(name.startswith("mesa-drm-shim ") for name in driver.runtime)
     assert not any("llvm" in path.name.lower() for path in driver.folder.rglob("*"))
     assert driver.size < 40e6
+    assert (driver.folder / "lib" / "amdgpu.ids").is_file()
     assert select("nvk:ga104").name == "NVK GA104"
     assert drivers.fetch("nvk") == driver
 

@@ -352,14 +352,27 @@ def test_elsewhere_than_on_debian_it_says_what_to_install(
         assert manager in str(caught.value)
 
 
-def test_without_network_it_says_what_to_install(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["swiftshader", "lavapipe", "radv", "nvk-26.1.6"])
+def test_without_network_it_says_what_to_install(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     nowhere = "deb http://nowhere.invalid/debian stable main"
     monkeypatch.setattr(apt.Apt, "_source_lists", lambda _: [nowhere])
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     with pytest.raises(DriverFetchError, match=r"nowhere\.invalid") as caught:
-        drivers.fetch("swiftshader")
-    assert "apt-get install" in str(caught.value)
+        drivers.fetch(name)
+    # No package of a distribution compiles for absent GPUs.
+    assert ("apt-get install" in str(caught.value)) == (name in ("swiftshader", "lavapipe"))
+    assert f"make bundle DRIVERS={name}`" in str(caught.value)
     assert drivers.installed() == []
+
+
+def test_a_user_without_a_home_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VKGROUP_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/nonexistent")
+    with pytest.raises(NoDevice, match="HOME.*VKGROUP_CACHE"):
+        drivers.path("radv")
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,6 +395,30 @@ def test_a_package_is_downloaded_once_for_several_drivers(repository: Repository
         package.unlink(missing_ok=True)
     with pytest.raises(DriverFetchError):
         apt.Apt(tmp_path / "apt").unpack([sources.newest("mesa-vulkan-drivers")], tmp_path / "third")
+
+
+def test_the_lists_of_packages_stay_small(repository: Repository, cache: Path) -> None:
+    repository.add_swiftshader("156.0-1")
+    drivers.fetch("swiftshader")
+    drivers.list_drivers()
+    files = [path.name for path in (cache / "apt").rglob("*") if path.is_file()]
+    assert [name for name in files if "_Packages" in name]
+    assert not [name for name in files if name.endswith(("_Packages", "cache.bin"))]
+
+
+@pytest.mark.parametrize("has_backports", [True, False])
+def test_a_release_with_backports_is_downloaded_once(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_backports: bool
+) -> None:
+    more = f"\n# {repository.folder} trixie-backports main" if has_backports else ""
+    monkeypatch.setattr(apt.Apt, "_source_lists", lambda self: [self._sources or repository.source + more])
+    monkeypatch.setattr(apt, "is_debian", lambda: True)
+    monkeypatch.setattr(apt, "os_release", lambda: {"VERSION_CODENAME": "trixie"})
+    monkeypatch.setattr(apt, "debian_sources", lambda release, keys: repository.source)
+    system = apt.Apt(tmp_path / "apt")
+    system.update()
+    assert (system.debian("trixie") is system) == has_backports
+    assert system.debian("sid") is not system
 
 
 def test_several_drivers_are_fetched_by_one_call(repository: Repository, cache: Path) -> None:

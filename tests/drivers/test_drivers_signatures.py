@@ -84,7 +84,7 @@ def test_signed_packages_of_the_system_s_sources_are_accepted(
     key = "\n".join(f" {line or '.'}" for line in repository.key.armored().splitlines())
     stanza = _deb822(repository, "Enabled: yes").replace(str(repository.key.public), f"\n{key}")
     configure(deb822=f"{_deb822(repository, 'Enabled: no', 'Trusted: yes')}\n{stanza}")
-    for stamp in drivers.cache_folder().glob("apt/*/updated"):
+    for stamp in drivers.cache_folder().glob("apt/*/verified"):
         stamp.unlink()
     assert drivers.fetch("swiftshader-157.0").version == "157.0"
 

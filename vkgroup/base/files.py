@@ -247,6 +247,13 @@ def cache_folder() -> Path:
     return folder if folder.is_absolute() and not missing else Path(os.devnull, "vkgroup")
 
 
+def missing_cache() -> str:
+    """Return what to do if there is no cache, for a user without a home directory; empty if there is."""
+    if not cache_folder().is_relative_to(os.devnull):
+        return ""
+    return "There is no cache of drivers: HOME names no folder. Set HOME, or VKGROUP_CACHE to a folder."
+
+
 def expanded(name: str) -> Path:
     """Return a path with ``~`` replaced; unchanged if there is no such home."""
     return Path(os.path.expanduser(name))

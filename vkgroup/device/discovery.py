@@ -20,7 +20,7 @@ from vkgroup.base.files import expanded
 from vkgroup.base.suggestions import nearest
 from vkgroup.device import vk
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
-from vkgroup.device.fetched import driver_of, is_compile_only, needs_own_process
+from vkgroup.device.fetched import driver_of, is_compile_only, needs_own_process, newest_names
 from vkgroup.device.launch import Launch, launch
 from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
 from vkgroup.drivers import version_key
@@ -257,7 +257,7 @@ def choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
         ]
     if not matching and (gpu := gpu_of_product(choice)):
         return inspect_in_own_process(gpu.choice)[0]
-    if not matching and (hint := compile_only_hint(choice)):
+    if not matching and (hint := compile_only_hint(choice, newest_names())):
         raise NoDevice(f"No device of this machine fits {choice!r}. {hint}")
     if not matching:
         words = ("gpu", "reference", *_SOFTWARE, *(gpu.choice for gpu in GPUS))

@@ -9,6 +9,7 @@ from vkgroup.base.errors import NoDevice
 from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.fetched import driver_of
 from vkgroup.drivers import CachedDriver
+from vkgroup.drivers.cache import AMD_NAMES
 from vkgroup.drivers.gpus import Gpu
 
 OWN = "VKGROUP_PROCESS_OF"
@@ -47,6 +48,8 @@ def launch(driver: CachedDriver, gpu: Gpu | None, module: str, *arguments: str) 
         environment["RUST_BACKTRACE"] = "0"
         if driver.start.variable:
             environment[driver.start.variable] = gpu.value
+        if (names := driver.start.libraries / AMD_NAMES).is_file():
+            environment["AMDGPU_ASIC_ID_TABLE_PATH"] = str(names)
     return driver.start.command(processes.command(module, *arguments)), environment
 
 

@@ -42,6 +42,9 @@ INSTALL_INSTEAD = """Install a Vulkan driver with the system's package manager i
 or copy one from a machine with network: `make bundle DRIVERS=swiftshader` there, then
 `make conform OFFLINE=FOLDER` here."""
 
+COPY_INSTEAD = """Copy it from a machine with network: `make bundle DRIVERS={0}` there, then
+`vkgroup drivers fetch {0} --offline FOLDER` here."""
+
 _LISTS_STAY_FRESH = 6 * 3600.0  # seconds; a failed download refreshes the lists immediately
 _CONNECTION = re.compile(r"Acquire::(http|https|ftp|tor|Force|Retries|Check-(Valid-Until|Date) )")
 """Settings of the system that are kept: proxies, and whether outdated lists are accepted."""
@@ -121,12 +124,11 @@ class Apt:
             self._configure(sources)
             try:
                 self._run_with_progress(["update"], "package lists", progress)
+                self._stamp.touch()
+                break
             except DriverFetchError:
                 if number + 1 == len(attempts):
                     raise
-            else:
-                self._stamp.touch()
-                break
         return True
 
     def forget(self) -> None:
@@ -225,28 +227,24 @@ class Apt:
 
     def bookworm(self, progress: Progress | None = None) -> Apt | None:
         """Return the sources of Debian 12; None if this host has no keys to verify them."""
-        keyring = self._debian_keyring(progress)
-        if keyring is None and not is_debian():
+        if self._debian_keyring(progress) is None and not is_debian():
             return None
-        bookworm = Apt(self._folder / "bookworm", debian_sources("bookworm", keyring), self._downloads)
-        bookworm.update(progress)
-        return bookworm
+        return self.debian("bookworm", progress)
 
-    def unstable(self, progress: Progress | None = None) -> Apt:
-        """Return the sources of Debian unstable; DriverFetchError if this host has no keys to verify them."""
-        return self._debian("unstable", "sid", progress)
+    def debian(self, codename: str, progress: Progress | None = None) -> Apt:
+        """Return a release's sources with backports, or these; DriverFetchError without keys to verify them.
 
-    def trixie(self, progress: Progress | None = None) -> Apt:
-        """Return Debian 13's sources with backports; DriverFetchError without keys to verify them."""
-        return self._debian("trixie", "trixie", progress)
-
-    def _debian(self, name: str, codename: str, progress: Progress | None) -> Apt:
+        `codename`: ``trixie`` (Debian 13), or ``sid``, Debian unstable.
+        """
+        own = os_release().get("VERSION_CODENAME") if self._sources is None and is_debian() else ""
+        if own == codename and f"{own}-backports" in (self._folder / "sources.list").read_text():
+            return self
         keyring = self._debian_keyring(progress)
         if keyring is None and not is_debian():
             raise DriverFetchError(
                 f"{distribution()} has no package {KEYRING_PACKAGE} to verify Debian's packages with."
             )
-        release = Apt(self._folder / name, debian_sources(codename, keyring), self._downloads)
+        release = Apt(self._folder / codename, debian_sources(codename, keyring), self._downloads)
         release.update(progress)
         return release
 
@@ -328,6 +326,7 @@ class Apt:
             "Acquire::AllowWeakRepositories": "false",
             "Acquire::AllowDowngradeToInsecureRepositories": "false",
             "Acquire::Languages": "none",
+            "Acquire::GzipIndexes": "true",
             "Acquire::Retries": "2",
             "APT::Update::Error-Mode": "any",  # a failed list is an error, not a warning
             "APT::Sandbox::User": "root",  # the user _apt cannot write into this user's cache

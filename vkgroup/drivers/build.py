@@ -46,9 +46,8 @@ _LAYER_MANIFEST = {
         "implementation_version": "1",
         "description": "Khronos Validation Layer",
         "instance_extensions": [
-            {"name": "VK_EXT_debug_report", "spec_version": "10"},
-            {"name": "VK_EXT_debug_utils", "spec_version": "2"},
-            {"name": "VK_EXT_validation_features", "spec_version": "6"},
+            {"name": f"VK_EXT_{name}", "spec_version": version}
+            for name, version in (("debug_report", "10"), ("debug_utils", "2"), ("validation_features", "6"))
         ],
     },
 }

@@ -226,6 +226,9 @@ def locked() -> Iterator[Path]:
             shutil.rmtree(leftover, ignore_errors=True)
         yield folder
     finally:
+        # apt's index of its lists takes 80 MB for each release, and is made in a second.
+        for index in (cache_folder() / "apt").rglob("*pkgcache.bin"):
+            index.unlink(missing_ok=True)
         os.close(handle)
 
 
@@ -251,6 +254,7 @@ def _sha256(path: Path) -> str:
 
 
 LOADER = "libvulkan.so.1"
+AMD_NAMES = "amdgpu.ids"  # with the names of AMD's products, which libdrm reads
 
 COMPANIONS = ("libGLdispatch.so.0", "libEGL.so.1")
 """Libraries of libglvnd, in load order, that NVIDIA's Vulkan driver opens on a host without a display.

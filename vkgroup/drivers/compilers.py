@@ -89,7 +89,7 @@ def fetch_compiler(name: str, progress: Progress | None = None) -> InstalledComp
         with cache.locked() as folder:
             system = Apt(cache_folder() / "apt" / distribution())
             system.update(progress)
-            apt = system.unstable(progress)
+            apt = system.debian("sid", progress)
             packages = [*map(apt.newest, source.packages), *_further(apt, source)]
             packages += map(apt.newest, _C_LIBRARY)
             names = tuple(f"{package.name} {package.version}" for package in packages)
@@ -143,11 +143,8 @@ def _build(work: Path, name: str, package: Package, packages: tuple[str, ...]) -
         raise CompilerUnavailable(
             f"{packages[0]} cannot be started on this host ({platform.platform()}). {source.instead}"
         )
-    files = {
-        path.relative_to(finished).as_posix(): path.stat().st_size
-        for path in sorted(finished.rglob("*"))
-        if path.is_file()
-    }
+    found = (path for path in sorted(finished.rglob("*")) if path.is_file())
+    files = {path.relative_to(finished).as_posix(): path.stat().st_size for path in found}
     metadata = CompilerMetadata(
         compiler=name,
         version=version,

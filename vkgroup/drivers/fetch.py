@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vkgroup.base.errors import DriverFetchError, NoDevice
-from vkgroup.base.files import cache_folder
+from vkgroup.base.files import cache_folder, missing_cache
 from vkgroup.drivers import cache, own_c_library
-from vkgroup.drivers.apt import INSTALL_INSTEAD, Apt, Package, Progress, distribution
+from vkgroup.drivers.apt import COPY_INSTEAD, INSTALL_INSTEAD, Apt, Package, Progress, distribution
 from vkgroup.drivers.build import build, loads
 from vkgroup.drivers.cache import FAMILIES, MESA, CachedDriver, DriverPackage, parse_name
 
@@ -49,8 +49,7 @@ def fetch(
     lacks the driver. The message says what to install instead. Partial downloads are removed.
     """
     with cache.locked() as folder:
-        fetching = _Fetching(folder, None, progress, self_contained, bookworm)
-        return fetching.driver(name)
+        return _Fetching(folder, None, progress, self_contained, bookworm).driver(name)
 
 
 def fetch_all(names: Sequence[str], progress: Progress | None = None) -> Iterator[CachedDriver]:
@@ -77,16 +76,25 @@ class _Fetching:
             driver = _find(family, version)
             if driver is not None and (driver.start is not None or loads(driver)):
                 return driver
+        try:
+            return self._fetched(family, version)
+        except DriverFetchError as error:
+            # The system's package managers have no drivers for absent GPUs.
+            instead = COPY_INSTEAD if family.shim else INSTALL_INSTEAD.replace("swiftshader", "{}")
+            raise DriverFetchError(str(error).replace(INSTALL_INSTEAD, instead.format(name))) from None
+
+    def _fetched(self, family: DriverPackage, version: str | None) -> CachedDriver:
         system = _updated_apt(self.progress, self.downloads)
         if family.shim:
             debian = _debian_with(system, family, version, self.progress)
-            return self._own_c_library(family, debian, _choose(debian, family, version))
+            package = _choose(debian, family, version)
+            return own_c_library.build(debian, self.folder, family, package, self.progress)
         debian_12 = system.bookworm(self.progress) if self.bookworm else None
         apt = debian_12 or system.with_package(family.package, version, self.progress)
         if version is not None and not debian_12:
             newer = _newer(apt, family, version, self.progress)
             if newer is not None:
-                return self._own_c_library(family, *newer)
+                return own_c_library.build(newer[0], self.folder, family, newer[1], self.progress)
         try:
             return self._build(apt, family, version)
         except DriverFetchError:
@@ -94,9 +102,6 @@ class _Fetching:
             if not apt.update(self.progress, force=True):
                 raise
             return self._build(apt, family, version)
-
-    def _own_c_library(self, family: DriverPackage, apt: Apt, package: Package) -> CachedDriver:
-        return own_c_library.build(apt, self.folder, family, package, self.progress)
 
     def _build(self, apt: Apt, family: DriverPackage, version: str | None) -> CachedDriver:
         package = _choose(apt, family, version)
@@ -112,7 +117,8 @@ def path(name: str) -> CachedDriver:
     driver = _find(family, version)
     if driver is None:
         raise NoDevice(
-            f"The driver `{name}` is not in {cache.drivers_folder()}. "
+            missing_cache()
+            or f"The driver `{name}` is not in {cache.drivers_folder()}. "
             f"Fetch it with `vkgroup drivers fetch {name}`."
         )
     return driver
@@ -133,11 +139,8 @@ def list_drivers(progress: Progress | None = None) -> list[DriverStatus]:
                 for source, package in reversed(_offered(apt, family, progress))
             }
             for name, (source, package) in offered.items():
-                driver = in_cache.pop(name, None)
-                size = source.size(package)
-                statuses.append(
-                    DriverStatus(name, family.name, package.upstream, driver, size, package.suite)
-                )
+                found = in_cache.pop(name, None), source.size(package), package.suite
+                statuses.append(DriverStatus(name, family.name, package.upstream, *found))
     for driver in in_cache.values():
         statuses.append(DriverStatus(driver.name, driver.family, driver.version, driver, None, ""))
     statuses.sort(key=lambda s: cache.version_key(s.version), reverse=True)
@@ -153,7 +156,7 @@ def _offered(apt: Apt, family: DriverPackage, progress: Progress | None) -> list
         offered += [(source, package) for package in source.versions(family.package)]
     if family.package == MESA:
         try:
-            trixie = apt.trixie(progress)
+            trixie = apt.debian("trixie", progress)
         except DriverFetchError:  # the other drivers are listed without Debian 13
             return offered
         offered += [(trixie, package) for package in _packages(trixie, family)]
@@ -206,7 +209,7 @@ def _newer(
     if family.package != MESA or any(version == package.upstream for package in apt.versions(MESA)):
         return None
     try:
-        trixie = apt.trixie(progress)
+        trixie = apt.debian("trixie", progress)
     except DriverFetchError:
         return None
     package = next((package for package in trixie.versions(MESA) if package.upstream == version), None)
@@ -215,10 +218,10 @@ def _newer(
 
 def _debian_with(apt: Apt, family: DriverPackage, version: str | None, progress: Progress | None) -> Apt:
     """Return the sources of Debian 13, or those of Debian unstable if these alone have a version."""
-    trixie = apt.trixie(progress)
+    trixie = apt.debian("trixie", progress)
     if version is None or version in {package.upstream for package in _packages(trixie, family)}:
         return trixie
-    unstable = apt.unstable(progress)
+    unstable = apt.debian("sid", progress)
     return unstable if version in {package.upstream for package in _packages(unstable, family)} else trixie
 
 

@@ -7,6 +7,7 @@ work and execute nothing. An environment variable chooses the GPU.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from vkgroup.base.suggestions import similar
@@ -127,7 +128,7 @@ def why_absent(name: str) -> str:
     return text if {*WITHOUT_SHIM} & {*re.findall("[a-z]+", name.lower())} else ""
 
 
-def compile_only_hint(name: str) -> str:
+def compile_only_hint(name: str, fetched_drivers: Collection[str]) -> str:
     """Return which GPUs a name that fits no device may mean, or why there are none; empty if unknown."""
     words = {*re.findall("[a-z]+", name.lower())}
     family = next((family for family, names in _VENDORS.items() if words & {*names.split()}), None)
@@ -138,11 +139,12 @@ def compile_only_hint(name: str) -> str:
         for gpu in gpus_of(family)
         for product in gpu.products.split(",")
     }
-    longer = (other for other in products if other.startswith(f"{_plain(name)} "))
+    longer = (other for other in products if _plain(name) in other)
     near = list(dict.fromkeys([*longer, *similar(_plain(name), products, 3)]))[:3]
-    listed = ", ".join(map(products.__getitem__, near))
+    listed = f" Similar: {', '.join(map(products.__getitem__, near))}." if near else ""
+    is_fetched = any(driver.startswith(f"{family}-") for driver in fetched_drivers)
+    fetch = "" if is_fetched else f" `vkgroup drivers fetch {family}` fetches their driver."
     return (
-        f"Compile-only devices are {family}:GPU, as in {gpus_of(family)[-1].choice}; '{family}:*' are all."
-        f"{f' Similar: {listed}.' if listed else ''} `vkgroup drivers fetch {family}` fetches the driver,"
-        " `vkgroup devices` lists the GPUs."
+        f"Absent GPUs are named {family}:GPU, as in {gpus_of(family)[-1].choice}, or by a product;"
+        f" '{family}:*' are all, and `vkgroup devices` lists them.{listed}{fetch}"
     )

@@ -17,7 +17,7 @@ from vkgroup.base.errors import DriverFetchError
 from vkgroup.drivers import cache
 from vkgroup.drivers.apt import Apt, Package, Progress
 from vkgroup.drivers.build import load_order, manifest_of, read_dynamic
-from vkgroup.drivers.cache import LOADER, CachedDriver, DriverPackage
+from vkgroup.drivers.cache import AMD_NAMES, LOADER, CachedDriver, DriverPackage
 from vkgroup.drivers.unpacked import file_of, libraries_of
 
 _SHIMS = "mesa-drm-shim"
@@ -119,6 +119,8 @@ def _put_files(root: Path, family: DriverPackage, finished: Path) -> cache.Start
     if shim is not None:
         # A shim has no soname, or one with its version: the name of its file stays.
         _copy(shim, target / shim.name)
+    for table in root.glob(f"usr/share/libdrm/{AMD_NAMES}"):
+        _copy(table, target / table.name)
     shim_file = "" if shim is None else f"lib/{shim.name}"
     return cache.StartFiles(f"lib/{linker.name}", "lib", shim_file, family.variable)
 
