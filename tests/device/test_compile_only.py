@@ -168,6 +168,13 @@ def test_globs_choose_gpus_in_the_order_of_the_table(turnip: CachedDriver) -> No
     assert [device.gpu for device in chosen] == ["730", "618"]
 
 
+@pytest.mark.parametrize("choice", ["turnip:7*", "turnip-*:740", "turnip:730,turnip:740"])
+def test_one_gpu_is_needed_where_one_is_opened(turnip: CachedDriver, choice: str) -> None:
+    with pytest.raises(NoDevice, match="one is needed here"):
+        select(choice)
+    assert choose_several(choice)
+
+
 def test_globs_with_a_version_choose_that_version(turnip: CachedDriver) -> None:
     assert expand(f"{turnip.name}:7[34]0") == [f"{turnip.name}:730", f"{turnip.name}:740"]
     assert f"{turnip.name}:740" in expand("turnip-*:740")

@@ -114,16 +114,9 @@ def _inspect(manifest: Manifest, timeout: float) -> IcdReport:
     else:
         command = processes.command(_INSPECT, str(manifest.path), manifest.name)
         report = _answer((command, processes.environment()), timeout)
-    return IcdReport(
-        str(manifest.path),
-        manifest.name,
-        manifest.library,
-        report.status,
-        report.message,
-        report.devices,
-        manifest.system,
-        manifest.named,
-    )
+    found = report.status, report.message, report.devices
+    known = str(manifest.path), manifest.name, manifest.library
+    return IcdReport(*known, *found, manifest.system, manifest.named)
 
 
 def _answer(start: Launch, timeout: float) -> _Answer:

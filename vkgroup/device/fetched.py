@@ -35,6 +35,11 @@ def driver_of(choice: str) -> tuple[CachedDriver, Gpu | None]:
     name = name.lower()
     word, at, build = rest.partition("@")
     _require_shim(name)
+    if colon and may_be_several(name + word):
+        raise NoDevice(
+            f"{choice!r} may be several GPUs, and one is needed here, as in radv:navi31. `vkgroup conform`,"
+            " `probe`, `cost` and `check --compile-on` take globs and lists."
+        )
     family, _ = drivers.parse_name(name)
     if not colon:
         return drivers.path(name), None
@@ -202,11 +207,8 @@ def without_builds(names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]
 
 def own_drivers() -> list[str]:
     """Return the names of the drivers in the cache that have their own C library and execute."""
-    return [
-        driver.name
-        for driver in drivers.installed()
-        if driver.start is not None and not driver.is_compile_only
-    ]
+    executing = (driver for driver in drivers.installed() if not driver.is_compile_only)
+    return [driver.name for driver in executing if driver.start is not None]
 
 
 def needs_own_process(choice: str) -> bool:

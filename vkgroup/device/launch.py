@@ -64,8 +64,9 @@ def require_own_process(device: DeviceInfo) -> None:
         return
     if device.emulated:
         raise NoDevice(
-            f"{device.choice} is emulated in a process of its own. `vkgroup run`, `check` and `conform` start"
-            " it, and in Python vkgroup.open(..., isolated=True) does."
+            f"{device.choice} is emulated, in a process of its own. `vkgroup run`, `check`, `conform` and"
+            " `probe` start it, and in Python vkgroup.open(..., isolated=True) does. `bench` refuses it,"
+            " because the times of an emulation say nothing about the GPU."
         )
     if not device.is_compile_only:
         raise NoDevice(
