@@ -38,10 +38,7 @@ def definitions(arguments: argparse.Namespace, device: Device, console: Console)
 def _settings(arguments: argparse.Namespace, file: Path) -> Settings:
     """Return the settings of a run of a shader with the configuration of ``--with``."""
     options = argparse.Namespace(
-        command="run",
-        shader=file,
-        with_file=arguments.with_file,
-        configuration=arguments.configuration,
+        command="run", shader=file, with_file=arguments.with_file, configuration=arguments.configuration
     )
     OPTIONS["run"].complete(options)
     return settings_of_run(options)

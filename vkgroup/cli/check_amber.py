@@ -20,14 +20,7 @@ from vkgroup.base.phases import DeadlineReached, status
 from vkgroup.check import CheckRequest, Guarantees, Report, perform
 from vkgroup.check.diagnosis import OF_SIZES
 from vkgroup.check.fields import fields_of, take
-from vkgroup.check.outcome import (
-    ConfigurationOutcome,
-    OutcomeKind,
-    merged,
-    of_error,
-    of_late,
-    of_report,
-)
+from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, merged, of_error, of_late, of_report
 from vkgroup.cli import deadline, output
 from vkgroup.cli.amber import refuse_others, scripts_of
 from vkgroup.cli.check_folder import Library, execute_library
@@ -184,11 +177,7 @@ def requests_of(
 
 
 def _request(
-    run: ScriptRun,
-    pipeline: ScriptPipeline,
-    stage: str,
-    options: argparse.Namespace,
-    devices: ChosenDevices,
+    run: ScriptRun, pipeline: ScriptPipeline, stage: str, options: argparse.Namespace, devices: ChosenDevices
 ) -> CheckRequest:
     """Return the request of a pipeline's shader with the contents of the buffers now, without its extent."""
     attached = pipeline.shaders[stage]

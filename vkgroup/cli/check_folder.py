@@ -17,14 +17,7 @@ from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.base.files import read_text
 from vkgroup.base.phases import DeadlineReached, status
 from vkgroup.check import outcome_cache, perform
-from vkgroup.check.outcome import (
-    ConfigurationOutcome,
-    OutcomeKind,
-    check_all,
-    of_error,
-    of_late,
-    of_report,
-)
+from vkgroup.check.outcome import ConfigurationOutcome, OutcomeKind, check_all, of_error, of_late, of_report
 from vkgroup.check.state import LEFT_OUT
 from vkgroup.cli import deadline, output
 from vkgroup.cli.check_compile import CompileResults, compile_all, with_compilation

@@ -152,10 +152,7 @@ def _observe(arguments: argparse.Namespace, device: Device, work: _Work) -> str:
 
 
 def _work(
-    arguments: argparse.Namespace,
-    configured: Settings | None,
-    device: Device,
-    bindings: dict[pairs.Key, Any],
+    arguments: argparse.Namespace, configured: Settings | None, device: Device, bindings: dict[pairs.Key, Any]
 ) -> _Work:
     """Load the shaders, and return them with their arguments."""
     if _traces(arguments):
