@@ -80,7 +80,7 @@ def _run(arguments: argparse.Namespace, configured: Settings | None) -> int:
                 # Imported here, because only emulated GPUs have it.
                 from vkgroup.cli.machine_trace import recorded
 
-                result, traced = recorded(arguments, device.info, lambda: work.run(device, arguments))
+                result, traced = recorded(arguments, device, lambda: work.run(device, arguments))
             else:
                 result = work.run(device, arguments)
                 traced = _observe(arguments, device, work)
