@@ -12,6 +12,7 @@ import numpy.typing as npt
 from vkgroup.base.errors import (
     DispatchTimeout,
     NoDevice,
+    NotEmulated,
     OutOfMemory,
     Unsupported,
     VkgroupError,
@@ -125,6 +126,7 @@ class JobAnswer:
 
     outputs: Mapping[tuple[int, int], Any] = field(default_factory=dict)  # arrays of the writable bindings
     unsupported: str = ""  # missing features of the device; empty if none is missing
+    not_emulated: str = ""  # what the emulation of an absent GPU lacks; empty if nothing
     failure: str = ""  # the error that the driver reported, or its crash; empty if there was none
     no_end: str = ""  # the time limit that the dispatch exceeded; empty if it ended
     slow: str = ""  # the time limit that the driver's compiler exceeded; empty if it ended
@@ -136,8 +138,8 @@ class JobAnswer:
     @property
     def is_ready(self) -> bool:
         """Whether nothing prevents the job from running."""
-        problems = (self.unsupported, self.failure, self.no_end, self.slow, self.idle, self.internal_error)
-        return not any(problems)
+        others = ("outputs", "sizes")
+        return not any(text for name, text in vars(self).items() if name not in others)
 
 
 def bindings_of(inputs: DispatchInputs) -> dict[tuple[int, int], Any]:
@@ -234,6 +236,8 @@ class JobSession:
             return self._run(request)
         except NoDevice as error:
             return JobAnswer(idle=str(error))
+        except NotEmulated as error:
+            return JobAnswer(not_emulated=str(error))
         except Unsupported as error:
             return JobAnswer(unsupported=", ".join(error.missing) or str(error))
         except OutOfMemory as error:

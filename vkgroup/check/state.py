@@ -245,6 +245,8 @@ class CheckState:
             if not self.request.skip_idle_devices:
                 raise NoDevice(answer.idle)
             why = f"{LEFT_OUT}{answer.idle}"
+        elif answer.not_emulated:
+            why = answer.not_emulated
         elif answer.unsupported:
             why = f"it lacks {answer.unsupported}"
         elif answer.internal_error:

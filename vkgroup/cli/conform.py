@@ -19,8 +19,9 @@ from rich.text import Text
 
 from vkgroup.base.errors import InvalidInput, VkgroupError
 from vkgroup.cli import conform_start
+from vkgroup.cli.conform_end import number_of
 from vkgroup.cli.conform_expected import Expecting, read_expecting
-from vkgroup.cli.conform_run import ConformRun, check_files, default_folder, number_of, progress_view
+from vkgroup.cli.conform_run import ConformRun, check_files, default_folder, progress_view
 from vkgroup.cli.console import Console
 from vkgroup.cli.signals import keeping
 from vkgroup.compiler.front_ends import compiler_of_language
@@ -92,7 +93,7 @@ def _judge_all(expecting: Expecting, targets: Sequence[RunTarget], console: Cons
             stack.enter_context(recording)
             runs.append(ConformRun(target_expecting, target.device, options.out, recording, target))
             jobs = "1 worker" if target.scheduler.jobs == 1 else f"{target.scheduler.jobs} workers"
-            text = f"Testing {target.name} on {number_of(expecting.cases)} with {jobs}, results in"
+            text = f"Testing {target.name} on {number_of(len(expecting.cases))} with {jobs}, results in"
             console.write_line(f"{text} {options.out}")
         with progress_view() as progress:
             ended = _together(runs, progress)
@@ -203,7 +204,7 @@ def execute_run(expecting: Expecting, console: Console) -> int:
         return execute_devices(expecting, console)
     device = _executing(conform_start.device(arguments.device), arguments)
     out = arguments.out or default_folder(device.name)
-    console.write_line(f"Testing {device.name} on {number_of(expecting.cases)}, results in {out}")
+    console.write_line(f"Testing {device.name} on {number_of(len(expecting.cases))}, results in {out}")
     with (
         keeping(lambda: kept(out)),
         HistoryRecording(arguments.db, out, resume=arguments.resume) as recording,
@@ -295,7 +296,7 @@ def _selected(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase,
     caselist = read_caselist(arguments.caselist)
     total = len(caselist.mapped) + len(caselist.unmapped)
     verb = "name maps" if total == 1 else "names map"
-    mapped = f"{len(caselist.mapped)} of {total} {verb} to {number_of(caselist.cases)}"
+    mapped = f"{len(caselist.mapped)} of {total} {verb} to {number_of(len(caselist.cases))}"
     console.print(Text(f"{arguments.caselist}: {mapped}"))
     for reason, count in caselist.reasons().items():
         without = "name has" if count == 1 else "names have"

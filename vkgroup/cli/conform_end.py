@@ -97,11 +97,11 @@ def print_not_run(reasons: Sequence[NotRun], out: Path, console: Console) -> Non
         return
     total = sum(len(held.cases) for held in reasons)
     console.write_line(
-        f"Not run: {_cases(total)} that may hang the device ({ALLOW} runs them):", style="yellow"
+        f"Not run: {number_of(total)} that may hang the device ({ALLOW} runs them):", style="yellow"
     )
     for held in reasons:
         origin = f" (finding {held.finding})" if held.finding else ""
-        console.write_line(f"  {_cases(len(held.cases))}: {held.reason}{origin}")
+        console.write_line(f"  {number_of(len(held.cases))}: {held.reason}{origin}")
         for case in sorted(held.cases)[:CASES_SHOWN]:
             console.write_line(f"    {case}")
         if len(held.cases) > CASES_SHOWN:
@@ -128,7 +128,7 @@ def print_failed_batches(found: Run, device: DeviceInfo, out: Path, console: Con
     messages = Counter(batch["message"] for batch in batches)
     for message, count in messages.most_common(CASES_SHOWN):
         number, batch = next((n, b) for n, b in enumerate(batches, 1) if b["message"] == message)
-        console.write_line(f"  {count:,}: {message}, for example {_cases(len(batch['cases']))}:")
+        console.write_line(f"  {count:,}: {message}, for example {number_of(len(batch['cases']))}:")
         options = f"--device {quote(device.choice)} --seed {found.seed}"
         options += f" --caselist {quote(str(out / BATCHES / f'{number}.txt'))}"
         console.write_line(f"    repeat: vkgroup conform {options}")
@@ -174,18 +174,18 @@ def _why_empty(run: Run) -> str:
     lacking = Counter(result.detail for result in run.results if result.status is Status.NOT_EMULATED)
     if lacking:
         shown = lacking.most_common(CASES_SHOWN)
-        return "; ".join(f"{text} ({_cases(count)})" for text, count in shown)
+        return "; ".join(f"{text.rstrip('.')} ({number_of(count)})" for text, count in shown)
     uncompiled = Counter(result.detail for result in run.results if NOT_COMPILED in result.detail)
     if uncompiled.total() == len(run.results):
         shown = uncompiled.most_common(CASES_SHOWN)
-        return "; ".join(f"{text} ({_cases(count)})" for text, count in shown)
+        return "; ".join(f"{text} ({number_of(count)})" for text, count in shown)
     needs = [set(_BETWEEN.split(result.detail.removeprefix("needs "))) for result in run.results]
     common = set.intersection(*needs)
     if common:
-        return f"all {_cases(len(needs))} need {', '.join(sorted(common))}, which the device lacks"
+        return f"all {number_of(len(needs))} need {', '.join(sorted(common))}, which the device lacks"
     counts = Counter(name for needed in needs for name in needed)
-    listed = "; ".join(f"{name} ({_cases(count)})" for name, count in counts.most_common(CASES_SHOWN))
-    return f"each of {_cases(len(needs))} needs something that the device lacks: {listed}"
+    listed = "; ".join(f"{name} ({number_of(count)})" for name, count in counts.most_common(CASES_SHOWN))
+    return f"each of {number_of(len(needs))} needs something that the device lacks: {listed}"
 
 
 def _why_none_is_left(run: Run, arguments: argparse.Namespace) -> str:
@@ -196,7 +196,7 @@ def _why_none_is_left(run: Run, arguments: argparse.Namespace) -> str:
     reasons = [
         *["this part of the cases is empty"] * (arguments.shard is not None),
         *["--skips leaves them out"] * bool(arguments.skips),
-        *[f"{_cases(held)} may hang the device ({ALLOW} runs them)"] * bool(held),
+        *[f"{number_of(held)} may hang the device ({ALLOW} runs them)"] * bool(held),
     ]
     return "; ".join(reasons) or "there is none"
 
@@ -213,10 +213,11 @@ def _without_known_cause(outcomes: RunOutcomes) -> list[str]:
 
 def _done(totals: Mapping[str, int]) -> str:
     """Return what was done with the cases of a run."""
-    count = _cases(sum(count for status, count in totals.items() if status != "NotSupported"))
+    left = totals.get("NotEmulated", 0)
+    count = number_of(sum(totals.values()) - totals["NotSupported"] - left)
     if "Compiled" in totals:
         return f"{count} given to the compiler, {totals['Compiled']:,} compiled, none executed"
-    return f"{count} executed, {totals['Pass']:,} passed"
+    return f"{count} executed, {totals['Pass']:,} passed" + (f"; {left:,} not emulated" if left else "")
 
 
 def _print_summary(
@@ -261,16 +262,17 @@ def _print_summary(
     if not causes and not unknown and not missing and not empty:
         console.write_line("No errors were found in this driver.")
     if unknown:
-        text = f"Unexpected results without a known cause: {_cases(unknown)} (described above)"
+        text = f"Unexpected results without a known cause: {number_of(unknown)} (described above)"
         console.write_line(text, style="bold red")
     elif causes and not missing:
         console.write_line("No other errors were found.")
     if missing:
-        text = f"No result: {_cases(missing)} (not reached, or not judged because of an error of vkgroup)"
+        text = f"No result: {number_of(missing)} (not reached, or not judged because of an error of vkgroup)"
         console.write_line(text, style="bold red")
     if report is not None:
         console.write_line(f"Report, to be opened in a browser: {report}", style="bold")
 
 
-def _cases(count: int) -> str:
+def number_of(count: int) -> str:
+    """Return a number of cases as text."""
     return "1 case" if count == 1 else f"{count:,} cases"

@@ -20,6 +20,7 @@ from vkgroup.cli.conform_end import (
     BATCHES,
     REPORT,
     finish,
+    number_of,
     print_causes,
     print_failed_batches,
     print_not_run,
@@ -54,6 +55,9 @@ _COLOURS = {
     Status.NOT_EMULATED: "yellow",
 }
 
+
+_FOR_A_RATE = 100
+"""Cases from which their number in a second says something: a start takes seconds."""
 
 OWN_FILES = ("results.jsonl", "run.json", "summary.json", "capabilities.json", "results.csv", "failures.csv",
              "reruns.jsonl", "gl-code-quality-report.json")  # fmt: skip
@@ -256,11 +260,6 @@ class ConformRun:
         return code
 
 
-def number_of(cases: tuple[AnyCase, ...]) -> str:
-    """Return the number of cases as text."""
-    return "1 case" if len(cases) == 1 else f"{len(cases)} cases"
-
-
 def default_folder(device: str) -> Path:
     """Return the default folder of a run, named after the device and the time."""
     folder = Path("vkgroup-results") / f"{multi_device.slug(device)}-{datetime.now():%Y%m%d-%H%M%S}"
@@ -291,18 +290,16 @@ def _report(outcomes: RunOutcomes, device: DeviceInfo, out: Path, console: Conso
     print_not_run(found.not_run, out, console)
     print_failed_batches(found, device, out, console)
     compiled = found.counts[Status.COMPILED]
-    count, done = found.executed, "executed"
+    done = "executed"
     if compiled or found.counts[Status.REJECTED]:
-        done = f"given to the compiler, {compiled} compiled, none executed,"
+        done = f"given to the compiler, {compiled:,} compiled, none executed,"
     elif device.emulated:
-        done = f"executed {device.by_emulation},"
-    rate = count / found.seconds if found.seconds else 0.0
-    console.print(
-        Text(
-            f"{count} {'case' if count == 1 else 'cases'} {done} in "
-            f"{found.seconds:.1f} s ({rate:.0f} a second, {found.jobs} workers)"
-        )
-    )
+        done = f"executed {device.by_emulation}," if found.executed else "executed"
+    rate = f"{found.executed / found.seconds:,.0f} a second, " if found.executed >= _FOR_A_RATE else ""
+    workers = "1 worker" if found.jobs == 1 else f"{found.jobs} workers"
+    text = f"{number_of(found.executed)} {done} in {found.seconds:.1f} s ({rate}{workers})"
+    left = found.counts[Status.NOT_EMULATED]
+    console.print(Text(f"{text}; {number_of(left)} not emulated" if left else text))
     if memory := _memory(found):
         console.print(Text(memory))
     console.write_line(f"Results: {out / 'results.jsonl'}, {out / 'summary.json'}")

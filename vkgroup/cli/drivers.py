@@ -52,13 +52,14 @@ def _list(json_file: str | None) -> int:
         statuses = [
             drivers.DriverStatus(d.name, d.family, d.version, d, None, "") for d in drivers.installed()
         ]
-    rows = [["driver", "in the cache", "to download", "from"]]
+    rows = [["driver", "in the cache", "package", "from"]]
     for status in statuses:
         cached = megabytes(status.driver.size) if status.driver else "-"
         download = megabytes(status.download_size) if status.download_size is not None else "-"
         rows.append([status.name, cached, download, status.suite or "-"])
     stream = people(json_file)
     table(rows, stream)
+    print("A fetch also downloads libraries that the package needs, up to 45 MB.", file=stream)
     print(f"The cache is {drivers.drivers_folder()}", file=stream)
     write_json([_data(status) for status in statuses], json_file)
     return 0

@@ -52,9 +52,11 @@ def _said(arguments: argparse.Namespace, recorder: WaveRecorder) -> str:
 
 
 def _lines(recorder: WaveRecorder) -> Iterator[str]:
-    """Yield the lines of a trace, with its conventions at the beginning."""
+    """Yield the lines of a trace, with its conventions after the first."""
+    lines = (line for line in recorder.lines() if not line.startswith("# The first dispatch"))
+    yield next(lines)
     yield "# Values are hexadecimal, those of vector registers in the order of the lanes."
     yield '# "active lanes" is a mask in hexadecimal, and is left out where all lanes are active.'
     if recorder.count > recorder.most:
         yield f"# These are the last {recorder.most} instructions."
-    yield from (line for line in recorder.lines() if not line.startswith("# The first dispatch"))
+    yield from lines

@@ -98,13 +98,14 @@ def _print(result: Probe, console: Console, by_emulation: str) -> None:
     """Print the results; `by_emulation`: how an absent GPU executed, if it did."""
     table = empty_table()
     add_declared(table, result.capabilities)
-    how = f", {by_emulation}" if by_emulation else ""
-    add_title(table, f"Observed{how}")
+    add_title(table, "Observed, by emulation" if by_emulation else "Observed")
+    if by_emulation:
+        table.add_row(Text("  machine code"), Text(by_emulation.removeprefix("by emulation of ")))
     for experiment in (*EXPERIMENTS, *EXECUTION):
         if experiment.name not in result.outcomes:
             continue
         if experiment is EXECUTION[0]:
-            add_title(table, f"Execution, observed{how}")
+            add_title(table, "Execution, observed")
         outcome = result.outcomes[experiment.name]
         for number, line in enumerate(outcome.lines()):
             title = "" if number else "  " + experiment.title

@@ -294,7 +294,8 @@ def run(
         except (NoDevice, InternalError) as problem:
             result.problem = problem
     ended = {judged.case for judged in result.results}
-    result.executed = sum(case.name in ended for case in pending)
+    executed = {judged.case for judged in result.results if judged.status is not Status.NOT_EMULATED}
+    result.executed = sum(case.name in executed for case in pending)
     result.without_verdict = {entry.case: entry.detail for entry in scheduler.without_verdict}
     result.not_run = list(guard.not_run.values())
     ended |= result.without_verdict.keys()

@@ -63,7 +63,8 @@ class InactiveReads:
         """Description of the values for people."""
         if len(self.lanes) == 1:
             return LABELS[next(iter(self.lanes))]
-        return listed([f"{LABELS[label]} in {count} lanes" for label, count in self.lanes.items()])
+        counts = {label: "1 lane" if n == 1 else f"{n} lanes" for label, n in self.lanes.items()}
+        return listed([f"{LABELS[label]} in {lanes}" for label, lanes in counts.items()])
 
     def to_json(self) -> dict[str, Json]:
         """Return the attributes as JSON."""

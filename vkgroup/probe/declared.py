@@ -126,7 +126,7 @@ def _size_control(capabilities: Capabilities) -> str:
         sizes = f"{control.min_size} to {control.max_size}"
     return (
         f"{sizes} in {_words(control.required_size_stages)}; "
-        f"at most {control.max_compute_workgroup_subgroups} subgroups a workgroup"
+        f"at most {control.max_compute_workgroup_subgroups:,} subgroups a workgroup"
     )
 
 

@@ -69,9 +69,8 @@ _DRIVERS = Command(
         "fetch": Command(
             (
                 Option("names", "NAME",
-                       "swiftshader, lavapipe (the newest), lavapipe-VERSION; radv, nvk, turnip,"
-                       " honeykrisp: compile"
-                       " for absent GPUs and execute nothing", nargs="+"),
+                       "swiftshader, lavapipe (the newest), lavapipe-VERSION; radv, nvk, turnip, honeykrisp:"
+                       " compile for absent GPUs; those of radv are emulated", nargs="+"),
                 Option("--offline", "FOLDER", "take the drivers from this bundle, without network", Path),
             ),
             "Download drivers into the cache, without root.",
@@ -140,8 +139,7 @@ _BENCH = Command(
             "measurement",
             Option("--size", "N[,N]…",
                    "sizes, as in 1000003, 2^20, 64k or 1M; with --sweep size the largest (default: the"
-                   " largest on"
-                   " a GPU; on a CPU the largest that fits into --seconds)", _sizes, ()),
+                   " largest on a GPU; on a CPU the largest that fits into --seconds)", _sizes, ()),
             Option("--sweep", "P",
                    "one row for each value of a parameter: size, workgroup, items or another"),
             Option("--seconds", "S",

@@ -137,9 +137,12 @@ class IsolatedHost(DeviceBase):
     def _failed(self, failure: Failure, what: str) -> Exception:
         if failure.is_internal:
             return InternalError(f"{self._label}, while {what}: {failure.message}")
+        who, more = "driver", ""
+        if self._setup.device.emulated:
+            who, more = "emulation", " Give it more time (`timeout`) or less work."
         return DispatchTimeout(
-            f"The driver of {self._label} did not end while {what}: {failure.message}. Its process was ended;"
-            " the next call starts a new one."
+            f"The {who} of {self._label} did not end while {what}: {failure.message}.{more} Its process was"
+            " ended; the next call starts a new one."
         )
 
     def _end(self) -> None:
