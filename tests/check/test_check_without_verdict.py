@@ -18,6 +18,7 @@ from vkgroup.base.errors import (
     InternalError,
     InvalidDispatch,
     InvalidModule,
+    NotEmulated,
 )
 from vkgroup.check import check, device_jobs, state
 from vkgroup.check.device_jobs import DispatchJob, JobAnswer, JobCompilation, JobSession, run_job
@@ -70,6 +71,7 @@ def test_a_shader_without_end_has_no_verdict(
         (JobAnswer(internal_error="ZeroDivisionError: planted"), 2, "ZeroDivisionError: planted"),
         (JobAnswer(failure="the process was killed by signal 11"), 1, "but the reference device completes"),
         (JobAnswer(unsupported="shaderInt64"), 0, "it lacks shaderInt64"),
+        (JobAnswer(not_emulated="v_planted is not emulated"), 0, ": v_planted is not emulated"),
         (JobAnswer(slow="planted"), 0, "planted"),
     ],
 )
@@ -99,6 +101,7 @@ def test_only_errors_of_the_device_are_findings(
         (InvalidModule("planted"), "internal_error"),
         (InvalidDispatch("planted"), "internal_error"),
         (CompileError("planted"), "internal_error"),
+        (NotEmulated("planted", ["v_planted"]), "not_emulated"),
     ],
 )
 def test_errors_in_the_process_of_the_device(
@@ -113,8 +116,9 @@ def test_errors_in_the_process_of_the_device(
     session = JobSession(job.device, job.timeout)
     assert session.perform(JobCompilation(job)).is_ready
     answer = session.perform(job)
-    told = {name for name in ("no_end", "failure", "internal_error", "unsupported") if getattr(answer, name)}
-    assert told == {expected}
+    names = ("no_end", "failure", "internal_error", "unsupported", "not_emulated")
+    assert {name for name in names if getattr(answer, name)} == {expected}
+    assert not answer.is_ready
 
 
 @pytest.mark.parametrize(

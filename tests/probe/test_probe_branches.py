@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -62,6 +63,8 @@ def test_lanes_that_get_different_things_are_counted() -> None:
     shuffle = found.reads[0]
     assert shuffle.lanes == {"held": 2, "zero": 2}
     assert shuffle.in_words == "the last value of the inactive lane in 2 lanes and zero in 2 lanes"
+    one = replace(shuffle, lanes={"held": 1, "zero": 30})
+    assert one.in_words == "the last value of the inactive lane in 1 lane and zero in 30 lanes"
 
 
 def test_a_subgroup_of_one_lane_has_no_result() -> None:

@@ -63,6 +63,12 @@ def test_a_device_that_has_a_lot() -> None:
     assert told["cooperative matrix"] == "2 shapes in compute: float16→float32"
 
 
+def test_large_numbers_have_separators() -> None:
+    control = dataclasses.replace(RICH.size_control, max_compute_workgroup_subgroups=(1 << 32) - 1)
+    told = lines(dataclasses.replace(RICH, size_control=control))
+    assert "at most 4,294,967,295 subgroups" in told["required size"]
+
+
 def test_a_device_that_has_nothing() -> None:
     told = lines(BARE)
     assert told["minimum promises"].startswith("broken: subgroupSize must be at least 1")

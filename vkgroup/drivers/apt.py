@@ -237,7 +237,7 @@ class Apt:
         `codename`: ``trixie`` (Debian 13), or ``sid``, Debian unstable.
         """
         own = os_release().get("VERSION_CODENAME") if self._sources is None and is_debian() else ""
-        if own == codename and f"{own}-backports" in (self._folder / "sources.list").read_text():
+        if own == codename and any((self._folder / "lists").glob(f"*_{own}-backports_*")):
             return self
         keyring = self._debian_keyring(progress)
         if keyring is None and not is_debian():

@@ -10,6 +10,7 @@ import threading
 import time
 import types
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -325,6 +326,13 @@ def test_a_driver_that_does_not_return_is_ended_from_outside(faulty: Device) -> 
     assert 1.0 < time.monotonic() - start < 20
     assert run(faulty) == [1, 2, 3]
     assert not alive(process)
+
+
+def test_an_emulation_that_does_not_end_is_named(swiftshader: CachedDriver) -> None:
+    with IsolatedDevice(select(swiftshader.name), planted, {}) as device:
+        device._base._setup.device = replace(device.info, emulated=True)
+        with pytest.raises(DispatchTimeout, match=r"The emulation of .* `timeout`"):
+            run(device, HANG, timeout=0.5)
 
 
 def test_a_process_that_the_kernel_holds_is_left(
