@@ -331,7 +331,7 @@ def test_a_driver_that_does_not_return_is_ended_from_outside(faulty: Device) -> 
 def test_an_emulation_that_does_not_end_is_named(swiftshader: CachedDriver) -> None:
     with IsolatedDevice(select(swiftshader.name), planted, {}) as device:
         device._base._setup.device = replace(device.info, emulated=True)
-        with pytest.raises(DispatchTimeout, match=r"The emulation of .* `timeout`"):
+        with pytest.raises(DispatchTimeout, match=r"The emulation of .*`timeout`"):
             run(device, HANG, timeout=0.5)
 
 
