@@ -143,8 +143,8 @@ def _build(work: Path, name: str, package: Package, packages: tuple[str, ...]) -
         raise CompilerUnavailable(
             f"{packages[0]} cannot be started on this host ({platform.platform()}). {source.instead}"
         )
-    found = (path for path in sorted(finished.rglob("*")) if path.is_file())
-    files = {path.relative_to(finished).as_posix(): path.stat().st_size for path in found}
+    written = (path for path in sorted(finished.rglob("*")) if path.is_file())
+    files = {path.relative_to(finished).as_posix(): path.stat().st_size for path in written}
     metadata = CompilerMetadata(
         compiler=name,
         version=version,
