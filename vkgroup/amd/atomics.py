@@ -40,33 +40,18 @@ def _clamped_subtraction(old: Array, data: Array) -> Array:
 
 _FLOAT_MODE = 0xF0
 OPERATIONS = {
-    "swap": Atomic(lambda old, data: data),
-    "cmpswap": Atomic(
-        lambda old, data, compared: np.where(old == compared, data, old), associative=False, compares=True
-    ),
-    "add": Atomic(np.add),
-    "sub": Atomic(lambda old, data: old - data, associative=False),
-    "smin": Atomic(np.minimum, "i"),
-    "smax": Atomic(np.maximum, "i"),
-    "umin": Atomic(np.minimum),
-    "umax": Atomic(np.maximum),
-    "and": Atomic(np.bitwise_and),
-    "or": Atomic(np.bitwise_or),
-    "xor": Atomic(np.bitwise_xor),
-    "inc": Atomic(_increment, associative=False),
-    "dec": Atomic(_decrement, associative=False),
-    "csub": Atomic(_clamped_subtraction, associative=False),
+    "swap": Atomic(lambda old, data: data), "cmpswap": Atomic(
+    lambda old, data, compared: np.where(old == compared, data, old), associative=False, compares=True ),
+    "add": Atomic(np.add), "sub": Atomic(lambda old, data: old - data, associative=False),
+    "smin": Atomic(np.minimum, "i"), "smax": Atomic(np.maximum, "i"), "umin": Atomic(np.minimum),
+    "umax": Atomic(np.maximum), "and": Atomic(np.bitwise_and), "or": Atomic(np.bitwise_or),
+    "xor": Atomic(np.bitwise_xor), "inc": Atomic(_increment, associative=False),
+    "dec": Atomic(_decrement, associative=False), "csub": Atomic(_clamped_subtraction, associative=False),
     "fadd": Atomic(lambda old, data: floats.add(_FLOAT_MODE, old, data), "f", associative=False),
-    "fmin": Atomic(floats.minimum, "f"),
-    "fmax": Atomic(floats.maximum, "f"),
-    "fcmpswap": Atomic(
-        lambda old, data, compared: np.where(old == compared, data, old),
-        "f",
-        associative=False,
-        compares=True,
-    ),
-    "rsub": Atomic(lambda old, data: data - old, associative=False),
-}
+    "fmin": Atomic(floats.minimum, "f"), "fmax": Atomic(floats.maximum, "f"), "fcmpswap": Atomic(
+    lambda old, data, compared: np.where(old == compared, data, old), "f", associative=False,
+    compares=True, ), "rsub": Atomic(lambda old, data: data - old, associative=False),
+}  # fmt: skip
 
 
 def named(name: str) -> tuple[Atomic, int]:

@@ -69,18 +69,10 @@ def _distance(instruction: MachineInstruction) -> int:
 
 
 _COUNTERS = {
-    "vmcnt": ("vm",),
-    "lgkmcnt": ("lgkm",),
-    "expcnt": (),
-    "vscnt": ("vs",),
-    "loadcnt": ("vm",),
-    "samplecnt": ("sample",),
-    "bvhcnt": ("bvh",),
-    "storecnt": ("vs",),
-    "dscnt": ("ds",),
-    "kmcnt": ("km",),
+    "vmcnt": ("vm",), "lgkmcnt": ("lgkm",), "expcnt": (), "vscnt": ("vs",), "loadcnt": ("vm",),
+    "samplecnt": ("sample",), "bvhcnt": ("bvh",), "storecnt": ("vs",), "dscnt": ("ds",), "kmcnt": ("km",),
     "xcnt": (),
-}
+}  # fmt: skip
 
 
 def _waits(instruction: MachineInstruction) -> dict[str, int]:
@@ -144,6 +136,8 @@ def _registers(instruction: MachineInstruction) -> Step | None:
         return Step(instruction, set_part)
     if name == "s_getreg_b32":
         register, offset, size = _hardware_register(operands[1].word)
+        if register.startswith("FLAT_SCR"):
+            raise MissingPart(instruction.text)
         write = scalar_result(operands[0], 32)
 
         def read(waves: Waves) -> None:
@@ -159,6 +153,8 @@ def _registers(instruction: MachineInstruction) -> Step | None:
         return Step(instruction, read, frozenset(), frozenset(registers_of(operands[0], 32)))
     if name in ("s_setreg_b32", "s_setreg_imm32_b32"):
         register, offset, size = _hardware_register(operands[0].word)
+        if register.startswith("FLAT_SCR"):  # each lane has scratch memory of its own, without this address
+            return Step(instruction, lambda waves: None, frozenset(registers_of(operands[1], 32)))
         if register != "MODE":
             raise MissingPart(instruction.text)
         source = scalar_source(operands[1], "b32")
@@ -177,16 +173,9 @@ def _hardware_register(text: str) -> tuple[str, int, int]:
     words = [word.strip() for word in text.removeprefix("hwreg(").rstrip(")").split(",")]
     name = words[0].removeprefix("HW_REG_").removeprefix("WAVE_")
     known = (
-        "MODE",
-        "HW_ID",
-        "HW_ID1",
-        "HW_ID2",
-        "SHADER_CYCLES",
-        "SHADER_CYCLES_LO",
-        "SHADER_CYCLES_HI",
-        "TRAPSTS",
-        "STATUS",
-    )
+        "MODE", "HW_ID", "HW_ID1", "HW_ID2", "SHADER_CYCLES", "SHADER_CYCLES_LO", "SHADER_CYCLES_HI",
+        "TRAPSTS", "STATUS", "FLAT_SCR_LO", "FLAT_SCR_HI",
+    )  # fmt: skip
     if name not in known:
         raise MissingPart(text)
     return name, *((int(words[1]), int(words[2])) if len(words) == 3 else (0, 32))

@@ -241,21 +241,13 @@ def _relative(instruction: MachineInstruction) -> Step:
 
 
 _COMPILERS: dict[str, Callable[[MachineInstruction], Step]] = {
-    "v_readlane_b32": _read_lane,
-    "v_readfirstlane_b32": _read_lane,
-    "v_writelane_b32": _write_lane,
-    "v_permlane16_b32": _permute_rows,
-    "v_permlanex16_b32": _permute_rows,
-    "v_permlane16_var_b32": _permute_rows,
-    "v_permlanex16_var_b32": _permute_rows,
-    "v_permlane64_b32": _permute_halves,
-    "v_mbcnt_lo_u32_b32": _count_below,
-    "v_mbcnt_hi_u32_b32": _count_below,
-    "ds_swizzle_b32": _swizzle,
-    "v_movrels_b32": _relative,
-    "v_movreld_b32": _relative,
-    "v_movrelsd_b32": _relative,
-}
+    "v_readlane_b32": _read_lane, "v_readfirstlane_b32": _read_lane, "v_writelane_b32": _write_lane,
+    "v_permlane16_b32": _permute_rows, "v_permlanex16_b32": _permute_rows,
+    "v_permlane16_var_b32": _permute_rows, "v_permlanex16_var_b32": _permute_rows,
+    "v_permlane64_b32": _permute_halves, "v_mbcnt_lo_u32_b32": _count_below,
+    "v_mbcnt_hi_u32_b32": _count_below, "ds_swizzle_b32": _swizzle, "v_movrels_b32": _relative,
+    "v_movreld_b32": _relative, "v_movrelsd_b32": _relative,
+}  # fmt: skip
 
 
 def compile_crossing(instruction: MachineInstruction, generation: float) -> Step | None:

@@ -77,8 +77,9 @@ class Disassembler:
         length, text = self._text_of(code)
         if not length:
             length, text = 4, _exchange_of_halves(code) if self._has_halves else ""
-            if not text and self._has_halves:
-                length, text = with_upper_halves(self._text_of, code)
+            if not text:
+                other = with_upper_halves if self._has_halves else with_sign_extension
+                length, text = other(self._text_of, code)
             if not text:
                 raise MissingPart(
                     f"the code {code[:8].hex(' ', 4)}", "no instruction for LLVM's disassembler"
@@ -125,6 +126,25 @@ def with_upper_halves(read: Callable[[bytes], tuple[int, str]], code: bytes) -> 
             operands[operand] = f"{operands[operand].removesuffix('.l')}.h"
         return length, f"{name} {', '.join(operands)}"
     return 4, ""
+
+
+def with_sign_extension(read: Callable[[bytes], tuple[int, str]], code: bytes) -> tuple[int, str]:
+    """Return length and text of an SDWA instruction whose signs LLVM does not extend, as v_cndmask_b32.
+
+    `read` is its reading. The text is empty if it is no such instruction.
+    """
+    first, second = (int.from_bytes(code[at : at + 4], "little") for at in (0, 4))
+    bits = [(1, 19), (2, 27)]  # operand, its bit of sign extension
+    chosen = [(operand, bit) for operand, bit in bits if second >> bit & 1]
+    if first & 0x1FF != 0xF9 or not chosen:
+        return 4, ""
+    changed = second & ~sum(1 << bit for _, bit in chosen)
+    length, text = read(code[:4] + changed.to_bytes(4, "little") + code[8:])
+    operands = text.split(", ")
+    for operand, _ in chosen:
+        word, space, rest = operands[operand].partition(" ")
+        operands[operand] = f"sext({word}){space}{rest}"
+    return length, ", ".join(operands)
 
 
 def with_chosen_halves(text: str, code: bytes) -> str:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from vkgroup.amd.arrays import Array
-from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.machine import WaveScheduler
 from vkgroup.amd.memory import GpuMemory
 from vkgroup.amd.program import Compiler, MachineCode
@@ -20,13 +19,8 @@ from vkgroup.amd.waves import Waves
 # Offsets of registers from the start of the persistent ones of compute shaders, in words.
 START_X, THREADS_X = 0x204, 0x207
 PROGRAM_LOW, PROGRAM_HIGH, RESOURCES_1, RESOURCES_2, TEMPORARY_RING, RESOURCES_3 = (
-    0x20C,
-    0x20D,
-    0x212,
-    0x213,
-    0x218,
-    0x228,
-)
+    0x20C, 0x20D, 0x212, 0x213, 0x218, 0x228,
+)  # fmt: skip
 USER_DATA = 0x240
 
 MOST_WAVES = 256
@@ -141,8 +135,9 @@ def _start(
     if dispatch.field(RESOURCES_2, 10, 1):
         waves.s[at] = _group_word(number, waves_each, generation)
         at += 1
+    ring = dispatch.field(TEMPORARY_RING, 12, 15) * (64 if generation >= 11 else 256) * 4  # bytes of a wave
     if dispatch.field(RESOURCES_2, 0, 1) and generation < 11:
-        raise MissingPart("scratch memory before RDNA 3")
+        waves.s[at] = np.arange(count, dtype=np.uint32) * np.uint32(ring)
     waves.mode = dispatch.field(RESOURCES_1, 12, 8)
     x, y, z = dispatch.size
     thread = (number[:, None] * lanes + np.arange(lanes)).astype(np.uint32)
@@ -159,10 +154,8 @@ def _start(
         for axis in range(dispatch.field(RESOURCES_2, 11, 2) + 1):
             waves.v[axis] = parts[axis]
     waves.set_mask(EXEC, inside)
-    ring = dispatch.field(TEMPORARY_RING, 12, 15)
-    if ring:
-        granule = 64 if generation >= 11 else 256
-        waves.give_scratch(-(-ring * granule * 4 // lanes // 16) * 16)
+    if ring and generation >= 9:  # before, it lies in a buffer
+        waves.give_scratch(-(-ring // lanes // 16) * 16)
     return waves
 
 

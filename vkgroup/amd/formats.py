@@ -177,8 +177,10 @@ def _to_bits(value: Array, size: int, kind: str) -> Array:
 def _to_small_float(number: Array, size: int) -> Array:
     if size == 32:
         return number.view(np.uint32)
-    half = number.astype(np.float16)
     if size == 16:
-        return half.view(np.uint16).astype(np.uint32)
-    positive = np.where(number > 0, half, np.float16(0)).view(np.uint16).astype(np.uint32)
-    return positive >> np.uint32(15 - size)
+        return number.astype(np.float16).view(np.uint16).astype(np.uint32)
+    most = np.float32(np.finfo(np.float16).max)
+    positive = np.where(np.isfinite(number), np.clip(number, 0, most), np.maximum(number, 0))
+    half = positive.astype(np.float16)
+    bits = (half.view(np.uint16) & np.uint16(0x7FFF)).astype(np.uint32) - (half > positive)  # towards zero
+    return bits.astype(np.uint32) >> np.uint32(15 - size)

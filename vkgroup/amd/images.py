@@ -31,18 +31,13 @@ from vkgroup.amd.typed import (
 from vkgroup.amd.waves import Waves
 
 _TYPES = {
-    8: "1D",
-    9: "2D",
-    10: "3D",
-    11: "CUBE",
-    12: "1D_ARRAY",
-    13: "2D_ARRAY",
-    14: "2D_MSAA",
+    8: "1D", 9: "2D", 10: "3D", 11: "CUBE", 12: "1D_ARRAY", 13: "2D_ARRAY", 14: "2D_MSAA",
     15: "2D_MSAA_ARRAY",
-}
+}  # fmt: skip
 _COORDINATES = {
     "1D": 1, "2D": 2, "3D": 3, "CUBE": 3, "1D_ARRAY": 2, "2D_ARRAY": 3, "2D_MSAA": 3, "2D_MSAA_ARRAY": 4,
 }  # fmt: skip
+_WITHOUT_LAYERS = {"1D_ARRAY": "1D", "2D_ARRAY": "2D", "CUBE": "2D"}
 
 
 @dataclass(frozen=True)
@@ -62,6 +57,7 @@ class ImageDescriptor:
     base_layer: int
     last_layer: int
     pitch: int  # texels from row to row of level 0; 0 if the rows lie together
+    has_rows: bool  # of each level; False if the driver gives the places of levels in tiles
 
     def size(self, level: int) -> tuple[int, int, int]:
         """Return width, height and depth of a level of the whole image."""
@@ -126,7 +122,7 @@ def image_of(words: tuple[int, ...], generation: float) -> ImageDescriptor:
     address = (words[0] & ~_swizzle_bits(mode, generation)) << 8 | bits(1, 0, 8) << 40
     return ImageDescriptor(
         address, form, selection, kind, width, height, depth, base, last, max(levels, last + 1), first_layer,
-        last_layer, pitch,
+        last_layer, pitch, generation >= 9,
     )  # fmt: skip
 
 
@@ -167,9 +163,7 @@ def compile_image(instruction: MachineInstruction, generation: float) -> Step | 
             where, inside = texel_places(image, coordinates(waves, image, has_level), lanes, has_level)
             texels = np.zeros((*where.shape, image.form.nbytes), np.uint8)
             texels[inside] = load_texels(waves.memory, where[inside], image.form.nbytes)
-            found = selected_components(
-                decoded(texels, image.form), list(image.selection), image.form, inside
-            )
+            found = selected_components(decoded(texels, image.form), list(image.selection), image.form)
             results.append(([found[place] for place in places], lanes, image.form))
 
         for_each_image(waves, work)
@@ -180,7 +174,8 @@ def compile_image(instruction: MachineInstruction, generation: float) -> Step | 
         def work(image: ImageDescriptor, lanes: Array) -> None:
             where, inside = texel_places(image, coordinates(waves, image, has_level), lanes, has_level)
             sources = read_components(waves, data.index, len(places), halves, image.form)
-            components = [np.zeros(where.shape, np.uint32)] * 4
+            # From RDNA 4 on, components that are not stored get the value of the first one.
+            components = [sources[0] if generation >= 12 else np.zeros(where.shape, np.uint32)] * 4
             for place, source in zip(places, sources, strict=True):
                 components[place] = source
             components = _stored(components, image)
@@ -224,6 +219,13 @@ def _stored(components: list[Array], image: ImageDescriptor) -> list[Array]:
     return results
 
 
+def dimensions_of(instruction: MachineInstruction, image: ImageDescriptor) -> str:
+    """Return the dimensions of an instruction; on GCN those of the image, with a layer if ``da`` is there."""
+    if "dim" in instruction.modifiers:
+        return instruction.modifiers["dim"].removeprefix("SQ_RSRC_IMG_")
+    return image.kind if "da" in instruction.modifiers else _WITHOUT_LAYERS.get(image.kind, image.kind)
+
+
 def coordinate_registers(
     instruction: MachineInstruction, image: ImageDescriptor, has_level: bool
 ) -> list[int]:
@@ -233,8 +235,7 @@ def coordinate_registers(
     listed = [int(word.strip().lstrip("v")) for word in words if word]
     if address.kind == "list":
         listed = [operand.index + place for operand in address.parts for place in range(operand.count)]
-    dimensions = instruction.modifiers.get("dim", "").removeprefix("SQ_RSRC_IMG_")
-    count = _COORDINATES[dimensions or image.kind] + has_level
+    count = _COORDINATES[dimensions_of(instruction, image)] + has_level
     if "a16" in instruction.modifiers:
         count = -(-count // 2)
     return (listed or [address.index + place for place in range(5)])[:count]
@@ -242,13 +243,12 @@ def coordinate_registers(
 
 def _coordinates(instruction: MachineInstruction) -> Callable[[Waves, ImageDescriptor, bool], list[Array]]:
     """Return what reads the coordinates of an image's texels, and at last the level if there is one."""
-    dimensions = instruction.modifiers.get("dim", "").removeprefix("SQ_RSRC_IMG_")
 
     def read(waves: Waves, image: ImageDescriptor, has_level: bool) -> list[Array]:
         registers = coordinate_registers(instruction, image, has_level)
         if "a16" not in instruction.modifiers:
             return [waves.v[register].view(np.int32).astype(np.int64) for register in registers]
-        count = _COORDINATES[dimensions or image.kind] + has_level
+        count = _COORDINATES[dimensions_of(instruction, image)] + has_level
         parts = [
             waves.v[register] >> np.uint32(16 * half) & np.uint32(0xFFFF)
             for register in registers
@@ -269,6 +269,8 @@ def texel_places(
         number = int(level) + image.base_level
         if not image.base_level <= number <= image.last_level:
             continue
+        if number and not image.has_rows:
+            raise MissingPart("an image with levels on GCN 3", "its driver computes their tiled places")
         width, height, depth = image.size(number)
         x, y, z = _xyz(image, at)
         low, high = (0, depth - 1) if image.kind == "3D" else (0, image.last_layer - image.base_layer)

@@ -15,7 +15,7 @@ from vkgroup.amd.images import ImageDescriptor, coordinate_registers, each_image
 from vkgroup.amd.operands import registers_of
 from vkgroup.amd.steps import Step
 from vkgroup.amd.text import MachineInstruction
-from vkgroup.amd.typed import load_texels, selected_components, write_components
+from vkgroup.amd.typed import load_texels, one_of, selected_components, write_components
 from vkgroup.amd.waves import Waves
 
 _WRAP, _MIRROR, _EDGE, _BORDER = 0, 1, 2, 6
@@ -32,11 +32,14 @@ class SamplerDescriptor:
     magnifying: int
     minifying: int
     border: int  # 0: transparent black, 1: opaque black, 2: opaque white
+    levels: tuple[float, float]  # the least and the greatest, from the view's first one
 
 
 @cache
-def sampler_of(words: tuple[int, ...]) -> SamplerDescriptor:
+def sampler_of(words: tuple[int, ...], generation: float) -> SamplerDescriptor:
     """Return the sampler of a descriptor of 4 words."""
+    bits = 13 if generation >= 12 else 12  # of a level, 8 of them after the point
+    least, greatest = (words[1] >> at & (1 << bits) - 1 for at in (0, bits))
     clamps = tuple(words[0] >> 3 * axis & 7 for axis in range(3))
     border = words[3] >> 30
     if words[0] >> 29 & 3 or words[2] & 0x3FFF or words[2] >> 26 & 3 == 2:
@@ -47,7 +50,10 @@ def sampler_of(words: tuple[int, ...]) -> SamplerDescriptor:
     if max(filters) > _LINEAR:
         raise MissingPart("an anisotropic sampler")
     unnormalized = bool(words[0] >> 15 & 1)
-    return SamplerDescriptor((clamps[0], clamps[1], clamps[2]), unnormalized, filters[0], filters[1], border)
+    return SamplerDescriptor(
+        (clamps[0], clamps[1], clamps[2]), unnormalized, filters[0], filters[1], border,
+        (least / 256, greatest / 256),
+    )  # fmt: skip
 
 
 def compile_sample(instruction: MachineInstruction, generation: float) -> Step | None:
@@ -77,7 +83,7 @@ def compile_sample(instruction: MachineInstruction, generation: float) -> Step |
                 its = lanes & (words == chosen).all(axis=1)[:, None]
                 component = places[0] if gathers else -1
                 found = _sampled(
-                    waves, image, sampler_of(chosen), list(at), its, level_kind == "l", component
+                    waves, image, sampler_of(chosen, generation), list(at), its, level_kind == "l", component
                 )
                 results.append(([found[place] for place in (range(4) if gathers else places)], its, image))
 
@@ -103,7 +109,7 @@ def _sampled(
     """Return the four components of a sample; with `gathered`, one component of the four texels."""
     if image.kind not in _DIMENSIONS:
         raise MissingPart(f"samples of an image of type {image.kind}")
-    levels = at.pop() if has_level else np.zeros(lanes.shape)
+    levels = np.clip(at.pop() if has_level else np.zeros(lanes.shape), *sampler.levels)
     level = np.clip(np.rint(levels), 0, image.last_level - image.base_level).astype(np.int64)
     filters = np.where(levels > 0, sampler.minifying, sampler.magnifying)
     count = _DIMENSIONS[image.kind]
@@ -126,14 +132,12 @@ def _sampled(
         where, inside = texel_places(image, parts, lanes & ~outside, True)
         raw = np.zeros((*where.shape, image.form.nbytes), np.uint8)
         raw[inside] = load_texels(waves.memory, where[inside], image.form.nbytes)
-        found = selected_components(decoded(raw, image.form), list(image.selection), image.form, lanes)
-        border = [
-            1.0 if sampler.border == 2 or (sampler.border == 1 and place == 3) else 0.0 for place in range(4)
+        ones = (sampler.border == 2, sampler.border == 2, sampler.border == 2, sampler.border > 0)
+        parts = [
+            np.where(outside, one_of(image.form) if one else np.uint32(0), part)
+            for part, one in zip(decoded(raw, image.form), ones, strict=False)
         ]
-        texels[corner] = [
-            np.where(outside, np.float32(edge).view(np.uint32), part)
-            for part, edge in zip(found, border, strict=True)
-        ]
+        texels[corner] = selected_components(parts, list(image.selection), image.form)
     if gathered >= 0:
         return [texels[corner][gathered] for corner in ((0, 1), (1, 1), (1, 0), (0, 0))]
     if image.form.kind in ("UINT", "SINT") or not linear.any():
@@ -156,7 +160,8 @@ def _mean(texels: dict[tuple[int, ...], list[Array]], weights: list[Array]) -> l
 
 
 def _wrapped(place: Array, size: Array, clamp: int) -> tuple[Array, Array]:
-    """Return texel numbers inside of an image, and which of them are border."""
+    """Return texel numbers inside of an image, and which of them are border; NaN is 0."""
+    place = np.nan_to_num(place)
     inside = np.zeros(place.shape, np.bool_)
     if clamp == _WRAP:
         return np.mod(place, size), inside

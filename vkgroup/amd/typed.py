@@ -16,9 +16,10 @@ from vkgroup.amd.steps import Step
 from vkgroup.amd.text import MachineInstruction
 from vkgroup.amd.waves import Waves
 
-ONE = {"UINT": np.uint32(1), "SINT": np.uint32(1)}
-"""The bits of the number one by kind of format; of others, 1.0."""
-_ONE = np.float32(1).view(np.uint32)
+
+def one_of(form: Format) -> np.uint32:
+    """Return the bits of the number one in a register, an integer or 1.0."""
+    return np.uint32(1) if form.kind in ("UINT", "SINT") else np.float32(1).view(np.uint32)
 
 
 def compile_typed(instruction: MachineInstruction, generation: float) -> Step | None:
@@ -93,26 +94,24 @@ def store_texels(memory: GpuMemory, places: Array, texels: Array) -> None:
 def _loaded(
     memory: GpuMemory, where: Array, inside: Array, form: Format, selection: list[int] | None, count: int
 ) -> list[Array]:
-    """Return components of texels for all lanes; those outside of the buffer are 0."""
+    """Return components of texels for all lanes; outside of the buffer, the texel is 0."""
     texels = np.zeros((*where.shape, form.nbytes), np.uint8)
     texels[inside] = load_texels(memory, where[inside], form.nbytes)
     components = decoded(texels, form)
     if selection is None:
         selection = [4, 5, 6, 7][: len(components)] + [0, 0, 0, 1][len(components) :]
-    return selected_components(components, selection, form, inside)[:count]
+    return selected_components(components, selection, form)[:count]
 
 
-def selected_components(
-    components: list[Array], selection: list[int], form: Format, inside: Array
-) -> list[Array]:
+def selected_components(components: list[Array], selection: list[int], form: Format) -> list[Array]:
     """Return what a descriptor selects for each component: 0, 1, or a component of the texel."""
-    one, zero = ONE.get(form.kind, _ONE), np.uint32(0)
     results = []
     for choice in selection:
         if choice >= 4 and choice - 4 < len(components):
             results.append(components[choice - 4])
         else:
-            results.append(np.where(inside, one if choice == 1 else zero, zero))
+            constant = one_of(form) if choice == 1 else np.uint32(0)
+            results.append(np.full(components[0].shape, constant))
     return results
 
 

@@ -46,19 +46,13 @@ def _comparisons() -> None:
 
 def _packed() -> None:
     names = {
-        "add_u16": "v_add_nc_u16",
-        "add_i16": "v_add_nc_i16",
-        "sub_u16": "v_sub_nc_u16",
-        "sub_i16": "v_sub_nc_i16",
-        "mul_lo_u16": "v_mul_lo_u16",
-        "lshlrev_b16": "v_lshlrev_b16",
-        "lshrrev_b16": "v_lshrrev_b16",
-        "ashrrev_i16": "v_ashrrev_i16",
-        "mad_u16": "v_mad_u16",
+        "add_u16": "v_add_nc_u16", "add_i16": "v_add_nc_i16", "sub_u16": "v_sub_nc_u16",
+        "sub_i16": "v_sub_nc_i16", "mul_lo_u16": "v_mul_lo_u16", "lshlrev_b16": "v_lshlrev_b16",
+        "lshrrev_b16": "v_lshrrev_b16", "ashrrev_i16": "v_ashrrev_i16", "mad_u16": "v_mad_u16",
         "mad_i16": "v_mad_i16",
         **{f"{name}_{kind}16": f"v_{name}_{kind}16" for name in ("min", "max") for kind in "uif"},
         **{f"{name}_f16": f"v_{name}_f16" for name in ("add", "mul", "fma", "min_num", "max_num")},
-    }
+    }  # fmt: skip
     for packed, single in names.items():
         row = TABLE[single]
         TABLE[f"v_pk_{packed}"] = VectorRow(
@@ -78,16 +72,10 @@ VECTOR = TABLE
 """The rows by the name of their instruction."""
 
 ALIASES = {
-    "v_add_nc_u16": "v_add_u16",
-    "v_cls_i32": "v_ffbh_i32",
-    "v_clz_i32_u32": "v_ffbh_u32",
-    "v_ctz_i32_b32": "v_ffbl_b32",
-    "v_cvt_floor_i32_f32": "v_cvt_flr_i32_f32",
-    "v_cvt_nearest_i32_f32": "v_cvt_rpi_i32_f32",
-    "v_cvt_pk_rtz_f16_f32": "v_cvt_pkrtz_f16_f32",
-    "v_mul_lo_i32": "v_mul_lo_u32",
-    "v_mad_legacy_f16": "v_mad_f16",
-    "v_max_num_f64": "v_max_f64",
+    "v_add_nc_u16": "v_add_u16", "v_cls_i32": "v_ffbh_i32", "v_clz_i32_u32": "v_ffbh_u32",
+    "v_ctz_i32_b32": "v_ffbl_b32", "v_cvt_floor_i32_f32": "v_cvt_flr_i32_f32",
+    "v_cvt_nearest_i32_f32": "v_cvt_rpi_i32_f32", "v_cvt_pk_rtz_f16_f32": "v_cvt_pkrtz_f16_f32",
+    "v_mul_lo_i32": "v_mul_lo_u32", "v_mad_legacy_f16": "v_mad_f16", "v_max_num_f64": "v_max_f64",
     "v_min_num_f64": "v_min_f64",
-}
+}  # fmt: skip
 """Names of some generations for an instruction of the table."""
