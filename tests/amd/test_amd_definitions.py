@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -266,6 +267,16 @@ def definitions() -> dict[str, Definition]:
             table[f"v_dot{32 // size}_{letter}32_{letter}{size}"] = lambda a, b, c, s=size, f=convert: (
                 c + sum(f(x, s) * f(y, s) for x, y in zip(bytes_of(a, s), bytes_of(b, s), strict=True))
             )
+    for name, size in (("v_dot4_i32_iu8", 8), ("v_dot8_i32_iu4", 4)):
+        for signs in ("00", "01", "10", "11"):
+            table[f"{name}_{signs}"] = lambda a, b, c, s=size, n=signs: (
+                c
+                + sum(
+                    (signed(x, s) if n[0] == "1" else x) * (signed(y, s) if n[1] == "1" else y)
+                    for x, y in zip(bytes_of(a, s), bytes_of(b, s), strict=True)
+                )
+            )
+    table["v_dot4c_i32_i8"] = table["v_dot4_i32_i8"]
     return table
 
 
@@ -377,7 +388,7 @@ def sources_of(kinds: tuple[str, ...], seed: int) -> list[Any]:
     return values
 
 
-def executed(name: str, seed: int = 1) -> tuple[list[Any], list[Any]]:
+def executed(name: str, modifiers: str = "", seed: int = 1) -> tuple[list[Any], list[Any]]:
     """Return sources and results of an instruction, for 64 lanes."""
     row = VECTOR[name]
     waves = waves_of(count=1, lanes=64)
@@ -412,7 +423,7 @@ def executed(name: str, seed: int = 1) -> tuple[list[Any], list[Any]]:
         results, registers = texts, [20, 22]
         texts = []
     waves.mode = 0xF0
-    execute(waves, f"{name} {', '.join([*results, *texts])}", "gfx1100")
+    execute(waves, f"{name} {', '.join([*results, *texts])}{modifiers}", "gfx1100")
     found = []
     for kind, register in zip(row.results, registers, strict=True):
         if kind == "m":
@@ -443,6 +454,29 @@ def test_an_instruction_on_integers_has_its_definition(name: str) -> None:
                 continue
             mask = (1 << bits_of(kind)) - 1
             assert int(values[lane]) & mask == int(result) & mask, (name, lane)
+
+
+CLAMPED = [
+    name
+    for name in INTEGER_DEFINITIONS
+    if re.match(r"v_(add|sub|subrev|addc|subb|subbrev|mad|sad|msad|dot)", name)
+    and "64" not in name and name not in ("v_mad_u32", "v_add_lshl_u32")  # which have no clamp
+    and name in VECTOR and VECTOR[name].results[0] in ("u16", "i16", "u32", "i32")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLAMPED)
+def test_a_clamped_integer_stays_within_its_type(name: str) -> None:
+    kind = VECTOR[name].results[0]
+    sources, found = executed(name, " clamp")
+    limits = np.iinfo(dtype_of(kind))
+    beyond = 0
+    for lane in range(64):
+        expected = INTEGER_DEFINITIONS[name](*(as_python(source[lane]) for source in sources))
+        value = expected[0] if isinstance(expected, tuple) else expected
+        beyond += not limits.min <= value <= limits.max
+        assert found[0].view(dtype_of(kind))[lane] == min(max(value, limits.min), limits.max), (name, lane)
+    assert beyond or name.startswith("v_dot")
 
 
 def same(a: float, b: float) -> bool:

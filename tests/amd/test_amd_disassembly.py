@@ -16,10 +16,8 @@ def _read(code: bytes) -> tuple[int, str]:
     if word >> 25 == 0x3B and max(result, second) < 128 and (source < 256 or source < 256 + 128):
         return 4, f"v_ldexp_f16_e32 v{result}, v{source - 256}, v{second}"
     if word >> 25 == 0x37 and max(result, second, source - 256) < 128:
-        return (
-            8,
-            f"v_fmamk_f16 v{result}.l, v{source - 256}.l, 0x{int.from_bytes(code[4:], 'little'):x}, v{second}.l",
-        )
+        constant = int.from_bytes(code[4:], "little")
+        return 8, f"v_fmamk_f16 v{result}.l, v{source - 256}.l, {constant:#x}, v{second}.l"
     return 0, ""
 
 

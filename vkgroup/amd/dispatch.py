@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -82,12 +83,12 @@ class Emulator:
         compiler = self.compiler_of(dispatch.wave)
         program = MachineCode(self.memory, compiler)
         deadline = time.monotonic() + self.timeout
-        groups = self._order(dispatch)
         x, y, z = dispatch.size
         waves_each = -(-x * y * z // dispatch.wave)
         together = max(1, MOST_WAVES // waves_each)
-        for start in range(0, len(groups), together):
-            chosen = groups[start : start + together]
+        count = int(np.prod(dispatch.groups, dtype=np.int64))
+        for start in range(0, count, together):
+            chosen = self._groups(dispatch, count, start, min(start + together, count))
             waves = _start(dispatch, chosen, waves_each, compiler.generation, self.memory)
             if self.recorder is not None:
                 self.recorder.begin(chosen, waves_each, start == 0)
@@ -99,10 +100,14 @@ class Emulator:
             finally:
                 self.instructions += machine.executed
 
-    def _order(self, dispatch: ComputeDispatch) -> Array:
-        """Return the numbers of the workgroups, (groups, 3), in a seeded order."""
-        x, y, z = dispatch.groups
-        number = np.random.default_rng(self.seed).permutation(x * y * z)
+    def _groups(self, dispatch: ComputeDispatch, count: int, start: int, stop: int) -> Array:
+        """Return the numbers of some workgroups in a seeded order of all `count`, (groups, 3)."""
+        random = np.random.default_rng(self.seed)
+        # Multiples of a number without a common factor reach each workgroup once, and need no memory.
+        step = next(n for n in random.integers(1, count + 1, 1000).tolist() if math.gcd(n, count) == 1)
+        place = int(random.integers(count))
+        number = np.array([(place + step * turn) % count for turn in range(start, stop)], np.int64)
+        x, y, _ = dispatch.groups
         ids = np.stack([number % x, number // x % y, number // (x * y)], axis=1)
         return ids + np.array(dispatch.first)
 

@@ -226,6 +226,11 @@ def dimensions_of(instruction: MachineInstruction, image: ImageDescriptor) -> st
     return image.kind if "da" in instruction.modifiers else _WITHOUT_LAYERS.get(image.kind, image.kind)
 
 
+def coordinate_count(instruction: MachineInstruction, image: ImageDescriptor, has_level: bool) -> int:
+    """Return the number of coordinates, with that of the level if there is one."""
+    return _COORDINATES[dimensions_of(instruction, image)] + has_level
+
+
 def coordinate_registers(
     instruction: MachineInstruction, image: ImageDescriptor, has_level: bool
 ) -> list[int]:
@@ -235,7 +240,7 @@ def coordinate_registers(
     listed = [int(word.strip().lstrip("v")) for word in words if word]
     if address.kind == "list":
         listed = [operand.index + place for operand in address.parts for place in range(operand.count)]
-    count = _COORDINATES[dimensions_of(instruction, image)] + has_level
+    count = coordinate_count(instruction, image, has_level)
     if "a16" in instruction.modifiers:
         count = -(-count // 2)
     return (listed or [address.index + place for place in range(5)])[:count]
@@ -248,7 +253,7 @@ def _coordinates(instruction: MachineInstruction) -> Callable[[Waves, ImageDescr
         registers = coordinate_registers(instruction, image, has_level)
         if "a16" not in instruction.modifiers:
             return [waves.v[register].view(np.int32).astype(np.int64) for register in registers]
-        count = _COORDINATES[dimensions_of(instruction, image)] + has_level
+        count = coordinate_count(instruction, image, has_level)
         parts = [
             waves.v[register] >> np.uint32(16 * half) & np.uint32(0xFFFF)
             for register in registers

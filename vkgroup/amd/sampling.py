@@ -11,7 +11,13 @@ import numpy as np
 from vkgroup.amd.arrays import Array
 from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.formats import decoded
-from vkgroup.amd.images import ImageDescriptor, coordinate_registers, each_image, texel_places
+from vkgroup.amd.images import (
+    ImageDescriptor,
+    coordinate_count,
+    coordinate_registers,
+    each_image,
+    texel_places,
+)
 from vkgroup.amd.operands import registers_of
 from vkgroup.amd.steps import Step
 from vkgroup.amd.text import MachineInstruction
@@ -59,7 +65,7 @@ def sampler_of(words: tuple[int, ...], generation: float) -> SamplerDescriptor:
 def compile_sample(instruction: MachineInstruction, generation: float) -> Step | None:
     """Return the step of a sample or a gather; None for other instructions."""
     match = re.fullmatch(r"image_(sample|gather4)(?:_(lz|l))?", instruction.name)
-    if match is None or {"tfe", "lwe", "a16", "unorm"} & set(instruction.modifiers):
+    if match is None or {"tfe", "lwe", "unorm"} & set(instruction.modifiers):
         return None
     kind, level_kind = match[1], match[2] or ""
     data, address, descriptor, sampler = instruction.operands[:4]
@@ -76,6 +82,12 @@ def compile_sample(instruction: MachineInstruction, generation: float) -> Step |
                 raise MissingPart(f"{instruction.name} of an image with several levels")
             registers = coordinate_registers(instruction, image, level_kind == "l")
             at = [waves.v[register].view(np.float32).astype(np.float64) for register in registers]
+            if "a16" in instruction.modifiers:
+                parts = [
+                    waves.v[register] >> np.uint32(16 * half) for register in registers for half in (0, 1)
+                ]
+                at = [part.astype(np.uint16).view(np.float16).astype(np.float64) for part in parts]
+                at = at[: coordinate_count(instruction, image, level_kind == "l")]
             words = waves.s[sampler.index : sampler.index + 4].T
             for chosen in {
                 tuple(int(word) for word in words[wave]) for wave in np.flatnonzero(lanes.any(axis=1))

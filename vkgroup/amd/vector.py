@@ -25,6 +25,7 @@ from vkgroup.amd.operands import (
 )
 from vkgroup.amd.steps import Step
 from vkgroup.amd.text import EXEC, NULL, VCC, InstructionOperand, MachineInstruction
+from vkgroup.amd.vector_integers import with_carry
 from vkgroup.amd.vector_rows import VectorRow
 from vkgroup.amd.vector_table import ALIASES, VECTOR
 from vkgroup.amd.waves import Waves
@@ -42,6 +43,8 @@ def row_of(instruction: MachineInstruction, generation: float) -> VectorRow | No
         name = name.replace("v_cmpx", "v_cmp")
     if generation < 9 and name in ("v_add_u32", "v_sub_u32", "v_subrev_u32"):
         name = name.replace("_u32", "_co_u32")
+    if name in ("v_dot4_i32_iu8", "v_dot8_i32_iu4"):
+        name += "_" + "".join(map(str, (instruction.numbers("neg_lo") or [0, 0])[:2]))
     row = VECTOR.get(ALIASES.get(name, name))
     return row or VECTOR.get(name)
 
@@ -226,10 +229,18 @@ def _saturating(row: VectorRow) -> Callable[..., Any]:
     """Return the function of a row with an integer result that stays within the range of its type."""
     kind = row.results[0]
     dtype = dtype_of(kind)
-    if dtype.itemsize > 4 or len(row.results) > 1:
+    if dtype.itemsize > 4:
         raise MissingPart(f"clamp of {kind}")
     limits = np.iinfo(dtype)
     function = row.function
+
+    def compute_with_carry(*sources: Any) -> Any:
+        value, carry = function(*sources)
+        limit = limits.max if function is with_carry else 0
+        return np.where(carry, dtype.type(limit), value), carry
+
+    if len(row.results) > 1:
+        return compute_with_carry
 
     def compute(*sources: Any) -> Any:
         wide = function(*(source.astype(np.int64) for source in sources))

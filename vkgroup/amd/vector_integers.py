@@ -32,7 +32,7 @@ def _low24(a: Array) -> Array:
 
 
 def _signed24(a: Array) -> Array:
-    return (a.astype(np.int32) << 8) >> 8
+    return ((_i64(a) & 0xFFFFFF) ^ 0x800000) - 0x800000
 
 
 def _bits_set(a: Array) -> Array:
@@ -112,7 +112,8 @@ def _median(a: Array, b: Array, c: Array) -> Array:
     return np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c))
 
 
-def _carry(a: Array, b: Array, c: Any = 0) -> tuple[Array, Array]:
+def with_carry(a: Array, b: Array, c: Any = 0) -> tuple[Array, Array]:
+    """Return the low 32 bits of a sum, and where it has more."""
     wide = _u64(a) + _u64(b) + np.asarray(c, np.uint64)
     return _low(wide), wide >> np.uint64(32) != 0
 
@@ -129,17 +130,16 @@ def _sad(a: Array, b: Array, c: Array, size: int, masked: bool = False) -> Array
         y = _i64(b >> np.uint32(part * size)) & ((1 << size) - 1)
         difference = np.abs(x - y)
         total = total + _u64(np.where(y == 0, 0, difference) if masked else difference)
-    return _low(total)
+    return total.astype(c.dtype)
 
 
-def _dot(a: Array, b: Array, c: Array, size: int, signed: bool) -> Array:
-    """Return c plus the sum of products of the parts of a and b, as wide as c."""
+def _dot(a: Array, b: Array, c: Array, size: int, signed: tuple[bool, bool]) -> Array:
+    """Return c plus the sum of products of the parts of a and b, each signed or not, as wide as c."""
     total = c
     for part in range(32 // size):
         x, y = ((word >> np.uint32(part * size)).astype(np.int64) & ((1 << size) - 1) for word in (a, b))
-        if signed:
-            sign = 1 << (size - 1)
-            x, y = (x ^ sign) - sign, (y ^ sign) - sign
+        sign = 1 << (size - 1)
+        x, y = ((part ^ sign) - sign if has else part for part, has in zip((x, y), signed, strict=True))
         total = total + (x * y).astype(c.dtype)
     return total
 
@@ -209,11 +209,13 @@ def add_integers() -> None:
     add_row("v_mul_hi_u32", "u32=u32 u32", lambda a, b: _high(_u64(a) * _u64(b)))
     add_row("v_mul_hi_i32", "u32=i32 i32", lambda a, b: _high(_i64(a) * _i64(b)))
     add_row("v_mul_u32_u24", "u32=u32 u32", lambda a, b: _low24(a) * _low24(b))
-    add_row("v_mul_i32_i24", "i32=u32 u32", lambda a, b: _signed24(a) * _signed24(b))
+    add_row("v_mul_i32_i24", "i32=u32 u32", lambda a, b: (_signed24(a) * _signed24(b)).astype(np.int32))
     add_row("v_mul_hi_u32_u24", "u32=u32 u32", lambda a, b: _high(_u64(_low24(a)) * _u64(_low24(b))))
-    add_row("v_mul_hi_i32_i24", "u32=u32 u32", lambda a, b: _high(_i64(_signed24(a)) * _i64(_signed24(b))))
+    add_row("v_mul_hi_i32_i24", "u32=u32 u32", lambda a, b: _high(_signed24(a) * _signed24(b)))
     add_row("v_mad_u32_u24", "u32=u32 u32 u32", lambda a, b, c: _low24(a) * _low24(b) + c)
-    add_row("v_mad_i32_i24", "i32=u32 u32 i32", lambda a, b, c: _signed24(a) * _signed24(b) + c)
+    add_row(
+        "v_mad_i32_i24", "i32=u32 u32 i32", lambda a, b, c: (_signed24(a) * _signed24(b) + c).astype(c.dtype)
+    )
     add_row("v_mad_u32_u16", "u32=u16 u16 u32", lambda a, b, c: a.astype(np.uint32) * b.astype(np.uint32) + c)
     add_row("v_mad_i32_i16", "i32=i16 i16 i32", lambda a, b, c: a.astype(np.int32) * b.astype(np.int32) + c)
     add_row("v_mad_u64_u32", "u64 m=u32 u32 u64", _wide_mad)
@@ -266,7 +268,7 @@ def add_integers() -> None:
         add_row(f"v_swap_b{size}", f"b{size} b{size}=b{size} b{size}", _exchanged)
     for name in ("v_add_co_u32", "v_add_co_ci_u32", "v_addc_co_u32", "v_addc_u32"):
         carried = " m" if "c_" in name.replace("co_u", "").replace("v_add_co_u32", "") or "ci" in name else ""
-        add_row(name, f"u32 m=u32 u32{carried}", _carry)
+        add_row(name, f"u32 m=u32 u32{carried}", with_carry)
         other = "v_sub" + name[5:] if "addc" not in name else name.replace("addc", "subb")
         add_row(other, f"u32 m=u32 u32{carried}", _borrow)
         reverse = other.replace("v_subb", "v_subbrev").replace("v_sub_", "v_subrev_")
@@ -276,5 +278,11 @@ def add_integers() -> None:
             add_row(
                 f"v_dot{32 // size}_{letter}32_{letter}{size}",
                 f"{letter}32=u32 u32 {letter}32",
-                partial(_dot, size=size, signed=letter == "i"),
+                partial(_dot, size=size, signed=(letter == "i", letter == "i")),
             )
+    add_row("v_dot4c_i32_i8", "i32=u32 u32 i32", partial(_dot, size=8, signed=(True, True)), accumulates=True)
+    for first in (False, True):  # `neg_lo` says which factor is signed
+        for second in (False, True):
+            for name, size in (("v_dot4_i32_iu8", 8), ("v_dot8_i32_iu4", 4)):
+                function = partial(_dot, size=size, signed=(first, second))
+                add_row(f"{name}_{first:d}{second:d}", "i32=u32 u32 i32", function)
