@@ -12,7 +12,7 @@ import pytest
 from amber import scripts
 
 import vkgroup
-from vkgroup.base.errors import NoDevice
+from vkgroup.base.errors import NoDevice, VkgroupError
 from vkgroup.cli.main import main
 from vkgroup.drivers import CachedDriver
 
@@ -57,6 +57,94 @@ def test_a_scan_with_shared_memory_has_its_results(gpu: str, size: int) -> None:
     found = result["B"].reshape(512, 2)
     assert (found[:, 0] == sums).all()
     assert (found[:, 1] == totals + values[np.arange(512) ^ 5]).all()
+
+
+IMAGES = """#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) uniform sampler2DArray Layers;
+layout(binding = 1, rgba32f) uniform image2DArray Changed;
+layout(binding = 2, rgba32ui) uniform uimage2D Stored;
+layout(std430, binding = 3) writeonly buffer Found { vec4 found[]; };
+void main() {
+    uint i = gl_LocalInvocationIndex;
+    ivec3 at = ivec3(i % 8, i / 8, i % 4);
+    vec3 middle = vec3((at.xy + 0.5) / 8.0, at.z);
+    found[3 * i] = textureLod(Layers, middle, 0.0) + imageLoad(Changed, at);
+    found[3 * i + 1] = texelFetch(Layers, at, 0);
+    found[3 * i + 2] = textureGather(Layers, middle, 1);
+    imageStore(Changed, ivec3(at.xy, 3 - at.z), vec4(i));
+    imageStore(Stored, at.xy, i % 2 == 0 ? uvec4(i) : uvec4(i, 7, i, 0));
+}
+"""
+
+ARRAY = """#version 450
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) buffer Data { uint data[]; };
+void main() {
+    uint i = gl_GlobalInvocationID.x, sum = data[i];
+    TYPE held[100];
+    for (uint k = 0; k < 100; k++) held[k] = TYPE(sum * k);
+    for (uint k = 0; k < 100; k++) {
+        sum = sum * 3 + uint(held[(k * 7 + i) % 100]);
+        held[(k + sum) % 100] ^= TYPE(sum);
+    }
+    data[i] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+def test_images_and_scratch_memory_have_the_contents_of_the_reference(gpu: str) -> None:
+    random = np.random.default_rng(2)
+    layers = random.random((4, 8, 8, 4), np.float32)
+    images = {
+        "Layers": layers, "Changed": layers[::-1].copy(), "Stored": np.zeros((8, 8, 4), np.uint32),
+        "Found": np.zeros((192, 4), np.float32),
+    }  # fmt: skip
+    data = {"Data": random.integers(0, 1 << 32, 64 * 9, dtype=np.uint32)}
+    programs = [(IMAGES, 1, images)]
+    programs += [(ARRAY.replace("TYPE", name), 9, data) for name in ("uint", "uint64_t")]
+    with (
+        vkgroup.open(f"radv:{gpu}", isolated=True) as device,
+        vkgroup.open("reference", subgroup_size=64) as reference,
+    ):
+        for source, groups, given in programs:
+            found, expected = (
+                its.run(its.compile(source, stage="compute"), groups, given) for its in (device, reference)
+            )
+            for name in given.keys() - {"Layers"}:
+                assert (found[name] == expected[name]).all(), name
+
+
+@pytest.mark.parametrize(
+    ("shader", "gpu", "given", "word", "right"),
+    [
+        ("three_bytes", "vega10", {"Inputs": [0], "Outputs": [0] * 11}, 6, 0x1A1104),
+        ("clustered_of_zero", "polaris10", {"Result": [0]}, 0, 0),
+    ],
+)
+def test_an_error_of_mesa_is_seen(
+    shader: str, gpu: str, given: dict[str, list[int]], word: int, right: int
+) -> None:
+    bindings = {name: np.array(values, np.uint32) for name, values in given.items()}
+    output = [*given][-1]
+    found = []
+    for name in (f"radv-26.1.6:{gpu}", "reference:64"):
+        with vkgroup.open(name, isolated=True) as device:
+            module = device.compile(f"shaders/findings/{shader}.comp")
+            found.append(int(device.run(module, 1, bindings)[output][word]))
+    assert found[1] == right != found[0]
+
+
+def test_a_missing_wait_in_a_loop_is_seen() -> None:
+    given = {"Inputs": np.arange(193, dtype=np.uint32), "Outputs": np.zeros(1546, np.uint32)}
+    with vkgroup.open("radv-26.1.6:gfx1201", isolated=True) as device:
+        module = device.compile("shaders/findings/hazard_in_loop.comp")
+        device.run(module, 1, given)  # a workgroup without a round
+        with pytest.raises(VkgroupError) as raised:
+            device.run(module, 4, given)
+    assert "VALUReadSGPRHazard" in str(raised.value)
 
 
 @pytest.mark.parametrize("gpu", GPUS)

@@ -111,6 +111,29 @@ def test_layers_lie_apart() -> None:
     assert [int(waves.v[5 + place][0, 0]) for place in range(3)] == [4, 2, 4]
 
 
+def test_an_instruction_of_gcn_without_da_has_no_layer() -> None:
+    """The descriptor has layers, the instruction two coordinates; the next register is the data."""
+    waves = waves_of(count=1, lanes=64)
+    lane, base_layer = np.arange(64), 1
+    words = [
+        BASE >> 8 & 0xFFFFFFFF,
+        BASE >> 40 | 4 << 20 | 4 << 26,
+        3 | 3 << 14,
+        0b111_110_101_100 | 13 << 28,
+    ]
+    for place, word in enumerate(
+        [*words, 3 | 3 << 13, base_layer, 0, 0]
+    ):  # 32_UINT of 4 × 4 texels, 4 layers
+        waves.s[8 + place] = word
+    waves.v[0][0], waves.v[1][0], waves.v[2][0] = lane % 4, lane // 4 % 4, lane // 16
+    waves.v[3][0] = 100 + lane % 16
+    execute(waves, "image_store v3, v[0:1], s[8:15] dmask:0x1 unorm", "gfx900")
+    execute(waves, "image_load v4, v[0:2], s[8:15] dmask:0x1 unorm da", "gfx900")
+    assert waves.v[4][0].tolist() == np.where(lane < 16, 100 + lane, 0).tolist()
+    execute(waves, "image_load v5, v[0:1], s[8:15] dmask:0x1 unorm", "gfx900")
+    assert waves.v[5][0].tolist() == (100 + lane % 16).tolist()
+
+
 def test_atomics_on_texels() -> None:
     waves = waves_of(count=1, lanes=32)
     set_image(waves, 8, 4, 1, 20)
@@ -128,7 +151,7 @@ def test_samples_between_texels(linear: bool) -> None:
     waves = waves_of(count=1, lanes=32)
     set_image(waves, 8, 4, 1, 22)  # 32_FLOAT
     waves.memory.words(BASE, 4)[:] = np.array([1, 2, 4, 8], np.float32).view(np.uint32)
-    for place, word in enumerate((2 | 2 << 3 | 2 << 6, 0, (1 << 20 | 1 << 22) * linear, 0)):
+    for place, word in enumerate((2 | 2 << 3 | 2 << 6, 0xFFF << 12, (1 << 20 | 1 << 22) * linear, 0)):
         waves.s[20 + place] = word
     x = np.linspace(0, 1, 32, dtype=np.float32)
     waves.v[0][0], waves.v[1][0] = x.view(np.uint32), np.float32(0.5).view(np.uint32)
@@ -141,6 +164,51 @@ def test_samples_between_texels(linear: bool) -> None:
         expected = texels[np.clip(np.floor(place), 0, 3).astype(int)]
     # Both round the same sum of two products once to float32.
     assert np.allclose(waves.v[2][0].view(np.float32), expected, rtol=2.0**-23, atol=0)
+
+
+@pytest.mark.parametrize(("kind", "ones"), [(20, 1), (22, np.float32(1).view(np.uint32))])
+def test_borders_have_ones_of_the_format_and_the_selection_of_the_descriptor(kind: int, ones: int) -> None:
+    """A format of one component: its border is that component, and alpha is 1 as it is in texels."""
+    for border, red in ((0, 0), (1, 0), (2, ones)):
+        waves = waves_of(count=1, lanes=32)
+        set_image(waves, 8, 4, 1, kind)
+        waves.s[8 + 3] = 0b001_000_000_100 | 27 << 20 | 9 << 28
+        for place, word in enumerate((6 | 6 << 3 | 6 << 6, 0xFFF << 12, 0, border << 30)):
+            waves.s[20 + place] = word
+        waves.v[0][0], waves.v[1][0] = np.float32(2).view(np.uint32), np.float32(0.5).view(np.uint32)
+        execute(waves, "image_sample_lz v[2:5], v[0:1], s[8:15], s[20:23] dmask:0xf dim:SQ_RSRC_IMG_2D")
+        assert [int(waves.v[2 + place][0, 0]) for place in range(4)] == [red, 0, 0, ones]
+
+
+@pytest.mark.parametrize(("least", "greatest", "expected"), [(0, 0, 0), (0, 15, 2), (1, 1, 1), (3, 15, 3)])
+def test_a_sampler_limits_levels(least: int, greatest: int, expected: int) -> None:
+    waves = waves_of(count=1, lanes=32)
+    set_image(waves, 8, 8, 1, 20)
+    waves.s[8 + 1] |= 3 << 16  # levels of the image, 4
+    waves.s[8 + 3] |= 3 << 16  # the last one of the view
+    waves.memory.words(BASE, 15)[:] = [0] * 8 + [1] * 4 + [2] * 2 + [3]
+    levels = least * 256 | greatest * 256 << 12
+    for place, word in enumerate((2 | 2 << 3 | 2 << 6, levels, 0, 0)):
+        waves.s[20 + place] = word
+    for register, value in ((0, 0.5), (1, 0.5), (2, 2.0)):
+        waves.v[register][0] = np.float32(value).view(np.uint32)
+    execute(waves, "image_sample_l v3, v[0:2], s[8:15], s[20:23] dmask:0x1 dim:SQ_RSRC_IMG_2D")
+    assert int(waves.v[3][0, 0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "red", "blue"),
+    [
+        (np.nan, 0x7E0, 0x3F0), (np.inf, 0x7C0, 0x3E0), (-np.inf, 0, 0), (-1.0, 0, 0),
+        (1.0, 15 << 6, 15 << 5), (1 + 63.99 / 64, 15 << 6 | 63, 15 << 5 | 31),
+        (1e9, 30 << 6 | 63, 30 << 5 | 31),
+    ],
+)  # fmt: skip
+def test_small_floats_are_rounded_towards_zero(value: float, red: int, blue: int) -> None:
+    form = format_named("10_11_11_FLOAT")
+    bits = np.array([value], np.float32).view(np.uint32)
+    texel = int(encoded([bits, bits, bits], form).view(np.uint32)[0, 0])
+    assert (texel & 0x7FF, texel >> 22) == (red, blue)
 
 
 def test_several_samples_a_texel_are_not_emulated() -> None:

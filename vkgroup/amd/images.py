@@ -94,11 +94,10 @@ def image_of(words: tuple[int, ...], generation: float) -> ImageDescriptor:
         depth, first_layer = bits(4, 0, 13), bits(5, 0, 13)
         if generation < 9:
             last_layer, levels = bits(5, 13, 13), last + 1
-            depth += 1
         else:
             last_layer, levels = depth, bits(5, 28, 4) + 1
-            depth = depth + 1 if kind == "3D" else 1
             pitch = bits(4, 13, 16) + 1 if mode == 0 else 0
+        depth = depth + 1 if kind == "3D" else 1
     else:
         if generation >= 12:
             form = unified_format(bits(1, 17, 8), generation)
