@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from vkgroup.amd.disassembly import with_chosen_halves, with_upper_halves
+from vkgroup.amd.disassembly import (
+    with_chosen_halves,
+    with_moved_lanes,
+    with_sign_extension,
+    with_upper_halves,
+)
 
 
 def _read(code: bytes) -> tuple[int, str]:
@@ -50,3 +55,44 @@ def test_upper_halves_that_llvm_does_not_read(word: int, text: str) -> None:
 )
 def test_choices_of_halves_that_llvm_leaves_out(word: int, text: str, with_halves: str) -> None:
     assert with_chosen_halves(text, word.to_bytes(4, "little")) == with_halves
+
+
+def _read_plain(code: bytes) -> tuple[int, str]:
+    """Read a comparison and a selection as LLVM does, not with DPP and signs; and a move with DPP."""
+    first, second = (int.from_bytes(code[at : at + 4], "little") for at in (0, 4))
+    source, register = first & 0x1FF, first >> 9 & 0xFF
+    if first >> 17 == 0x7D04 >> 1 and source >= 256:
+        return 4, f"v_cmp_eq_i32_e32 vcc, v{source - 256}, v{register}"
+    if source == 0xFA and first >> 25 == 0x3F and not second >> 20 & 0xF:
+        return (
+            8,
+            f"v_mov_b32_dpp v0, v{second & 0xFF}  row_ror:{second >> 8 & 0xF} row_mask:0xf bank_mask:0xf",
+        )
+    if source == 0xF9 and not second & (1 << 19 | 1 << 27):
+        return 8, f"v_cndmask_b32_sdwa v1, v{second & 0xFF}, v{register}, vcc dst_sel:DWORD src0_sel:BYTE_0"
+    return 0, ""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "text"),
+    [
+        (0x7D0414FA, 0xFF01280A, "v_cmp_eq_i32_dpp vcc, v10, v10 row_ror:8 row_mask:0xf bank_mask:0xf"),
+        (0x7D0414FA, 0xFF31280A, "v_cmp_eq_i32_dpp vcc, -|v10|, v10 row_ror:8 row_mask:0xf bank_mask:0xf"),
+        (0x7D0414FA, 0xFF41280A, "v_cmp_eq_i32_dpp vcc, v10, -v10 row_ror:8 row_mask:0xf bank_mask:0xf"),
+        (0x7E0414FA, 0xFF01280A, ""),  # no comparison
+        (0x7D04150A, 0xFF01280A, ""),  # no DPP
+    ],
+)
+def test_comparisons_with_dpp_that_llvm_does_not_read(first: int, second: int, text: str) -> None:
+    code = first.to_bytes(4, "little") + second.to_bytes(4, "little")
+    assert with_moved_lanes(_read_plain, code) == (8 if text else 4, text)
+
+
+@pytest.mark.parametrize(
+    ("second", "sources"),
+    [(0x0608_0615, "sext(v21), v20"), (0x0E00_0615, "v21, sext(v20)"), (0x0E08_0615, "sext(v21), sext(v20)")],
+)
+def test_signs_of_a_selection_that_llvm_does_not_read(second: int, sources: str) -> None:
+    code = (0x002828F9).to_bytes(4, "little") + second.to_bytes(4, "little")
+    text = f"v_cndmask_b32_sdwa v1, {sources}, vcc dst_sel:DWORD src0_sel:BYTE_0"
+    assert with_sign_extension(_read_plain, code) == (8, text)

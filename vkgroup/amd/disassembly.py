@@ -77,9 +77,10 @@ class Disassembler:
         length, text = self._text_of(code)
         if not length:
             length, text = 4, _exchange_of_halves(code) if self._has_halves else ""
-            if not text:
-                other = with_upper_halves if self._has_halves else with_sign_extension
-                length, text = other(self._text_of, code)
+            others = [with_upper_halves] if self._has_halves else [with_sign_extension, with_moved_lanes]
+            for other in others:
+                if not text:
+                    length, text = other(self._text_of, code)
             if not text:
                 raise MissingPart(
                     f"the code {code[:8].hex(' ', 4)}", "no instruction for LLVM's disassembler"
@@ -145,6 +146,25 @@ def with_sign_extension(read: Callable[[bytes], tuple[int, str]], code: bytes) -
         word, space, rest = operands[operand].partition(" ")
         operands[operand] = f"sext({word}){space}{rest}"
     return length, ", ".join(operands)
+
+
+def with_moved_lanes(read: Callable[[bytes], tuple[int, str]], code: bytes) -> tuple[int, str]:
+    """Return length and text of a comparison with DPP, which LLVM knows from RDNA 3 on; empty for others.
+
+    `read` is its reading: of the comparison without DPP, and of a move with the same DPP.
+    """
+    first, second = (int.from_bytes(code[at : at + 4], "little") for at in (0, 4))
+    if first >> 25 != 0x3E or first & 0x1FF != 0xFA:
+        return 4, ""
+    plain, moved = first & ~0x1FF | 0x100 | second & 0xFF, second & ~(0xF << 20)
+    _, text = read(plain.to_bytes(4, "little") + code[8:])
+    _, move = read((0x7E0002FA).to_bytes(4, "little") + moved.to_bytes(4, "little"))
+    name, _, rest = text.partition(" ")
+    operands = rest.split(", ")
+    for place in (1, 2):  # the signs of sources
+        bits = second >> 18 + 2 * place & 3
+        operands[place] = "-" * (bits & 1) + (f"|{operands[place]}|" if bits & 2 else operands[place])
+    return 8, f"{name.replace('_e32', '')}_dpp {', '.join(operands)} {' '.join(move.split()[3:])}"
 
 
 def with_chosen_halves(text: str, code: bytes) -> str:

@@ -46,8 +46,8 @@ class Verdict:
     evidence: dict[str, Any] | None = field(default=None, compare=False)
     #: All lanes of a subgroup operation (`vkgroup.conformance.subgroup.expectation.JudgedLanes`), else None.
     lanes: Any = field(default=None, compare=False, repr=False)
-    #: `vkgroup.conformance.instances.MaskFault` or `LayoutFault`, if active masks or numbers are wrong; else
-    #: None.
+    #: `MaskFault`, `LayoutFault` or `PathFault` of `vkgroup.conformance.instances`, if one of these is found;
+    #: else None.
     masks: Any = field(default=None, compare=False, repr=False)
     #: The elements of a comparison outside of subgroup operations; None elsewhere.
     values: JudgedValues | None = field(default=None, compare=False, repr=False)

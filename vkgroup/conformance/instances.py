@@ -67,6 +67,14 @@ class LayoutFault:
 
 
 @dataclass(frozen=True)
+class PathFault:
+    """How many executions of operations, or their absence, contradict the conditions around them."""
+
+    wrong: int
+    right: int
+
+
+@dataclass(frozen=True)
 class Instances:
     """The dynamic instances of one batch, one per row."""
 
@@ -88,6 +96,7 @@ class Instances:
     shown: dict[str, Any] | None = None
     mask_fault: MaskFault | None = None  # all masks, if one of them is wrong
     layout_fault: LayoutFault | None = None  # the records of all invocations, if they cannot be right
+    path_fault: PathFault | None = None  # if an invocation takes another path
 
 
 def pack(active: Flags) -> Words:
@@ -137,13 +146,14 @@ def read(program: RecordedPlanes, outputs: Words, ballot: bool) -> Instances:
     unseen = everyone if program.pattern.demotes else invocations.unseen[record[first]] & everyone
     fault = _mask_fault(program, rows, number, mask, reported, unseen)
     faults, shown = ([], None) if fault is None else ([fault.words], fault.lanes)
-    mask_fault = None
+    mask_fault = path_fault = None
     if fault is not None:
         everybody = np.column_stack([group, subgroup, lane])
         mask_fault = MaskFault(size, mask, reported, unseen, rows[:, 1:3], everybody, program)
     if program.pattern.uniform:
         faults += _uniformity_faults(rows, recorded, len(index), group, subgroup)
-    elif fault is None and (fault := _path_fault(program, invocations, planes[:, 0] != 0)) is not None:
+    elif fault is None and (found := _path_fault(program, invocations, planes[:, 0] != 0)) is not None:
+        fault, path_fault = found
         faults, shown = [fault.words], fault.lanes
     place = stage.places(rows[:, 1], number, member)
     return Instances(
@@ -152,6 +162,7 @@ def read(program: RecordedPlanes, outputs: Words, ballot: bool) -> Instances:
         member=member, place=place, cell=stage.cell(rows[:, 2], member),
         active=unpack(mask, size), recorded=recorded, mask=mask,
         faults=tuple(faults), shown=shown, mask_fault=mask_fault,
+        path_fault=path_fault,
     )  # fmt: skip
 
 
@@ -224,7 +235,9 @@ def _mask_fault(
     return Fault(words, lanes)
 
 
-def _path_fault(program: RecordedPlanes, invocations: Recorded, executed: Flags) -> Fault | None:
+def _path_fault(
+    program: RecordedPlanes, invocations: Recorded, executed: Flags
+) -> tuple[Fault, PathFault] | None:
     """Check which invocations executed each slot, (slots, invocations): those that the conditions select."""
     index, lane, group, own = invocations.index, invocations.lane, invocations.group, invocations.own
     turn = program.turn_of(invocations.subgroup) if invocations.turn is None else invocations.turn
@@ -258,7 +271,7 @@ def _path_fault(program: RecordedPlanes, invocations: Recorded, executed: Flags)
         size=size,
         slot=slot,
     )
-    return Fault(words, lanes)
+    return Fault(words, lanes), PathFault(int(wrong.sum()), int((~wrong).sum()))
 
 
 def _uniformity_faults(

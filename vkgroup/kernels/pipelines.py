@@ -72,7 +72,7 @@ def _make(
     return device.pipeline(
         module,
         specialization=specialization,
-        subgroup_size=size if device.capabilities.size_control.supported else None,
+        subgroup_size=size if "compute" in device.capabilities.size_control.required_size_stages else None,
         full_subgroups=full and total % size == 0,
     )
 

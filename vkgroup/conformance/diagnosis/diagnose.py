@@ -27,11 +27,11 @@ import numpy as np
 from vkgroup.conformance.arrays import Flags
 from vkgroup.conformance.comparison import Expected, Verdict
 from vkgroup.conformance.diagnosis.hypotheses import HYPOTHESES, Hypothesis
-from vkgroup.conformance.diagnosis.masks import diagnose_layout, diagnose_masks
+from vkgroup.conformance.diagnosis.masks import diagnose_layout, diagnose_masks, diagnose_paths
 from vkgroup.conformance.diagnosis.observation import CaseObservation, Prediction
 from vkgroup.conformance.diagnosis.values import diagnose_values
 from vkgroup.conformance.evidence import text_of
-from vkgroup.conformance.instances import LayoutFault, MaskFault
+from vkgroup.conformance.instances import LayoutFault, MaskFault, PathFault
 from vkgroup.conformance.subgroup.expectation import JudgedLanes
 
 MOST = 8
@@ -102,6 +102,8 @@ def diagnose(verdict: Verdict) -> dict[str, Any] | None:
         return diagnose_masks(verdict.masks)
     if isinstance(verdict.masks, LayoutFault):
         return diagnose_layout(verdict.masks)
+    if isinstance(verdict.masks, PathFault):
+        return diagnose_paths(verdict.masks)
     return None if verdict.values is None else diagnose_values(verdict.values)
 
 

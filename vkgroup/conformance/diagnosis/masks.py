@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance.arrays import Flags
-from vkgroup.conformance.instances import LayoutFault, MaskFault, unpack
+from vkgroup.conformance.instances import LayoutFault, MaskFault, PathFault, unpack
 
 SENTENCES = {
     "no_invocation": "lanes without an invocation count as active",
@@ -16,6 +16,7 @@ SENTENCES = {
     "linear_subgroups": "gl_SubgroupID counts subgroups along the linear index; lanes are numbered otherwise",
     "lanes_repeat": "several invocations of a subgroup have the same gl_SubgroupInvocationID",
     "another_size": "gl_SubgroupSize is not the declared size",
+    "another_path": "an invocation takes another path than required",
 }
 """Hypotheses about masks and numbers: a name, and a sentence about the device."""
 
@@ -110,3 +111,12 @@ def diagnose_layout(fault: LayoutFault) -> dict[str, Any]:
         "hypotheses": complete or rows[:1],
         "common": [],
     }
+
+
+def diagnose_paths(fault: PathFault) -> dict[str, Any]:
+    """Return the diagnosis of operations that invocations execute although they must not, or the reverse."""
+    row: dict[str, Any] = {"name": "another_path", "variant": "", "sentence": SENTENCES["another_path"]}
+    row |= {"matched": fault.wrong, "open": 0, "contradicted": 0}
+    return {
+        "kind": "path", "wrong": fault.wrong, "right": fault.right, "hypotheses": [row], "common": [],
+    }  # fmt: skip

@@ -80,8 +80,8 @@ class JudgedLanes:
 def verdict_on(entry: BatchEntry, program: BatchProgram, instances: Instances, outputs: Words) -> Verdict:
     """Return the verdict on one case of a batch from the batch's outputs."""
     if instances.faults:
-        shown, masks = instances.shown, instances.mask_fault or instances.layout_fault
-        return Verdict(Status.FAIL, 0, 0, "; ".join(instances.faults), shown, masks=masks)
+        masks = instances.mask_fault or instances.layout_fault or instances.path_fault
+        return Verdict(Status.FAIL, 0, 0, "; ".join(instances.faults), instances.shown, masks=masks)
     got, sound = results_of(entry, program, instances, outputs)
     expected = expected_of(entry, instances, got)
     judged = expected.defined & instances.recorded[..., None]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.comparison import Expected, legal
-from vkgroup.conformance.instances import LayoutFault, MaskFault
+from vkgroup.conformance.instances import LayoutFault, MaskFault, PathFault
 from vkgroup.conformance.subgroup.expectation import JudgedLanes
 from vkgroup.conformance.subgroup.shader import result_type
 from vkgroup.outputs.reproduction.values import Array, Files, Json, load
@@ -70,14 +70,14 @@ def write(files: Files, evidence: JudgedLanes, steps: list[Json]) -> Json:
     }
 
 
-def write_masks(fault: MaskFault | LayoutFault, steps: list[Json], folder: Path) -> Json:
+def write_masks(fault: MaskFault | LayoutFault | PathFault, steps: list[Json], folder: Path) -> Json:
     """Return the layout of the outputs in which an active mask is wrong; None if they are in no buffer.
 
-    None also for wrong numbers of lanes and subgroups, by which masks would be found.
+    None also for wrong numbers of lanes and subgroups, by which masks would be found, and for wrong paths.
 
     A mask is right if it names exactly the lanes that recorded it, so there are no expected values.
     """
-    if isinstance(fault, LayoutFault) or fault.program is None:
+    if not isinstance(fault, MaskFault) or fault.program is None:
         return None
     program = fault.program
     stage = program.stage
