@@ -57,3 +57,16 @@ def emulated(record: dict[str, Any]) -> str:
         why = "; ".join(run["explained"])
         lines.append(f"| {run['gpu']} | {run['cases']} | {_counts(run, _EMULATED)} | {why} |")
     return "\n".join(lines)
+
+
+def emulated_speed(record: dict[str, Any]) -> str:
+    """Return a row for each shader and number of invocations: instructions a second on one core."""
+    lines = [
+        "| shader | invocations | instructions a second | for each wave | time / reference |",
+        "|---" * 5 + "|",
+    ]
+    for row in record["rows"]:
+        rates = [row["instructions_per_second"], row["wave_instructions_per_second"]]
+        cells = [row["shader"], f"{row['invocations']:,}", *(f"{rate:,.0f}" for rate in rates)]
+        lines.append(f"| {' | '.join(cells)} | {row['times_the_reference']:.1f} |")
+    return "\n".join(lines)

@@ -2,8 +2,8 @@
 
     python bench/emulated_speed.py radv:navi31 [--out FILE.json]
 
-The arithmetic and the reduction of ``reference_speed.py``, with 64 to 65,536 invocations. An instruction counts
-once for all waves that execute it together (at most 256), and once for each wave in the second number.
+The arithmetic and the reduction of ``reference_speed.py``, with 256 to 65,536 invocations. An instruction
+counts once for all waves that execute it together (at most 256), and once for each wave in the second number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from reference_speed import ARITHMETIC, REDUCTION, STEP, median_seconds
+from reference_speed import ARITHMETIC, REDUCTION, REPEATS, STEP, median_seconds
 
 import vkgroup
 from vkgroup.device import launch
@@ -62,7 +62,7 @@ def main() -> int:
                 seconds_of(device, name, groups)
                 before = emulation.instructions
                 seconds = seconds_of(device, name, groups)
-                steps = (emulation.instructions - before) / 6  # the first call, and those of which the median is
+                steps = (emulation.instructions - before) / (1 + REPEATS)
                 rows.append(
                     {
                         "shader": name,

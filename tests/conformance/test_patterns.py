@@ -65,7 +65,7 @@ def test_other_invocations_than_the_condition_selects_fail(
         assert "contrary to the conditions around it" in result.detail
         assert result.evidence is not None
         assert result.evidence["wrong"]
-        assert [row["name"] for row in (result.diagnosis or {})["hypotheses"]] == ["another_path"]
+        assert [row["name"] for row in result.evidence["diagnosis"]["hypotheses"]] == ["another_path"]
 
 
 @pytest.mark.parametrize(
