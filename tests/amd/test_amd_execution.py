@@ -288,3 +288,20 @@ def test_it_is_emulated_in_a_process_of_its_own() -> None:
     with pytest.raises(NoDevice) as raised:
         vkgroup.open("radv:navi31")
     assert "isolated=True" in str(raised.value)
+
+
+def test_a_folder_of_a_failing_case_is_executed_again(tmp_path: Path) -> None:
+    case, device = "arithmetic.compute.subgroupExclusiveAdd.u16vec2.switch.exact", "radv-26.1.6:polaris10"
+    assert main(["conform", "--device", device, "--repro", case, str(tmp_path / "folder")]) == 1
+    assert f"--device {device}" in (tmp_path / "folder" / "README.md").read_text()
+    for name, code in ((device, 1), ("reference:64", 0)):
+        ran = _run("run", "folder", "--device", name, folder=tmp_path)
+        assert ran.returncode == code, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(("options", "status"), [([], "Pass"), (["--compile-only"], "Compiled")])
+def test_a_cluster_executes_on_emulated_gpus(options: list[str], status: str, tmp_path: Path) -> None:
+    words = ["conform", "--cluster", "local", "--device", "radv:navi31", "--out", str(tmp_path / "run")]
+    assert main([*words, "--filter", "vote.compute.subgroupAll.bool.*.exact", *options]) == 0
+    totals = json.loads((tmp_path / "run" / "summary.json").read_text())["totals"]
+    assert totals[status] == sum(totals.values()) > 10

@@ -8,6 +8,7 @@ import sys
 
 from vkgroup.workers import multi_device
 from vkgroup.workers.cluster.offer import need_distributed
+from vkgroup.workers.emulated import emulated
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -19,7 +20,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     address = scheduler_address(arguments.address)
     asyncio.run(reach(address))
-    served = members(multi_device.choose(arguments.device), arguments.jobs)
+    served = members([emulated(one) for one in multi_device.choose(arguments.device)], arguments.jobs)
 
     if address.startswith("tcp://"):
         print(

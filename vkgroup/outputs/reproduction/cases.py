@@ -129,7 +129,11 @@ def _made(
         request = RecordJob(case, folder.resolve(), more, stage)
         result = replace(_recorded(setup, request), seconds=time.monotonic() - start)
         begun = (folder / folders.RECORD).is_file()
-        record = folders.read(folder) if begun else case_record(case, capabilities, setup.seed) | more
+        record = (
+            folders.read(folder)
+            if begun
+            else case_record(case, capabilities, setup.device, setup.seed) | more
+        )
         record |= {"result": result.to_json()}
         if record["lanes"] is None and not setup.device.is_compile_only:
             record["reference"] = expected_by_reference(folder, record)

@@ -193,7 +193,7 @@ def _fill(
     }
     record["runs"] = _runs(files, module, report, record)
     with open_device(request.devices[0] if request.devices else "reference") as opened:
-        record["device"] = folders.device_record(opened.capabilities)
+        record["device"] = folders.device_record(opened.capabilities, opened.info)
         folders.write_device(folder, Probe(opened.capabilities, {}).to_json())
     folders.write(folder, record)
     write_readme(folder, folders.read(folder))

@@ -13,7 +13,7 @@ from typing import Any
 
 from vkgroup.base.errors import InvalidInput, describe
 from vkgroup.base.files import Unwritable, printable, read_bytes, read_text, write_whole, writing
-from vkgroup.device import Capabilities
+from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.outputs.reproduction import schema
 from vkgroup.outputs.reproduction.values import Json, inside, load
 
@@ -157,9 +157,10 @@ def write_readme(folder: Path, lines: Iterable[str]) -> None:
         (folder / README).write_text(printable("\n".join(lines).rstrip()) + "\n", encoding="utf-8")
 
 
-def device_record(capabilities: Capabilities) -> Json:
-    """Return the device's entry in a record."""
+def device_record(capabilities: Capabilities, info: DeviceInfo) -> Json:
+    """Return the device's entry in a record, with the choice of one that no name chooses."""
     return {
+        **({"choice": info.choice} if info.own_process else {}),
         "name": capabilities.name,
         "driver": f"{capabilities.driver_name} {capabilities.driver_info}".strip(),
         "subgroup_size": capabilities.subgroup.size,

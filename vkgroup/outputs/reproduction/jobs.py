@@ -30,7 +30,7 @@ from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.run import compile_batch
 from vkgroup.conformance.stages.base import BatchStage
 from vkgroup.conformance.subgroup.cases import Case
-from vkgroup.device import Capabilities
+from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction import lanes, steps
 from vkgroup.outputs.reproduction.folder import DAMAGE, damaged
@@ -132,7 +132,7 @@ class Repeated:
     failed: str = ""  # the error that the driver reported; empty if none
 
 
-def case_record(case: AnyCase, capabilities: Capabilities, seed: int) -> dict[str, Json]:
+def case_record(case: AnyCase, capabilities: Capabilities, info: DeviceInfo, seed: int) -> dict[str, Json]:
     """Return the record of a case before its first step."""
     return {
         "kind": "case",
@@ -140,7 +140,7 @@ def case_record(case: AnyCase, capabilities: Capabilities, seed: int) -> dict[st
         "family": family_of(case).name.partition(".")[0],
         "sentence": case.sentence,
         "seed": seed,
-        "device": folders.device_record(capabilities),
+        "device": folders.device_record(capabilities, info),
         "shaders": [],
         "steps": [],
         "lanes": None,
@@ -171,10 +171,8 @@ def record(executor: Executor, request: RecordJob) -> Result | NoVerdict:
     folder, case = request.folder, request.case
     files, shaders = Files(folder), StepShaders(folder)
     folders.write_device(folder, Probe(executor.capabilities, {}).to_json())
-    data = case_record(case, executor.capabilities, executor.seed)
+    data = case_record(case, executor.capabilities, executor.device.info, executor.seed)
     data |= {"shaders": shaders.listed} | request.more
-    if executor.device.info.is_compile_only:
-        data["device"]["choice"] = executor.device.info.choice
 
     def note(done: list[Json]) -> None:
         folders.write(folder, data | {"steps": done})

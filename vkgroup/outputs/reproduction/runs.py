@@ -34,7 +34,7 @@ class RunFolder:
         self._record: Json = {
             "kind": "run",
             "shader": shader,
-            "device": folders.device_record(device.capabilities),
+            "device": folders.device_record(device.capabilities, device.info),
             "shaders": shaders.listed,
             "steps": [],
             "complete": False,
@@ -68,7 +68,7 @@ def _write_readme(folder: Path, record: Json) -> None:
         " crashes, or the device lacks a feature.",
         "",
         "```",
-        f"vkgroup run {name} --device {quote(device['name'])}",
+        f"vkgroup run {name} --device {quote(device.get('choice') or device['name'])}",
         f"vkgroup run {name} --device D",
         "```",
         "",
