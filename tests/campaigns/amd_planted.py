@@ -78,7 +78,7 @@ def changes(text: str) -> Iterator[tuple[str, str]]:
         yield "dropped wait", "s_nop 0"
     if base in _OTHER:
         yield "other row", text.replace(base, _OTHER[base], 1)
-    if match := re.fullmatch(r"(v_sub_\w+|v_cndmask\w*|v_lshlrev\w*) (\S+, )(\S+), ([^, ]+)(.*)", text):
+    if match := re.fullmatch(r"(v_sub_(?!co)\w+|v_cndmask\w*|v_lshlrev\w*) (\S+, )(\S+), ([^, ]+)(.*)", text):
         yield "swapped operands", f"{match[1]} {match[2]}{match[4]}, {match[3]}{match[5]}"
     if "_saveexec" in name:
         instead = {"and": "s_xor_", "or": "s_and_"}
