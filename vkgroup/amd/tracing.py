@@ -103,7 +103,10 @@ class WaveRecorder:
         """Return the record as text."""
         x, y, z = self.workgroup
         yield f"# wave {self.wave} of workgroup {x},{y},{z}: {self.count} instructions"
-        yield "# The first dispatch may be vkgroup's own, which tests that the device executes."
+        yield "# Values are hexadecimal, those of vector registers in the order of the lanes."
+        yield '# "active lanes" is a mask in hexadecimal, and is left out where all lanes are active.'
+        if self.count > self.most:
+            yield f"# These are the last {self.most} instructions."
         last = -1
         for each in self.executed[-self.most :]:
             if each.dispatch != last:

@@ -55,8 +55,8 @@ def execute_devices(expecting: Expecting, console: Console) -> int:
     from vkgroup.workers.cluster.connecting import connected
     from vkgroup.workers.cluster.targets import targets
 
-    compile_only = arguments.compile_only or arguments.statistics
-    with connected(arguments.cluster, arguments.jobs, arguments.device, compile_only=compile_only) as cluster:
+    compiling = arguments.compile_only or arguments.statistics
+    with connected(arguments.cluster, arguments.jobs, arguments.device, compiling) as cluster:
         made = targets(cluster, arguments.device)
         apart = len(made) > 1 or (arguments.device or "").strip().lower() == multi_device.ALL
         return _judge_all(expecting, made, console, apart=apart)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from vkgroup.amd.tracing import WaveRecorder
 from vkgroup.base import phases
@@ -42,21 +42,10 @@ def recorded(
         raise
     finally:
         emulation.recorder = None
-        write_output(arguments.trace, (f"{line}\n" for line in _lines(recorder)))
+        write_output(arguments.trace, (f"{line}\n" for line in recorder.lines()))
     return result, _said(arguments, recorder)
 
 
 def _said(arguments: argparse.Namespace, recorder: WaveRecorder) -> str:
     last = f", the last {recorder.most:,} of them" if recorder.count > recorder.most else ""
     return f"{recorder.count:,} instructions of a wave{last}: {arguments.trace}"
-
-
-def _lines(recorder: WaveRecorder) -> Iterator[str]:
-    """Yield the lines of a trace, with its conventions after the first."""
-    lines = (line for line in recorder.lines() if not line.startswith("# The first dispatch"))
-    yield next(lines)
-    yield "# Values are hexadecimal, those of vector registers in the order of the lanes."
-    yield '# "active lanes" is a mask in hexadecimal, and is left out where all lanes are active.'
-    if recorder.count > recorder.most:
-        yield f"# These are the last {recorder.most} instructions."
-    yield from lines

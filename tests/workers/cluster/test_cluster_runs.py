@@ -37,7 +37,7 @@ def words(found: Run | dict[str, Result]) -> dict[str, tuple[object, ...]]:
 
 @pytest.fixture(scope="module")
 def cluster(scheduler):
-    with connected(scheduler) as cluster:
+    with connected(scheduler, None, None, compiling=False) as cluster:
         yield cluster
 
 

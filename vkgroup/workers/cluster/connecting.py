@@ -93,22 +93,19 @@ class Cluster:
 
 
 @contextmanager
-def connected(
-    address: str, jobs: int | None = None, choice: str | None = None, *, compile_only: bool = False
-) -> Iterator[Cluster]:
+def connected(address: str, jobs: int | None, choice: str | None, compiling: bool) -> Iterator[Cluster]:
     """Connect to a cluster.
 
     `address`: the scheduler's (``tcp://host:8786``; the scheme may be left out), the JSON file that it wrote
     (``dask scheduler --scheduler-file``), or ``local``: a temporary cluster of this host's devices.
-    `jobs`, `choice`, `compile_only`: worker processes and devices of a local cluster, and whether absent GPUs
-    are not emulated, as ``vkgroup conform`` takes them.
+    `jobs`, `choice`: worker processes and devices of a local cluster; `compiling`: without emulation.
     """
     silence()
     own: Sequence[DeviceInfo] = ()
     with ExitStack() as stack:
         if address == LOCAL:
-            own = () if choice is None else multi_device.choose(choice)
-            own = own if compile_only else [emulated(device) for device in own]
+            found = () if choice is None else multi_device.choose(choice)
+            own = [device if compiling else emulated(device) for device in found]
             address = stack.enter_context(local_scheduler(own or multi_device.choose(multi_device.ALL), jobs))
         else:
             address = scheduler_address(address)

@@ -26,7 +26,6 @@ from vkgroup.workers.isolation.session import MethodCall
 
 _STAGES = {"vertex": "vertex", "geometry": "geometry", "mesh": "mesh", "task": "task"}
 _TESSELLATION = ("tessellation_control", "tessellation_evaluation")
-_EMULATED_SECONDS = 60.0  # default time limit of `run` on an emulated GPU
 
 
 class _Refused:
@@ -70,7 +69,7 @@ class IsolatedDevice(Device):
     ) -> RunResult:
         """Run a compute shader as `Device.run` does; on an emulated GPU, `timeout` is 60 s unless given."""
         if self.info.emulated:
-            options.setdefault("timeout", _EMULATED_SECONDS)
+            options.setdefault("timeout", 60.0)
         given = _bound(Device.run, module, groups, bindings, **options)
         compiled = self._compiled(module)
         what = f"running {_label(module, 'compute shader')} with {groups} workgroups"
