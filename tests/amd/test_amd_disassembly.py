@@ -68,6 +68,8 @@ def _read_plain(code: bytes) -> tuple[int, str]:
             8,
             f"v_mov_b32_dpp v0, v{second & 0xFF}  row_ror:{second >> 8 & 0xF} row_mask:0xf bank_mask:0xf",
         )
+    if source == 0xEA and first >> 25 == 0x3F:
+        return 8, f"v_mov_b32_dpp v0, v{second & 0xFF}  dpp8:[{second >> 8:#x}] fi:1"
     if source == 0xF9 and not second & (1 << 19 | 1 << 27):
         return 8, f"v_cndmask_b32_sdwa v1, v{second & 0xFF}, v{register}, vcc dst_sel:DWORD src0_sel:BYTE_0"
     return 0, ""
@@ -79,6 +81,7 @@ def _read_plain(code: bytes) -> tuple[int, str]:
         (0x7D0414FA, 0xFF01280A, "v_cmp_eq_i32_dpp vcc, v10, v10 row_ror:8 row_mask:0xf bank_mask:0xf"),
         (0x7D0414FA, 0xFF31280A, "v_cmp_eq_i32_dpp vcc, -|v10|, v10 row_ror:8 row_mask:0xf bank_mask:0xf"),
         (0x7D0414FA, 0xFF41280A, "v_cmp_eq_i32_dpp vcc, v10, -v10 row_ror:8 row_mask:0xf bank_mask:0xf"),
+        (0x7D0414EA, 0xFF71280A, "v_cmp_eq_i32_dpp vcc, v10, v10 dpp8:[0xff7128] fi:1"),
         (0x7E0414FA, 0xFF01280A, ""),  # no comparison
         (0x7D04150A, 0xFF01280A, ""),  # no DPP
     ],

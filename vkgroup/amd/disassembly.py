@@ -154,15 +154,17 @@ def with_moved_lanes(read: Callable[[bytes], tuple[int, str]], code: bytes) -> t
     `read` is its reading: of the comparison without DPP, and of a move with the same DPP.
     """
     first, second = (int.from_bytes(code[at : at + 4], "little") for at in (0, 4))
-    if first >> 25 != 0x3E or first & 0x1FF != 0xFA:
+    kind = first & 0x1FF  # DPP8 has two numbers, and no signs of sources
+    if first >> 25 != 0x3E or kind not in (0xE9, 0xEA, 0xFA):
         return 4, ""
-    plain, moved = first & ~0x1FF | 0x100 | second & 0xFF, second & ~(0xF << 20)
+    signs = second >> 20 & 0xF if kind == 0xFA else 0
+    plain, moved = first & ~0x1FF | 0x100 | second & 0xFF, second & ~(signs << 20)
     _, text = read(plain.to_bytes(4, "little") + code[8:])
-    _, move = read((0x7E0002FA).to_bytes(4, "little") + moved.to_bytes(4, "little"))
+    _, move = read((0x7E000200 | kind).to_bytes(4, "little") + moved.to_bytes(4, "little"))
     name, _, rest = text.partition(" ")
     operands = rest.split(", ")
-    for place in (1, 2):  # the signs of sources
-        bits = second >> 18 + 2 * place & 3
+    for place in (1, 2):
+        bits = signs >> 2 * place - 2 & 3
         operands[place] = "-" * (bits & 1) + (f"|{operands[place]}|" if bits & 2 else operands[place])
     return 8, f"{name.replace('_e32', '')}_dpp {', '.join(operands)} {' '.join(move.split()[3:])}"
 
