@@ -133,11 +133,11 @@ def error_on(choice: str, shader: Shader, module: Module, size: int) -> float:
     push: Any = shader.push or None
     given = {} if choice else {"subgroup_size": size}
     with open_device(choice or "reference", isolated=bool(choice), **given) as device:
-        # GCN has waves of 64 only, and RADV requires no size there.
-        is_only = "compute" not in device.capabilities.size_control.required_size_stages
+        # Where a device cannot require a size, as RADV on GCN, it may have this one.
+        requires = "compute" in device.capabilities.size_control.required_size_stages
         results = device.run(
             module, shader.groups, arrays, push=push, specialization=shader.specialization(size), timeout=600,
-            subgroup_size=None if is_only and device.info.subgroup_size == size else size,
+            subgroup_size=size if requires or device.info.subgroup_size != size else None,
         )  # fmt: skip
     worst = 0.0
     for key, expected in shader.expected(arrays).items():

@@ -38,19 +38,24 @@ def _clamped_subtraction(old: Array, data: Array) -> Array:
     return np.where(old >= data, old - data, old.dtype.type(0))
 
 
+def _exchanged_if_equal(old: Array, data: Array, compared: Array) -> Array:
+    return np.where(old == compared, data, old)
+
+
 _FLOAT_MODE = 0xF0
 OPERATIONS = {
-    "swap": Atomic(lambda old, data: data), "cmpswap": Atomic(
-    lambda old, data, compared: np.where(old == compared, data, old), associative=False, compares=True ),
-    "add": Atomic(np.add), "sub": Atomic(lambda old, data: old - data, associative=False),
-    "smin": Atomic(np.minimum, "i"), "smax": Atomic(np.maximum, "i"), "umin": Atomic(np.minimum),
-    "umax": Atomic(np.maximum), "and": Atomic(np.bitwise_and), "or": Atomic(np.bitwise_or),
-    "xor": Atomic(np.bitwise_xor), "inc": Atomic(_increment, associative=False),
-    "dec": Atomic(_decrement, associative=False), "csub": Atomic(_clamped_subtraction, associative=False),
+    "swap": Atomic(lambda old, data: data),
+    "cmpswap": Atomic(_exchanged_if_equal, associative=False, compares=True),
+    "fcmpswap": Atomic(_exchanged_if_equal, "f", associative=False, compares=True),
+    "add": Atomic(np.add), "and": Atomic(np.bitwise_and), "or": Atomic(np.bitwise_or),
+    "xor": Atomic(np.bitwise_xor), "smin": Atomic(np.minimum, "i"), "smax": Atomic(np.maximum, "i"),
+    "umin": Atomic(np.minimum), "umax": Atomic(np.maximum),
+    "sub": Atomic(lambda old, data: old - data, associative=False),
+    "rsub": Atomic(lambda old, data: data - old, associative=False),
+    "csub": Atomic(_clamped_subtraction, associative=False),
+    "inc": Atomic(_increment, associative=False), "dec": Atomic(_decrement, associative=False),
     "fadd": Atomic(lambda old, data: floats.add(_FLOAT_MODE, old, data), "f", associative=False),
-    "fmin": Atomic(floats.minimum, "f"), "fmax": Atomic(floats.maximum, "f"), "fcmpswap": Atomic(
-    lambda old, data, compared: np.where(old == compared, data, old), "f", associative=False,
-    compares=True, ), "rsub": Atomic(lambda old, data: data - old, associative=False),
+    "fmin": Atomic(floats.minimum, "f"), "fmax": Atomic(floats.maximum, "f"),
 }  # fmt: skip
 
 

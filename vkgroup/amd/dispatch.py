@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,9 +86,7 @@ class Emulator:
         x, y, z = dispatch.size
         waves_each = -(-x * y * z // dispatch.wave)
         together = max(1, MOST_WAVES // waves_each)
-        count = int(np.prod(dispatch.groups, dtype=np.int64))
-        for start in range(0, count, together):
-            chosen = self._groups(dispatch, count, start, min(start + together, count))
+        for start, chosen in self._groups(dispatch, together):
             waves = _start(dispatch, chosen, waves_each, compiler.generation, self.memory)
             if self.recorder is not None:
                 self.recorder.begin(chosen, waves_each, start == 0)
@@ -100,16 +98,21 @@ class Emulator:
             finally:
                 self.instructions += machine.executed
 
-    def _groups(self, dispatch: ComputeDispatch, count: int, start: int, stop: int) -> Array:
-        """Return the numbers of some workgroups in a seeded order of all `count`, (groups, 3)."""
+    def _groups(self, dispatch: ComputeDispatch, together: int) -> Iterator[tuple[int, Array]]:
+        """Yield workgroups in a seeded order: how many came before, and the next numbers, (groups, 3)."""
+        count = math.prod(dispatch.groups)
+        if not count:
+            return
         random = np.random.default_rng(self.seed)
         # Multiples of a number without a common factor reach each workgroup once, and need no memory.
         step = next(n for n in random.integers(1, count + 1, 1000).tolist() if math.gcd(n, count) == 1)
         place = int(random.integers(count))
-        number = np.array([(place + step * turn) % count for turn in range(start, stop)], np.int64)
         x, y, _ = dispatch.groups
-        ids = np.stack([number % x, number // x % y, number // (x * y)], axis=1)
-        return ids + np.array(dispatch.first)
+        for start in range(0, count, together):
+            turns = range(start, min(start + together, count))
+            number = np.array([(place + step * turn) % count for turn in turns], np.int64)
+            ids = np.stack([number % x, number // x % y, number // (x * y)], axis=1)
+            yield start, ids + np.array(dispatch.first)
 
 
 def _start(

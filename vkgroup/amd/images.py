@@ -225,40 +225,33 @@ def dimensions_of(instruction: MachineInstruction, image: ImageDescriptor) -> st
     return image.kind if "da" in instruction.modifiers else _WITHOUT_LAYERS.get(image.kind, image.kind)
 
 
-def coordinate_count(instruction: MachineInstruction, image: ImageDescriptor, has_level: bool) -> int:
-    """Return the number of coordinates, with that of the level if there is one."""
-    return _COORDINATES[dimensions_of(instruction, image)] + has_level
+def coordinates_of(
+    waves: Waves, instruction: MachineInstruction, image: ImageDescriptor, has_level: bool
+) -> list[Array]:
+    """Return the bits of an image's coordinates, and at last of the level if there is one.
 
-
-def coordinate_registers(
-    instruction: MachineInstruction, image: ImageDescriptor, has_level: bool
-) -> list[int]:
-    """Return the registers of an image's coordinates, and at last of the level if there is one."""
+    They are uint32 of shape (waves, lanes), or uint16 if the instruction packs two in a register (``a16``).
+    """
     address = instruction.operands[1]
     words = instruction.modifiers.get("vaddr", "").strip("[]").split(",")
     listed = [int(word.strip().lstrip("v")) for word in words if word]
     if address.kind == "list":
         listed = [operand.index + place for operand in address.parts for place in range(operand.count)]
-    count = coordinate_count(instruction, image, has_level)
-    if "a16" in instruction.modifiers:
-        count = -(-count // 2)
-    return (listed or [address.index + place for place in range(5)])[:count]
+    count = _COORDINATES[dimensions_of(instruction, image)] + has_level
+    packed = "a16" in instruction.modifiers
+    used = (listed or [address.index + place for place in range(5)])[: -(-count // 2) if packed else count]
+    parts: list[Array] = [waves.v[register] for register in used]
+    if packed:
+        parts = [(part >> np.uint32(16 * half)).astype(np.uint16) for part in parts for half in (0, 1)]
+    return parts[:count]
 
 
 def _coordinates(instruction: MachineInstruction) -> Callable[[Waves, ImageDescriptor, bool], list[Array]]:
     """Return what reads the coordinates of an image's texels, and at last the level if there is one."""
 
     def read(waves: Waves, image: ImageDescriptor, has_level: bool) -> list[Array]:
-        registers = coordinate_registers(instruction, image, has_level)
-        if "a16" not in instruction.modifiers:
-            return [waves.v[register].view(np.int32).astype(np.int64) for register in registers]
-        count = coordinate_count(instruction, image, has_level)
-        parts = [
-            waves.v[register] >> np.uint32(16 * half) & np.uint32(0xFFFF)
-            for register in registers
-            for half in (0, 1)
-        ]
-        return [part.astype(np.int64) for part in parts[:count]]
+        parts = coordinates_of(waves, instruction, image, has_level)
+        return [(part if part.itemsize == 2 else part.view(np.int32)).astype(np.int64) for part in parts]
 
     return read
 

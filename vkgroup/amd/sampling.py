@@ -11,13 +11,7 @@ import numpy as np
 from vkgroup.amd.arrays import Array
 from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.formats import decoded
-from vkgroup.amd.images import (
-    ImageDescriptor,
-    coordinate_count,
-    coordinate_registers,
-    each_image,
-    texel_places,
-)
+from vkgroup.amd.images import ImageDescriptor, coordinates_of, each_image, texel_places
 from vkgroup.amd.operands import registers_of
 from vkgroup.amd.steps import Step
 from vkgroup.amd.text import MachineInstruction
@@ -80,14 +74,8 @@ def compile_sample(instruction: MachineInstruction, generation: float) -> Step |
         def work(image: ImageDescriptor, lanes: Array) -> None:
             if not level_kind and image.last_level > image.base_level:
                 raise MissingPart(f"{instruction.name} of an image with several levels")
-            registers = coordinate_registers(instruction, image, level_kind == "l")
-            at = [waves.v[register].view(np.float32).astype(np.float64) for register in registers]
-            if "a16" in instruction.modifiers:
-                parts = [
-                    waves.v[register] >> np.uint32(16 * half) for register in registers for half in (0, 1)
-                ]
-                at = [part.astype(np.uint16).view(np.float16).astype(np.float64) for part in parts]
-                at = at[: coordinate_count(instruction, image, level_kind == "l")]
+            parts = coordinates_of(waves, instruction, image, level_kind == "l")
+            at = [part.view(f"f{part.itemsize}").astype(np.float64) for part in parts]
             words = waves.s[sampler.index : sampler.index + 4].T
             for chosen in {
                 tuple(int(word) for word in words[wave]) for wave in np.flatnonzero(lanes.any(axis=1))

@@ -320,9 +320,14 @@ ALIASES = {
     "s_addk_co_i32": "s_addk_i32", "s_add_nc_u64": "s_add_u64", "s_sub_nc_u64": "s_sub_u64",
     "s_ff1_i32_b32": "s_ctz_i32_b32", "s_ff1_i32_b64": "s_ctz_i32_b64",
     "s_flbit_i32_b32": "s_clz_i32_u32", "s_flbit_i32_b64": "s_clz_i32_u64", "s_flbit_i32": "s_cls_i32",
-    "s_flbit_i32_i64": "s_cls_i32_i64", **{ f"s_{old}{middle}_b{size}": f"s_{new}{middle}_b{size}"
-    for old, new in ( ("andn2", "and_not1"), ("orn2", "or_not1"), ("andn1", "and_not0"),
-    ("orn1", "or_not0"), ) for middle in ("", "_saveexec", *(("_wrexec",) if "and" in old else ()))
-    for size in (32, 64) },
+    "s_flbit_i32_i64": "s_cls_i32_i64",
+    **{
+        f"s_{old}{middle}_b{size}": f"s_{new}{middle}_b{size}"
+        for old, new in zip(
+            ("andn2", "orn2", "andn1", "orn1"), ("and_not1", "or_not1", "and_not0", "or_not0"), strict=True
+        )
+        for middle in ("", "_saveexec", *(("_wrexec",) if "and" in old else ()))
+        for size in (32, 64)
+    },
 }  # fmt: skip
 """Names of other generations for an instruction of the table."""

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from queue import Queue
 
@@ -55,8 +56,8 @@ def execute_devices(expecting: Expecting, console: Console) -> int:
     from vkgroup.workers.cluster.connecting import connected
     from vkgroup.workers.cluster.targets import targets
 
-    compiling = arguments.compile_only or arguments.statistics
-    with connected(arguments.cluster, arguments.jobs, arguments.device, compiling) as cluster:
+    executing = partial(_executing, arguments=arguments)
+    with connected(arguments.cluster, arguments.jobs, arguments.device, executing) as cluster:
         made = targets(cluster, arguments.device)
         apart = len(made) > 1 or (arguments.device or "").strip().lower() == multi_device.ALL
         return _judge_all(expecting, made, console, apart=apart)

@@ -20,6 +20,7 @@ from vkgroup.record.journal import RESULTS, read_results
 from vkgroup.record.run import CasesWithoutVerdict
 from vkgroup.workers.cluster.connecting import Cluster, connected
 from vkgroup.workers.cluster.targets import targets
+from vkgroup.workers.emulated import emulated
 from vkgroup.workers.opening import select as select_device
 
 # Some fail on SwiftShader.
@@ -37,7 +38,7 @@ def words(found: Run | dict[str, Result]) -> dict[str, tuple[object, ...]]:
 
 @pytest.fixture(scope="module")
 def cluster(scheduler):
-    with connected(scheduler, None, None, compiling=False) as cluster:
+    with connected(scheduler, None, None, executing=emulated) as cluster:
         yield cluster
 
 

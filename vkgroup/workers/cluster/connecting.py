@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from vkgroup.device import DeviceInfo
 from vkgroup.workers import multi_device
 from vkgroup.workers.cluster.offer import KEY, Offer, silence
 from vkgroup.workers.cluster.serving import CONNECT_SECONDS, members, no_scheduler, options
-from vkgroup.workers.emulated import emulated
 
 
 @contextmanager
@@ -93,19 +92,20 @@ class Cluster:
 
 
 @contextmanager
-def connected(address: str, jobs: int | None, choice: str | None, compiling: bool) -> Iterator[Cluster]:
+def connected(
+    address: str, jobs: int | None, choice: str | None, executing: Callable[[DeviceInfo], DeviceInfo]
+) -> Iterator[Cluster]:
     """Connect to a cluster.
 
     `address`: the scheduler's (``tcp://host:8786``; the scheme may be left out), the JSON file that it wrote
     (``dask scheduler --scheduler-file``), or ``local``: a temporary cluster of this host's devices.
-    `jobs`, `choice`: worker processes and devices of a local cluster; `compiling`: without emulation.
+    `jobs`, `choice`: worker processes and devices of a local cluster, each as `executing` returns it.
     """
     silence()
     own: Sequence[DeviceInfo] = ()
     with ExitStack() as stack:
         if address == LOCAL:
-            found = () if choice is None else multi_device.choose(choice)
-            own = [device if compiling else emulated(device) for device in found]
+            own = () if choice is None else [*map(executing, multi_device.choose(choice))]
             address = stack.enter_context(local_scheduler(own or multi_device.choose(multi_device.ALL), jobs))
         else:
             address = scheduler_address(address)
