@@ -192,7 +192,7 @@ STRUCTS: tuple[FeatureStruct, ...] = (
 
 _EXTENSIONS = """
     VK_EXT_shader_subgroup_ballot VK_EXT_shader_subgroup_vote VK_GOOGLE_decorate_string
-    VK_GOOGLE_hlsl_functionality1 VK_GOOGLE_user_type VK_KHR_deferred_host_operations
+    VK_GOOGLE_hlsl_functionality1 VK_GOOGLE_user_type VK_KHR_deferred_host_operations VK_KHR_device_fault
     VK_KHR_external_memory_fd VK_KHR_shader_float_controls VK_KHR_shader_non_semantic_info VK_KHR_spirv_1_4
     VK_NV_shader_subgroup_partitioned
 """
