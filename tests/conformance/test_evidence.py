@@ -14,6 +14,7 @@ from mutants.rewriting import Words, boolean_constant, rewritten
 
 import vkgroup
 from vkgroup.conformance import Status, cases_by_name, evidence
+from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of
 from vkgroup.conformance.reconvergence.comparison import expect, verdict_on_log
@@ -133,7 +134,7 @@ def test_a_ballot_with_a_stranger_is_drawn_beside_the_others() -> None:
     body = (If(IndexFrom(4), (), (Observe(1),)), Observe(2))
     program = RandomProgram(1, Promise.MAXIMAL, (8, 1, 1), 1, (), body)
     expected = expect(program, linear(8, 8, data_of(program)))
-    log = np.zeros((2, 2, 8), np.uint32)
+    log = poisoned(2, 2, 8)
     log[expected.number, 0, expected.invocation] = expected.place + salt_of(program)
     log[expected.number, 1, expected.invocation] = expected.most[:, 0]
     lane, none = np.arange(8), np.zeros(8)

@@ -15,6 +15,7 @@ from suite_runs import results_of
 import vkgroup
 import vkgroup.conformance.reconvergence.family as reconvergence_run
 from vkgroup.conformance import Status, cases_by_name
+from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.reconvergence.comparison import expect, verdict_on_log
 from vkgroup.conformance.reconvergence.family import KINDS, RECONVERGENCE, all_cases
@@ -249,12 +250,29 @@ def test_the_lowest_lane_of_all_is_elected_whichever_lanes_execute_together(elec
     program = replace(program_of(body, promise=Promise.SUBGROUP), elect=True)
     layout = linear(8, program.local_invocations, data_of(program))
     lane = np.arange(8)
-    place = 1 + salt_of(program) + ELECTED * np.isin(lane, elected)
+    log = poisoned(1, 1, 8)
+    log[0, 0, :4] = (1 + salt_of(program) + ELECTED * np.isin(lane, elected))[:4]
     heads = np.array([0 * lane, lane, 8 + 0 * lane, lane < 4, 0 * lane, 0 * lane], np.uint32)
-    log = place.astype(np.uint32).reshape(1, 1, 8)
     verdict = verdict_on_log(program, expect(program, layout), heads, log)
     assert verdict.status == status
     assert ("expected place 1 with lane 0 elected" in verdict.detail) == (status is Status.FAIL)
+
+
+def test_a_store_of_an_inactive_invocation_behind_its_entries_is_a_failure() -> None:
+    program = program_of(If(IndexFrom(4), (), (Observe(1),)))
+    layout = linear(8, program.local_invocations, data_of(program))
+    expected = expect(program, layout)
+    lane, none = np.arange(8), np.zeros(8)
+    heads = np.array([none, lane, none + 8, lane < 4, none, none], np.uint32)
+    log = poisoned(2, 2, 8)
+    log[0, 0, :4], log[0, 1, :4] = 1 + salt_of(program), 0xF
+    assert verdict_on_log(program, expected, heads, log).status is Status.PASS
+    log[0, 1, 6] = 0xF
+    verdict = verdict_on_log(program, expected, heads, log)
+    assert verdict.status is Status.FAIL
+    assert "invocation 6" in verdict.detail
+    assert verdict.evidence is not None
+    assert verdict.evidence["wrong"] == [6]
 
 
 def test_only_masks_of_whole_groups_are_known_under_uniform_control_flow() -> None:
@@ -446,5 +464,6 @@ def test_a_program_without_observations_has_an_undefined_result() -> None:
     layout = linear(8, program.local_invocations, data_of(program))
     lane = np.arange(8)
     heads = np.array([0 * lane, lane, 8 + 0 * lane, 0 * lane, 0 * lane, 0 * lane], np.uint32)
-    log = np.zeros((1, 1, 8), np.uint32)
-    assert verdict_on_log(program, expect(program, layout), heads, log).status is Status.UNDEFINED
+    assert (
+        verdict_on_log(program, expect(program, layout), heads, poisoned(1, 1, 8)).status is Status.UNDEFINED
+    )

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vkgroup.conformance import comparison as values
 from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import POISON, Flags, Indices, Words
 from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.instances import hex_of, unpack
 from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
@@ -17,10 +17,6 @@ from vkgroup.programs.invocation_sets import LaneLayout, to_flags
 from vkgroup.programs.nodes import RandomProgram
 from vkgroup.programs.simulator import ObservationEvent, Simulator
 from vkgroup.record.record import Status
-
-Words = NDArray[np.uint32]
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.int64]
 
 _AROUND = 3
 """Lines of source that the detail shows before and after an observation."""
@@ -111,7 +107,10 @@ def _restrict(
 
 
 def verdict_on_log(program: RandomProgram, expected: ExpectedLog, heads: Words, log: Words) -> Verdict:
-    """Return the verdict on recorded heads, (heads, invocations), and log, (entries, words, invocations)."""
+    """Return the verdict on recorded heads, (heads, invocations), and log, (entries, words, invocations).
+
+    The log is `POISON` where nothing was stored.
+    """
     entries, glances, strays = heads[3:].astype(np.int64)
     undefined = int((~expected.certain).sum() + glances.sum())
     defined = int(expected.certain.sum())
@@ -136,15 +135,18 @@ def verdict_on_log(program: RandomProgram, expected: ExpectedLog, heads: Words, 
         alternatives = _alternatives(expected, None if program.elect else got[:, 1:], sound, place, wrong)
         required = values.Expected(expected.place, expected.place, expected.certain)
         return replace(verdict, values=values.JudgedValues(place, required, wrong, alternatives))
-    for numbers, wanted, what in (
-        (entries, expected.lengths, "observations"),
-        (strays, np.zeros_like(strays), "masks without itself"),
+    # Inactive invocations must store nothing; the log held poison.
+    stores = np.any(log != POISON, axis=1)
+    stores[expected.number, expected.invocation] = False
+    none = np.zeros_like(strays)
+    for numbers, wanted, what, fault in (
+        (entries, expected.lengths, "observations", "made {0} observations instead of {1}"),
+        (strays, none, "masks without itself", "is missing from its own ballot"),
+        (stores.sum(axis=0), none, "stores behind its entries", "stored behind its last entry"),
     ):
         if (numbers != wanted).any():
             first = int(np.flatnonzero(numbers != wanted)[0])
-            fault = f"made {numbers[first]} observations instead of {wanted[first]}"
-            if numbers is strays:
-                fault = "is missing from its own ballot"
+            fault = fault.format(numbers[first], wanted[first])
             detail = f"{_description(expected.layout, first)} {fault}"
             lanes = _counts_evidence(expected.layout, numbers, wanted, what)
             return Verdict(Status.FAIL, defined, undefined, detail, lanes)

@@ -10,9 +10,8 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vkgroup.conformance.arrays import poisoned
+from vkgroup.conformance.arrays import Words, poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import Family
@@ -195,8 +194,6 @@ def waterfall_cases(category: str) -> Iterator[ReconvergenceCase]:
         )
 
 
-Words = NDArray[np.uint32]
-
 BATCH = 8
 """Programs in a batch; each is a separate shader."""
 
@@ -253,7 +250,7 @@ def run(
             program,
             translate(render(program, size=size, capacity=capacity, title=title), program),
             inputs,
-            capacity * words_of(program, size),
+            (capacity + 1) * words_of(program, size),
             full_subgroups,
             options,
         )
@@ -265,7 +262,7 @@ def run(
             layout, expected = recorded, expect(program, recorded)
         if expected.longest <= capacity:
             words = words_of(program, size)
-            return verdict_on_log(program, expected, heads, log.reshape(capacity, words, program.invocations))
+            return verdict_on_log(program, expected, heads, log.reshape(-1, words, program.invocations))
 
 
 def _dispatch(
@@ -281,12 +278,11 @@ def _dispatch(
     n, spare = program.invocations, 2
     module = executor.compile(source, stage="compute", **options)
     blank = poisoned(len(HEADS), n)
-    # Entries that do not fit overwrite the last one; an entry has at most a ballot and a place.
     log_words = log_planes * n
     contents = {
         "inputs": (0, inputs.nbytes),
         "outputs": (1, blank.nbytes),
-        "reconvergence log": (2, (log_words + 5 * n) * 4),
+        "reconvergence log": (2, log_words * 4),
         "reconvergence scratch": (3, (n + spare) * 4),
     }
     # All buffers but the scratch memory, which is used by atomics, are written once and read once.
@@ -299,6 +295,7 @@ def _dispatch(
     used: dict[Any, Any] = {binding: buffer for binding, buffer in buffers.items() if binding in declared}
     buffers[0].write(inputs)
     buffers[1].write(blank)
+    buffers[2].write(poisoned(log_words))
     with (
         executor.device.pipeline(module, full_subgroups=full_subgroups) as pipeline,
         pipeline.bind(used) as bound,

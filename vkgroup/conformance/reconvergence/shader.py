@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import Words
 from vkgroup.programs.generator import random_words
 from vkgroup.programs.glsl import MODES, GlslWriter
 from vkgroup.programs.nodes import Loop, RandomProgram, SameAsFirst, Vote
 from vkgroup.programs.traversal import nodes_of
-
-Words = NDArray[np.uint32]
 
 CONSTANTS = 256
 """Number of input words before the data: word n has the value n, which compilers cannot know."""

@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import Flags, Indices
 from vkgroup.conformance.family import TableCase, table
 from vkgroup.conformance.fragment.scenes import GRID, SCENES, TriangleScene
 from vkgroup.programs.glsl import MODES
 from vkgroup.programs.nodes import Promise
-
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.int64]
 
 # Selections of fragments
 
