@@ -59,6 +59,8 @@ def execute_devices(expecting: Expecting, console: Console) -> int:
     executing = partial(_executing, arguments=arguments)
     with connected(arguments.cluster, arguments.jobs, arguments.device, executing) as cluster:
         made = targets(cluster, arguments.device)
+        if arguments.compile_only and any(one.device.emulated for one in made):
+            raise InvalidInput("The workers emulate this GPU: for --compile-only, leave out --cluster.")
         apart = len(made) > 1 or (arguments.device or "").strip().lower() == multi_device.ALL
         return _judge_all(expecting, made, console, apart=apart)
 

@@ -7,6 +7,7 @@ import json
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 
 import distributed
@@ -117,6 +118,15 @@ def test_workers_of_another_vkgroup_are_refused_by_name() -> None:
         InvalidInput, match=r"(?s)0\.0\.9\+abc on there \(tcp://10\.0\.0\.1:1\)\nInstall the same"
     ):
         targets.targets(cluster(an_offer(GPU), other), "gpu")
+
+
+def test_workers_that_emulate_do_not_only_compile(monkeypatch, capfd) -> None:
+    absent = replace(GPU, name="NAVI31", gpu="navi31", emulated=True)
+    monkeypatch.setattr(ClusterBackend, "ask", lambda *_: None)
+    monkeypatch.setattr(connecting, "connected", lambda *_, **__: nullcontext(cluster(an_offer(absent))))
+    case = "basic.compute.subgroupElect.bool.all.exact"
+    assert main(["conform", "--cluster", "10.0.0.9:8786", "--compile-only", "--filter", case]) == 2
+    assert "leave out --cluster" in capfd.readouterr().err
 
 
 def test_addresses(tmp_path) -> None:
