@@ -11,12 +11,17 @@ from vkgroup.base.errors import Unsupported
 from vkgroup.reference.interpreter.operations.accessor import Flags, LaneSet
 from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
 from vkgroup.reference.interpreter.operations.state import Frame
+from vkgroup.reference.interpreter.operations.uniformity import (
+    OTHER_BUFFERS,
+    OTHER_CONSTANTS,
+    OTHER_DESCRIPTORS,
+    not_uniform,
+)
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.layout import LaidOutType, lay_out
 from vkgroup.reference.interpreter.program.segments import ChainIndex, MemoryPath, PointerChain, memory_path
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import Causes, combine, marked, overall_cause, take
-from vkgroup.reference.semantics.lanes import same_in_all
 from vkgroup.spirv import CooperativeMatrixType, Type
 
 
@@ -127,7 +132,7 @@ def _resolver(program: ProgramForm, chain: PointerChain, site: Site) -> tuple[Re
         size = program.shared[identifier][2]
         return _single_resolver(lambda frame: frame.machine.shared[identifier], path, site, size), path.target
     if root.kind == "push":
-        return _single_resolver(lambda frame: frame.machine.push, path, site), path.target
+        return _push_resolver(path, site), path.target
     by_index = _descriptor_resolver(identifier, path, site)
     if any(index.is_slot for index, _ in path.descriptors):
         return by_index, path.target
@@ -223,6 +228,20 @@ def _single_resolver(find: Callable[[Frame], Memory], path: MemoryPath, site: Si
     return resolve
 
 
+def _push_resolver(path: MemoryPath, site: Site) -> Resolve:
+    """Return the resolver of a pointer into push constants."""
+    single = _single_resolver(lambda frame: frame.machine.push, path, site)
+
+    def resolve(frame: Frame) -> list[BytesReference]:
+        (reference,) = single(frame)
+        if len(reference.offset) > 1:
+            cause = not_uniform(frame, reference.offset, site, OTHER_CONSTANTS)
+            reference.cause = combine(reference.cause, cause)
+        return [reference]
+
+    return resolve
+
+
 def _by_number(frame: Frame, numbers: npt.NDArray[np.int64]) -> Iterator[tuple[int, Flags]]:
     """Yield each distinct number of (n,) or (1,) numbers with flags of the invocations that have it, (n,)."""
     for number in np.unique(numbers).tolist():
@@ -278,7 +297,7 @@ def descriptor_number(
         index, undefined = index_in(frame, chain_index)
         cause = combine(cause, undefined)
         if not chain_index.non_uniform and len(index) > 1:
-            varying = combine(varying, not_uniform(frame, index, site, _OTHER_DESCRIPTORS))
+            varying = combine(varying, not_uniform(frame, index, site, OTHER_DESCRIPTORS))
         number = number * length + index
     if cause is not None:
         frame.report_undefined(site, cause, "which descriptor is used depends on an undefined value")
@@ -290,29 +309,6 @@ def descriptor_number(
         bounds = site.cause("bounds", "an index outside of an array of descriptors chooses any of them")
         cause = combine(cause, marked(outside, bounds))
     return np.clip(number, 0, count - 1), combine(cause, varying)
-
-
-_OTHER_DESCRIPTORS = (
-    "an array of descriptors is indexed by a value that is not uniform, without nonuniformEXT"
-)
-_OTHER_BUFFERS = (
-    "a pointer that is not decorated NonUniform points into different buffers in lanes of a subgroup"
-    " (VUID-RuntimeSpirv-subgroupSize-10149)"
-)
-
-
-def not_uniform(frame: Frame, index: npt.NDArray[np.int64], site: Site, detail: str) -> Causes | None:
-    """Return the causes where an index or a pointer differs among the active invocations of a subgroup.
-
-    Vulkan requires the decoration NonUniform where that chooses between descriptors.
-    """
-    subgroups = frame.subgroups
-    agree = same_in_all(subgroups.spread(index), subgroups.active)
-    if agree.all():
-        return None
-    number = site.cause("not_uniform", detail)
-    causes = marked(~agree, number)[:, None, None]
-    return subgroups.collect(np.broadcast_to(causes, (*subgroups.active.shape, 1)).copy(), ())
 
 
 def _address_resolver(chain: PointerChain, path: MemoryPath, site: Site) -> Resolve:
@@ -357,7 +353,7 @@ def _value_resolver(program: ProgramForm, chain: PointerChain, path: MemoryPath,
         if undefined is not None:
             frame.report_undefined(site, undefined, "an address depends on an undefined value")
         if descriptor and len(number) > 1:
-            undefined = combine(undefined, not_uniform(frame, number, site, _OTHER_BUFFERS))
+            undefined = combine(undefined, not_uniform(frame, number, site, OTHER_BUFFERS))
         references = []
         for chosen, where in _by_number(frame, number):
             memory = machine.pointees[chosen]
