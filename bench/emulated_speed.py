@@ -24,7 +24,7 @@ import vkgroup
 from vkgroup.device import launch
 from vkgroup.device.fetched import driver_of
 from vkgroup.dispatch import Device
-from vkgroup.workers.emulated import emulated, started_emulation
+from vkgroup.workers.emulated import started_emulation
 from vkgroup.workers.opening import select
 
 SHADERS = {"arithmetic": ARITHMETIC.format(rounds=64, body=" ".join([STEP] * 8)), "reduction": REDUCTION}
@@ -52,7 +52,7 @@ def main() -> int:
         command, environment = launch.launch(driver, gpu, "emulated_speed", *sys.argv[1:])
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         return subprocess.run(command, env=environment).returncode
-    info = emulated(select(arguments.device))
+    info = select(arguments.device)
     emulation = started_emulation(info)
     rows: list[dict[str, Any]] = []
     with vkgroup.open(info) as device, vkgroup.open("reference:32") as reference:

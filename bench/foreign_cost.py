@@ -166,7 +166,7 @@ def measure(roots: Mapping[str, Path], choice: str) -> None:
     jobs: list[tuple[Foreign, CompileJob]] = [
         (shader, job_of(module, specialization=shader.specialization)) for shader, module in modules(roots)
     ]
-    devices = choose(choice)
+    devices = choose(choice, compile_only=True)
     found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
     start = time.monotonic()
     for device in devices:

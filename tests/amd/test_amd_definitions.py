@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from amd.emulated_waves import execute, waves_of
 
+from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.operands import bits_of, dtype_of
 from vkgroup.amd.vector_table import VECTOR
 
@@ -459,7 +460,7 @@ def test_an_instruction_on_integers_has_its_definition(name: str) -> None:
 CLAMPED = [
     name
     for name in INTEGER_DEFINITIONS
-    if re.match(r"v_(add|sub|subrev|addc|subb|subbrev|mad|sad|msad|dot)", name)
+    if re.match(r"v_(add|sub|subrev|addc|subb|subbrev|mul_[iu]32|mad|sad|msad|dot)", name)
     and "64" not in name and name not in ("v_mad_u32", "v_add_lshl_u32")  # which have no clamp
     and name in VECTOR and VECTOR[name].results[0] in ("u16", "i16", "u32", "i32")
 ]  # fmt: skip
@@ -476,7 +477,46 @@ def test_a_clamped_integer_stays_within_its_type(name: str) -> None:
         value = expected[0] if isinstance(expected, tuple) else expected
         beyond += not limits.min <= value <= limits.max
         assert found[0].view(dtype_of(kind))[lane] == min(max(value, limits.min), limits.max), (name, lane)
+        if len(found) > 1:  # the carry does not depend on the clamp
+            assert bool(found[1][lane]) == bool(expected[1])
     assert beyond or name.startswith("v_dot")
+
+
+HALVES = [
+    ("", 0, 1),
+    ("op_sel_hi:[1,0,1]", 0, 0),
+    ("op_sel:[0,1,0]", 1, 1),
+    ("op_sel:[0,1,0] op_sel_hi:[1,0,1]", 1, 0),
+]
+
+
+@pytest.mark.parametrize(("selection", "low", "high"), HALVES)
+@pytest.mark.parametrize("letter", ["i", "u"])
+def test_a_dot_product_takes_the_halves_that_op_sel_says(
+    letter: str, selection: str, low: int, high: int
+) -> None:
+    waves = waves_of(1)
+    a, b, c = (np.random.default_rng(n).integers(0, 1 << 32, 32, np.uint32) for n in range(3))
+    waves.v[1], waves.v[2], waves.v[3] = a, b, c
+    name = f"v_dot2_{letter}32_{letter}16"
+    execute(waves, f"{name} v0, v1, v2, v3 {selection}", "gfx1030")
+    chosen = b >> np.uint32(16 * low) & np.uint32(0xFFFF) | b >> np.uint32(16 * high) << np.uint32(16)
+    for lane in range(32):
+        factors = (signed(int(x[lane])) if letter == "i" else int(x[lane]) for x in (a, chosen, c))
+        assert int(waves.v[0][0, lane]) == INTEGER_DEFINITIONS[name](*factors) & 0xFFFFFFFF
+
+
+@pytest.mark.parametrize(
+    ("text", "gpu"),
+    [
+        ("v_dot4_i32_i8 v0, v1, 1, 0 op_sel:[0,1,0]", "gfx1030"),
+        ("v_dot2_f32_f16 v0, v1, 1.0, v2 op_sel_hi:[1,0,1]", "gfx1030"),
+        ("v_dot4_u32_u8 v0, v1, 1, 0 op_sel_hi:[1,0,1]", "gfx1100"),
+    ],
+)
+def test_a_selection_whose_meaning_is_not_documented_is_not_emulated(text: str, gpu: str) -> None:
+    with pytest.raises(MissingPart):
+        execute(waves_of(1), text, gpu)
 
 
 def same(a: float, b: float) -> bool:

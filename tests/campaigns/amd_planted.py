@@ -36,7 +36,7 @@ from vkgroup.conformance.run import execute_batch
 from vkgroup.device import launch
 from vkgroup.device.fetched import driver_of
 from vkgroup.dispatch.buffer import Buffer
-from vkgroup.workers.emulated import emulated, started_emulation
+from vkgroup.workers.emulated import started_emulation
 from vkgroup.workers.opening import open_device
 from vkgroup.workers.opening import select as select_device
 
@@ -121,7 +121,7 @@ class Planting:
     """Changes the texts that the emulation of this process reads, and executes cases."""
 
     def __init__(self, choice: str) -> None:
-        self.info = emulated(select_device(choice))
+        self.info = select_device(choice)
         self.emulation: Any = started_emulation(self.info)
         self.emulation.timeout = SECONDS
         self.executor: Executor | None = None

@@ -69,7 +69,7 @@ def test_a_device_name_with_commas_is_no_list(monkeypatch) -> None:
 
 
 def test_a_choice_of_one_device(monkeypatch) -> None:
-    monkeypatch.setattr(multi_device, "select", lambda choice: {"7": GPU, "a, b": SECOND}[choice])
+    monkeypatch.setattr(multi_device, "select", lambda choice, **_: {"7": GPU, "a, b": SECOND}[choice])
     assert multi_device.choose("7") == [GPU]
     assert multi_device.choose("a, b") == [SECOND]
 
@@ -332,7 +332,7 @@ def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch, by_enviro
 
     monkeypatch.setenv("VKGROUP_DEVICE", "all" if by_environment else "swiftshader")
     options = [] if by_environment else ["--device", "all"]
-    monkeypatch.setattr(multi_device, "choose", lambda choice: [GPU])
+    monkeypatch.setattr(multi_device, "choose", lambda choice, **_: [GPU])
     monkeypatch.setattr(multi_device, "targets", lambda *_, **options: made)
     monkeypatch.setattr(ConformRun, "run_cases", judge)
     monkeypatch.setattr(ConformRun, "conclude", conclude)

@@ -103,6 +103,8 @@ def vector_bits(operand: InstructionOperand, kind: str, high: bool = False) -> R
     `high`: whether a source of 16 bits is the upper half of its register.
     """
     bits = bits_of(kind)
+    if high and bits != 16:
+        raise MissingPart(f"op_sel of a source of {bits} bits ({operand})")
     if operand.kind in ("int", "float"):
         value = constant(operand, kind)
         if high and not operand.literal:

@@ -25,7 +25,7 @@ from vkgroup.amd.operands import (
 )
 from vkgroup.amd.steps import Step
 from vkgroup.amd.text import EXEC, NULL, VCC, InstructionOperand, MachineInstruction
-from vkgroup.amd.vector_integers import with_carry
+from vkgroup.amd.vector_integers import dot_factors, with_carry
 from vkgroup.amd.vector_rows import VectorRow
 from vkgroup.amd.vector_table import ALIASES, VECTOR
 from vkgroup.amd.waves import Waves
@@ -124,7 +124,9 @@ def _sources_of(
 ) -> list[Read]:
     reads: list[Read] = []
     doubles = instruction.name == "v_pk_fmac_f16" and generation >= 11
-    chosen = [] if row.packed else instruction.numbers("op_sel")
+    is_dot = instruction.name.startswith("v_dot")
+    factors = dot_factors(instruction, generation) if is_dot else []
+    chosen = [] if row.packed or is_dot else instruction.numbers("op_sel")
     for position, (operand, kind) in enumerate(zip(sources, row.sources, strict=True)):
         if kind == "m":
             reads.append(lane_mask(operand))
@@ -134,7 +136,7 @@ def _sources_of(
             continue
         high = bool(position < len(chosen) and chosen[position])
         take = selected(instruction, position, operand.extended) if instruction.form == "sdwa" else None
-        finish = _modified(operand, kind)
+        finish = factors[position] if position < len(factors) else _modified(operand, kind)
         if take is not None:
             words = vector_bits(replace(operand, half=""), "b32")
             if operand.kind in ("int", "float"):  # a constant has the size of the instruction's type

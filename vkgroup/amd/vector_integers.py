@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from vkgroup.amd.arrays import Array
+from vkgroup.amd.errors import MissingPart
+from vkgroup.amd.text import MachineInstruction
 from vkgroup.amd.vector_rows import add_row, in_turn
 
 
@@ -144,6 +147,23 @@ def _dot(a: Array, b: Array, c: Array, size: int, signed: tuple[bool, bool]) -> 
     return total
 
 
+def dot_factors(instruction: MachineInstruction, generation: float) -> list[Callable[[Array], Array]]:
+    """Return what takes the halves of a dot product's factors, as op_sel says; nothing where it is absent.
+
+    LLVM permits it before RDNA 3, for parts of 16 bits; ACO emits it for all, with constants.
+    """
+    if not {"op_sel", "op_sel_hi"} & set(instruction.modifiers):
+        return []
+    if not instruction.name.startswith("v_dot2_") or generation >= 11:
+        raise MissingPart(f"{instruction.name} with op_sel")
+    low, high = instruction.numbers("op_sel") or [0, 0], instruction.numbers("op_sel_hi") or [1, 1]
+
+    def take(low: int, high: int, a: Array) -> Array:
+        return a >> np.uint32(16 * low) & np.uint32(0xFFFF) | a >> np.uint32(16 * high) << np.uint32(16)
+
+    return [partial(take, *halves) for halves in zip(low[:2], high[:2], strict=True)]
+
+
 def _wide_mad(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
     wide = c.dtype
     product = a.astype(wide) * b.astype(wide)
@@ -209,7 +229,7 @@ def add_integers() -> None:
     add_row("v_mul_hi_u32", "u32=u32 u32", lambda a, b: _high(_u64(a) * _u64(b)))
     add_row("v_mul_hi_i32", "u32=i32 i32", lambda a, b: _high(_i64(a) * _i64(b)))
     add_row("v_mul_u32_u24", "u32=u32 u32", lambda a, b: _low24(a) * _low24(b))
-    add_row("v_mul_i32_i24", "i32=u32 u32", lambda a, b: (_signed24(a) * _signed24(b)).astype(np.int32))
+    add_row("v_mul_i32_i24", "i32=u32 u32", lambda a, b: (_signed24(a) * _signed24(b)).astype(a.dtype))
     add_row("v_mul_hi_u32_u24", "u32=u32 u32", lambda a, b: _high(_u64(_low24(a)) * _u64(_low24(b))))
     add_row("v_mul_hi_i32_i24", "u32=u32 u32", lambda a, b: _high(_signed24(a) * _signed24(b)))
     add_row("v_mad_u32_u24", "u32=u32 u32 u32", lambda a, b, c: _low24(a) * _low24(b) + c)

@@ -27,7 +27,6 @@ from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
 from vkgroup.outputs.exports.junit import JUnitCase, write_cases
 from vkgroup.workers.each import NoAnswer, perform_all
-from vkgroup.workers.emulated import emulated
 from vkgroup.workers.opening import open_device, select
 from vkgroup.workers.pool import default_jobs
 
@@ -81,7 +80,7 @@ def execute(arguments: argparse.Namespace) -> int:
     output.require_writable(arguments.json)
     output.require_writable(arguments.junit)
     console = Console(file=output.people(arguments.json), highlight=False)
-    runs = ScriptRuns(arguments, scripts, emulated(select(arguments.device)), console)
+    runs = ScriptRuns(arguments, scripts, select(arguments.device), console)
     try:
         with keeping(lambda: f"{len(runs.outcomes)} of {len(scripts)} scripts were run"):
             runs.run()

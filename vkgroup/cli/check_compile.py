@@ -25,7 +25,7 @@ def require_gpus(choice: str) -> list[DeviceInfo]:
 
     Raises InvalidInput if others are among them.
     """
-    devices = choose("*:*" if choice.strip() == "*" else choice)
+    devices = choose("*:*" if choice.strip() == "*" else choice, compile_only=True)
     others = [device.name for device in devices if not device.is_compile_only]
     if others:
         raise InvalidInput(f"--compile-on {choice}: {others[0]} is no compile-only device; use --device.")

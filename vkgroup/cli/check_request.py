@@ -25,7 +25,6 @@ from vkgroup.compiler.request import read
 from vkgroup.device import DeviceInfo
 from vkgroup.device.fetched import fetched_gpus
 from vkgroup.spirv import Module
-from vkgroup.workers.emulated import emulated
 from vkgroup.workers.multi_device import ALL
 from vkgroup.workers.opening import select
 
@@ -168,7 +167,7 @@ def devices_of(choices: list[str] | None, *, several: bool) -> ChosenDevices:
         choices = [os.environ["VKGROUP_DEVICE"]]
     every = choices is None or ALL in choices
     given = [choice for choice in choices or () if choice not in (ALL, "none")]
-    found = [emulated(select(choice)) for choice in given]
+    found = [select(choice) for choice in given]
     left_out: list[str] = []
     if every:
         found += [device for device in vkgroup.devices().devices if not device.is_reference]

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from queue import Queue
 
@@ -34,21 +33,20 @@ from vkgroup.outputs.history import HistoryRecording
 from vkgroup.record.journal import RESULTS
 from vkgroup.workers import multi_device
 from vkgroup.workers.cluster.offer import need_distributed
-from vkgroup.workers.emulated import emulated
 from vkgroup.workers.multi_device import RunTarget
 
 
 def execute_devices(expecting: Expecting, console: Console) -> int:
     """Run the command on several devices or on a cluster; returns its exit code."""
-    arguments = expecting.arguments
+    arguments, compiles = expecting.arguments, conform_start.compiles_only(expecting.arguments)
     if arguments.cluster is None:
-        devices = multi_device.choose(arguments.device)
+        devices = multi_device.choose(arguments.device, compile_only=compiles)
         if arguments.device.strip().lower() == multi_device.ALL and not devices[0].is_gpu:
             names = ", ".join(
                 f"{device.name} ({device.driver_info or device.driver_name})" for device in devices
             )
             console.write_line(f"No GPU here; all software devices: {names}")
-        devices = _with_subgroups([_executing(device, arguments) for device in devices], console)
+        devices = _with_subgroups(devices, console)
         made = multi_device.targets(devices, arguments.jobs, each=arguments.each)
         return _judge_all(expecting, made, console, apart=True)
     need_distributed()
@@ -56,18 +54,12 @@ def execute_devices(expecting: Expecting, console: Console) -> int:
     from vkgroup.workers.cluster.connecting import connected
     from vkgroup.workers.cluster.targets import targets
 
-    executing = partial(_executing, arguments=arguments)
-    with connected(arguments.cluster, arguments.jobs, arguments.device, executing) as cluster:
+    with connected(arguments.cluster, arguments.jobs, arguments.device, compile_only=compiles) as cluster:
         made = targets(cluster, arguments.device)
-        if arguments.compile_only and any(one.device.emulated for one in made):
+        if compiles and any(one.device.emulated for one in made):
             raise InvalidInput("The workers emulate this GPU: for --compile-only, leave out --cluster.")
         apart = len(made) > 1 or (arguments.device or "").strip().lower() == multi_device.ALL
         return _judge_all(expecting, made, console, apart=apart)
-
-
-def _executing(device: DeviceInfo, arguments: argparse.Namespace) -> DeviceInfo:
-    """Return the device, emulated if its GPU is absent, unless its compiler alone is tested."""
-    return device if arguments.compile_only or arguments.statistics else emulated(device)
 
 
 def _with_subgroups(devices: Sequence[DeviceInfo], console: Console) -> list[DeviceInfo]:
@@ -206,7 +198,7 @@ def execute_run(expecting: Expecting, console: Console) -> int:
     arguments = expecting.arguments
     if arguments.cluster is not None or multi_device.is_several(arguments.device):
         return execute_devices(expecting, console)
-    device = _executing(conform_start.device(arguments.device), arguments)
+    device = conform_start.device(arguments)
     out = arguments.out or default_folder(device.name)
     console.write_line(f"Testing {device.name} on {number_of(len(expecting.cases))}, results in {out}")
     with (

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 _choices: dict[str | None, Future[DeviceInfo]] = {}
 
 
+def compiles_only(arguments: argparse.Namespace) -> bool:
+    """Return whether an absent GPU only compiles, although it could execute by emulation."""
+    return bool(arguments.compile_only or arguments.statistics)
+
+
 def begin(arguments: argparse.Namespace) -> None:
     """Begin the work for a run on one device; nothing for other runs and other uses of the command."""
     choice: str | None = arguments.device
@@ -34,7 +39,7 @@ def begin(arguments: argparse.Namespace) -> None:
 
     def choose() -> None:
         try:
-            future.set_result(opening.select(choice))
+            future.set_result(opening.select(choice, compile_only=compiles_only(arguments)))
         except BaseException as error:
             future.set_exception(error)
 
@@ -42,13 +47,13 @@ def begin(arguments: argparse.Namespace) -> None:
     threading.Thread(target=choose, daemon=True).start()
 
 
-def device(choice: str | None) -> DeviceInfo:
+def device(arguments: argparse.Namespace) -> DeviceInfo:
     """Return the device that `vkgroup.workers.opening.select` chooses, and raise its errors."""
-    if (future := _choices.pop(choice, None)) is not None:
+    if (future := _choices.pop(arguments.device, None)) is not None:
         return future.result()
     from vkgroup.workers import opening
 
-    return opening.select(choice)
+    return opening.select(arguments.device, compile_only=compiles_only(arguments))
 
 
 def end() -> None:

@@ -72,14 +72,14 @@ def execute(arguments: argparse.Namespace) -> int:
 def _devices(choice: str | None) -> list[DeviceInfo]:
     """Return the devices of ``--device``; without it, one GPU of each generation of the fetched drivers."""
     if choice is not None:
-        return choose(choice)
+        return choose(choice, compile_only=True)
     names = representatives()
     if not names:
         raise NoDevice(
             "No driver for absent GPUs is in the cache. Fetch them with `vkgroup drivers fetch radv nvk"
             " turnip honeykrisp`, or name a device of this machine with --device."
         )
-    return choose(",".join(names))
+    return choose(",".join(names), compile_only=True)
 
 
 def _job(setting: Settings, options: argparse.Namespace) -> CompileJob:

@@ -20,7 +20,6 @@ from vkgroup.device.discovery import normal_choice
 from vkgroup.device.fetched import is_compile_only, may_be_several
 from vkgroup.drivers.gpus import gpu_of_product
 from vkgroup.probe import EXECUTION, EXPERIMENTS, Failed, InternalFailure, Probe, probe
-from vkgroup.workers.emulated import emulated
 from vkgroup.workers.opening import select
 
 _STYLES = {
@@ -91,7 +90,7 @@ def _absent(option: str | None) -> list[DeviceInfo]:
 
         if is_several(choice):
             return probe_gpus.chosen_compile_only(choice)
-    return [emulated(select(choice))] if is_compile_only(choice) or gpu_of_product(choice) else []
+    return [select(choice)] if is_compile_only(choice) or gpu_of_product(choice) else []
 
 
 def _print(result: Probe, console: Console, by_emulation: str) -> None:

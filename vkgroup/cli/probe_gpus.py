@@ -36,7 +36,7 @@ _STAGES = {"graphics": _GRAPHICS, "compute": ("compute",), "mesh": ("task", "mes
 
 def chosen_compile_only(choice: str) -> list[DeviceInfo]:
     """Return the compile-only devices of a choice of several; InvalidInput if others are among them."""
-    devices = choose(choice)
+    devices = choose(choice, compile_only=True)
     others = [device.name for device in devices if not device.is_compile_only]
     if others:
         raise InvalidInput(

@@ -16,7 +16,6 @@ from vkgroup.outputs.reproduction import folder as folders
 from vkgroup.outputs.reproduction.findings import repeat_check
 from vkgroup.outputs.reproduction.repeat import repeat_case
 from vkgroup.outputs.reproduction.runs import repeat_run
-from vkgroup.workers.emulated import emulated
 from vkgroup.workers.opening import open_device, select
 
 _FOREIGN = (
@@ -33,7 +32,7 @@ def execute(arguments: argparse.Namespace) -> int:
         options = ", ".join(foreign)
         raise InvalidInput(f"{arguments.shader} is a reproduction folder, which is complete: omit {options}.")
     record = folders.read(arguments.shader)
-    device = emulated(select(arguments.device))
+    device = select(arguments.device)
     try:
         with deadline.within(arguments.timeout):
             return _repeat(arguments, record, device)

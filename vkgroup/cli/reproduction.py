@@ -18,7 +18,6 @@ from vkgroup.outputs.reproduction.program import NoProgram
 from vkgroup.outputs.reproduction.scripts import write_script
 from vkgroup.outputs.reproduction.shrunk import SECONDS
 from vkgroup.record.record import AGAINST_THE_DEVICE, Result
-from vkgroup.workers.emulated import emulated
 from vkgroup.workers.opening import select
 from vkgroup.workers.scheduler import read_capabilities
 
@@ -36,7 +35,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise InvalidInput(f"--repro makes the folder of one case: omit {', '.join(unsuitable)}.")
     name, folder = arguments.repro[0], Path(arguments.repro[1])
     refuse(name)
-    device = emulated(select(arguments.device))
+    device = select(arguments.device)
     searched = False
 
     def on_result(result: Result, searching: bool) -> None:

@@ -8,7 +8,6 @@ import sys
 
 from vkgroup.workers import multi_device
 from vkgroup.workers.cluster.offer import need_distributed
-from vkgroup.workers.emulated import emulated
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -20,7 +19,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     address = scheduler_address(arguments.address)
     asyncio.run(reach(address))
-    served = members([emulated(one) for one in multi_device.choose(arguments.device)], arguments.jobs)
+    served = members(multi_device.choose(arguments.device), arguments.jobs)
 
     if address.startswith("tcp://"):
         print(

@@ -28,7 +28,6 @@ from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import RunResult
 from vkgroup.dispatch.reference.capabilities import SIZES as REFERENCE_SIZES
 from vkgroup.spirv import Module
-from vkgroup.workers.emulated import emulated
 from vkgroup.workers.opening import open_device, select
 
 SIZES = (8, 16, 32, 64)
@@ -141,9 +140,7 @@ def check_shader(
         defines=defines,
         target=target,
         seed=seed,
-        devices=[
-            device if isinstance(device, DeviceInfo) else emulated(select(device)) for device in devices
-        ],
+        devices=[device if isinstance(device, DeviceInfo) else select(device) for device in devices],
         timeout=timeout,
         host=Guarantees(full_subgroups, reconvergence=reconvergence, progress=progress),
     )

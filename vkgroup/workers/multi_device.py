@@ -48,13 +48,16 @@ def is_several(choice: str | None) -> bool:
     return False
 
 
-def choose(choice: str) -> list[DeviceInfo]:
-    """Return the devices of a choice, in its order: ``all``, a list with commas and globs, or one device."""
+def choose(choice: str, *, compile_only: bool = False) -> list[DeviceInfo]:
+    """Return the devices of a choice, in its order: ``all``, a list with commas and globs, or one device.
+
+    `compile_only`: as for `select`.
+    """
     if not is_several(choice):
-        return [select(choice)]
+        return [select(choice, compile_only=compile_only)]
     if choice.strip().lower() != ALL:
         parts = [part.strip() for part in choice.split(",") if part.strip()]
-        return [select(chosen) for part in parts for chosen in expand(part)]
+        return [select(one, compile_only=compile_only) for part in parts for one in expand(part)]
     discovery = devices()
     gpus = [device for device in discovery.devices if device.is_gpu]
     chosen = _without_duplicates(gpus) or [device for device in discovery.devices if not device.is_reference]

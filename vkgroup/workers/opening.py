@@ -36,12 +36,13 @@ def devices(timeout: float = discovery.TIMEOUT) -> Discovery:
     return replace(discovered, icds=(*discovered.icds, reference))
 
 
-def select(choice: str | int | None = None) -> DeviceInfo:
+def select(choice: str | int | None = None, *, compile_only: bool = False) -> DeviceInfo:
     """Choose a device.
 
     Parameters
     ----------
     choice : as for `open_device`.
+    compile_only : whether an absent GPU only compiles, although it could execute by emulation.
 
     Raises
     ------
@@ -49,8 +50,8 @@ def select(choice: str | int | None = None) -> DeviceInfo:
         As `open_device` does.
     """
     choice = discovery.normal_choice(choice)
-    named = _reference_info(choice)
-    return discovery.select(choice, devices) if named is None else named
+    device = _reference_info(choice) or discovery.select(choice, devices)
+    return device if compile_only else emulated(device)
 
 
 def open_device(
@@ -106,11 +107,8 @@ def open_device(
         return _open_isolated(choice, options)
     if not isinstance(choice, DeviceInfo):
         choice = discovery.normal_choice(choice)
-        named = _reference_info(choice, subgroup_size)
-        if named is not None:
-            return _open_reference(named.subgroup_size, (*named.model, *words))
-        if not (isinstance(choice, str) and discovery.direct_manifest(choice)):
-            choice = emulated(discovery.select(choice, devices))
+        is_file = isinstance(choice, str) and discovery.direct_manifest(choice)
+        choice = _reference_info(choice, subgroup_size) or (choice if is_file else select(choice))
     if isinstance(choice, DeviceInfo) and choice.is_reference:
         size = choice.subgroup_size if subgroup_size is None else subgroup_size
         return _open_reference(size, (*choice.model, *words))
@@ -137,8 +135,7 @@ def _open_isolated(choice: DeviceInfo | str | int | None, options: dict[str, Any
 
     if not isinstance(choice, DeviceInfo):
         choice = discovery.normal_choice(choice)
-        named = _reference_info(choice, options["subgroup_size"])
-        choice = select(choice) if named is None else named
+        choice = _reference_info(choice, options["subgroup_size"]) or select(choice)
     choice = emulated(choice)
     if choice.is_compile_only:
         raise compile_only_refusal(choice)

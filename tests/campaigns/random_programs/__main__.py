@@ -12,7 +12,6 @@ from pathlib import Path
 from campaigns.random_programs.run import AGAINST_THE_DEVICE, UNREMARKABLE, Outcome, Settings, run
 from vkgroup.base.errors import VkgroupError
 from vkgroup.programs.nodes import Promise
-from vkgroup.workers.emulated import emulated
 from vkgroup.workers.opening import select
 
 _DESCRIPTION = "Run random programs on a device; compare it with the reference or with another device."
@@ -64,7 +63,7 @@ def main() -> int:
     options = vars(_arguments())
     out = options.pop("out")
     try:
-        options["device"] = emulated(select(options["device"]))
+        options["device"] = select(options["device"])
         if options["against"] is not None:
             options["against"] = select(options["against"])
         if options["promise"]:

@@ -20,7 +20,6 @@ from vkgroup.record.journal import RESULTS, read_results
 from vkgroup.record.run import CasesWithoutVerdict
 from vkgroup.workers.cluster.connecting import Cluster, connected
 from vkgroup.workers.cluster.targets import targets
-from vkgroup.workers.emulated import emulated
 from vkgroup.workers.opening import select as select_device
 
 # Some fail on SwiftShader.
@@ -38,7 +37,7 @@ def words(found: Run | dict[str, Result]) -> dict[str, tuple[object, ...]]:
 
 @pytest.fixture(scope="module")
 def cluster(scheduler):
-    with connected(scheduler, None, None, executing=emulated) as cluster:
+    with connected(scheduler, None, None) as cluster:
         yield cluster
 
 

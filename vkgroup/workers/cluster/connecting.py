@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -93,19 +93,19 @@ class Cluster:
 
 @contextmanager
 def connected(
-    address: str, jobs: int | None, choice: str | None, executing: Callable[[DeviceInfo], DeviceInfo]
+    address: str, jobs: int | None, choice: str | None, *, compile_only: bool = False
 ) -> Iterator[Cluster]:
     """Connect to a cluster.
 
     `address`: the scheduler's (``tcp://host:8786``; the scheme may be left out), the JSON file that it wrote
     (``dask scheduler --scheduler-file``), or ``local``: a temporary cluster of this host's devices.
-    `jobs`, `choice`: worker processes and devices of a local cluster, each as `executing` returns it.
+    `jobs`, `choice`: worker processes and devices of a local cluster. `compile_only`: as for `select`.
     """
     silence()
     own: Sequence[DeviceInfo] = ()
     with ExitStack() as stack:
         if address == LOCAL:
-            own = () if choice is None else [*map(executing, multi_device.choose(choice))]
+            own = () if choice is None else multi_device.choose(choice, compile_only=compile_only)
             address = stack.enter_context(local_scheduler(own or multi_device.choose(multi_device.ALL), jobs))
         else:
             address = scheduler_address(address)
