@@ -8,6 +8,7 @@ from amd.emulated_waves import BASE, execute, waves_of
 
 from vkgroup.amd.errors import MissingPart
 from vkgroup.amd.formats import Format, decoded, encoded, format_named, unified_format
+from vkgroup.amd.text import EXEC
 from vkgroup.amd.waves import Waves
 
 KINDS = ("UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "FLOAT")
@@ -134,6 +135,21 @@ def test_an_instruction_of_gcn_without_da_has_no_layer() -> None:
     assert waves.v[5][0].tolist() == (100 + lane % 16).tolist()
 
 
+def test_a_view_of_one_level_has_the_layers_of_a_view_of_all() -> None:
+    """GCN 3: an upload writes level 0 by a view of its own, and a sample reads it by a view of all levels."""
+    waves = waves_of(count=1, lanes=64)
+    lane = np.arange(64)
+    address = [BASE >> 8 & 0xFFFFFFFF, BASE >> 40 | 4 << 20 | 4 << 26, 3 | 3 << 14]
+    for register, last_level in ((8, 0), (16, 2)):
+        view = 0b111_110_101_100 | last_level << 16 | 13 << 28
+        for place, word in enumerate([*address, view, 3, 3 << 13, 0, 0]):  # 32_UINT of 4 × 4 texels, 4 layers
+            waves.s[register + place] = word
+    waves.v[0][0], waves.v[1][0], waves.v[2][0], waves.v[3][0] = lane % 4, lane // 4 % 4, lane // 16, lane + 1
+    execute(waves, "image_store v3, v[0:2], s[8:15] dmask:0x1 unorm da", "gfx803")
+    execute(waves, "image_load v4, v[0:2], s[16:23] dmask:0x1 unorm da", "gfx803")
+    assert waves.v[4][0].tolist() == (lane + 1).tolist()
+
+
 def test_atomics_on_texels() -> None:
     waves = waves_of(count=1, lanes=32)
     set_image(waves, 8, 4, 1, 20)
@@ -194,6 +210,27 @@ def test_a_sampler_limits_levels(least: int, greatest: int, expected: int) -> No
         waves.v[register][0] = np.float32(value).view(np.uint32)
     execute(waves, "image_sample_l v3, v[0:2], s[8:15], s[20:23] dmask:0x1 dim:SQ_RSRC_IMG_2D")
     assert int(waves.v[3][0, 0]) == expected
+
+
+def test_bits_that_are_no_number_take_some_texel_and_inactive_lanes_none() -> None:
+    """Vulkan leaves open which texel a NaN takes; the lanes beside it have theirs."""
+    waves = waves_of(count=1, lanes=32)
+    set_image(waves, 8, 4, 1, 22)  # 32_FLOAT
+    waves.memory.words(BASE, 4)[:] = np.array([1, 2, 4, 8], np.float32).view(np.uint32)
+    for place, word in enumerate((2 | 2 << 3 | 2 << 6, 0xFFF << 12, 1 << 20 | 1 << 22, 0)):
+        waves.s[20 + place] = word
+    lane = np.arange(32)
+    waves.v[0][0] = np.where(lane == 3, np.nan, 0.375).astype(np.float32).view(np.uint32)
+    waves.v[1][0] = np.float32(0.5).view(np.uint32)
+    waves.v[2][0] = np.where(lane == 4, np.nan, 0.0).astype(np.float32).view(np.uint32)
+    waves.v[3][0] = 77
+    waves.set_mask(EXEC, lane[None] != 5)
+    waves.v[2][0][5] = 0xFFFFFFFF
+    execute(waves, "image_sample_l v3, v[0:2], s[8:15], s[20:23] dmask:0x1 dim:SQ_RSRC_IMG_2D")
+    found = waves.v[3][0].view(np.float32)
+    assert (found[[0, 1, 2, 4, 6]] == 2).all()
+    assert found[3] in (1, 2, 4, 8)
+    assert waves.v[3][0][5] == 77
 
 
 @pytest.mark.parametrize(

@@ -204,12 +204,7 @@ def is_class(a: Array, wanted: Array) -> Array:
     infinity, normal = kind(_INFINITY[size]), kind(_SMALLEST_NORMAL[size])
     number = np.select(
         [magnitude > infinity, magnitude == infinity, magnitude >= normal, magnitude > 0],
-        [
-            np.where(quiet, 1, 0),
-            np.where(negative, 2, 9),
-            np.where(negative, 3, 8),
-            np.where(negative, 4, 7),
-        ],
+        [np.where(quiet, 1, 0), np.where(negative, 2, 9), np.where(negative, 3, 8), np.where(negative, 4, 7)],
         np.where(negative, 5, 6),
     )
     return np.asarray((wanted.astype(np.uint32) >> number.astype(np.uint32)) & 1, np.bool_)

@@ -57,7 +57,7 @@ class ImageDescriptor:
     base_layer: int
     last_layer: int
     pitch: int  # texels from row to row of level 0; 0 if the rows lie together
-    has_rows: bool  # of each level; False if the driver gives the places of levels in tiles
+    levels_follow: bool  # in each layer; on GCN 3 layers follow in each level, which the driver places
 
     def size(self, level: int) -> tuple[int, int, int]:
         """Return width, height and depth of a level of the whole image."""
@@ -69,8 +69,8 @@ class ImageDescriptor:
 
     @property
     def layer_size(self) -> int:
-        """Texels of one layer with all levels."""
-        return self.level_offset(self.levels)
+        """Texels from a layer to the next."""
+        return self.level_offset(self.levels if self.levels_follow else 1)
 
 
 @cache
@@ -121,7 +121,7 @@ def image_of(words: tuple[int, ...], generation: float) -> ImageDescriptor:
     address = (words[0] & ~_swizzle_bits(mode, generation)) << 8 | bits(1, 0, 8) << 40
     return ImageDescriptor(
         address, form, selection, kind, width, height, depth, base, last, max(levels, last + 1), first_layer,
-        last_layer, pitch, generation >= 9,
+        last_layer, pitch, levels_follow=generation >= 9,
     )  # fmt: skip
 
 
@@ -266,7 +266,7 @@ def texel_places(
         number = int(level) + image.base_level
         if not image.base_level <= number <= image.last_level:
             continue
-        if number and not image.has_rows:
+        if number and not image.levels_follow:
             raise MissingPart("an image with levels on GCN 3", "its driver computes their tiled places")
         width, height, depth = image.size(number)
         x, y, z = _xyz(image, at)

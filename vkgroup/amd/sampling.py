@@ -77,9 +77,7 @@ def compile_sample(instruction: MachineInstruction, generation: float) -> Step |
             parts = coordinates_of(waves, instruction, image, level_kind == "l")
             at = [part.view(f"f{part.itemsize}").astype(np.float64) for part in parts]
             words = waves.s[sampler.index : sampler.index + 4].T
-            for chosen in {
-                tuple(int(word) for word in words[wave]) for wave in np.flatnonzero(lanes.any(axis=1))
-            }:
+            for chosen in set(map(tuple, words[lanes.any(axis=1)].tolist())):
                 its = lanes & (words == chosen).all(axis=1)[:, None]
                 component = places[0] if gathers else -1
                 found = _sampled(
@@ -109,6 +107,8 @@ def _sampled(
     """Return the four components of a sample; with `gathered`, one component of the four texels."""
     if image.kind not in _DIMENSIONS:
         raise MissingPart(f"samples of an image of type {image.kind}")
+    # Vulkan leaves open which texel a NaN takes; lanes that take part in nothing may hold any bits.
+    at = [np.clip(np.where(lanes, np.nan_to_num(part), 0), -1e30, 1e30) for part in at]
     levels = np.clip(at.pop() if has_level else np.zeros(lanes.shape), *sampler.levels)
     level = np.clip(np.rint(levels), 0, image.last_level - image.base_level).astype(np.int64)
     filters = np.where(levels > 0, sampler.minifying, sampler.magnifying)
@@ -160,8 +160,7 @@ def _mean(texels: dict[tuple[int, ...], list[Array]], weights: list[Array]) -> l
 
 
 def _wrapped(place: Array, size: Array, clamp: int) -> tuple[Array, Array]:
-    """Return texel numbers inside of an image, and which of them are border; NaN is 0."""
-    place = np.nan_to_num(place)
+    """Return texel numbers inside of an image, and which of them are border."""
     inside = np.zeros(place.shape, np.bool_)
     if clamp == _WRAP:
         return np.mod(place, size), inside

@@ -9,12 +9,7 @@ from typing import Any
 
 from vkgroup.amd.errors import MissingPart
 
-_NAMED = {
-    "flat_scratch": 102,
-    "xnack_mask": 104,
-    "vcc": 106,
-    "exec": 126,
-}
+_NAMED = {"flat_scratch": 102, "xnack_mask": 104, "vcc": 106, "exec": 126}
 NULL, M0, VCC, EXEC = 124, 125, 106, 126
 """Places of registers with a name among the scalar registers; `NULL` reads as zero and takes no value."""
 
