@@ -99,3 +99,27 @@ def test_signs_of_a_selection_that_llvm_does_not_read(second: int, sources: str)
     code = (0x002828F9).to_bytes(4, "little") + second.to_bytes(4, "little")
     text = f"v_cndmask_b32_sdwa v1, {sources}, vcc dst_sel:DWORD src0_sel:BYTE_0"
     assert with_sign_extension(_read_plain, code) == (8, text)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (with_sign_extension, (0x002828F9, 0x06080615)),
+        (with_moved_lanes, (0x7D0414FA, 0xFF01280A)),
+        (with_upper_halves, (0x7F18150E, 0)),
+    ],
+)
+def test_what_llvm_reads_in_no_form_stays_unknown(function, words: tuple[int, int]) -> None:
+    code = b"".join(word.to_bytes(4, "little") for word in words)
+    asked = []
+    assert function(lambda code: asked.append(code) or (0, ""), code) == (4, "")
+    assert asked
+
+
+def test_a_comparison_to_exec_has_no_result_before_its_sources() -> None:
+    code = (0x7DA414FA).to_bytes(4, "little") + (0xFF41280A).to_bytes(4, "little")
+    texts = iter(
+        ["v_cmpx_eq_i32_e32 v10, v10", "v_mov_b32_dpp v0, v10  row_ror:8 row_mask:0xf bank_mask:0xf"]
+    )
+    text = "v_cmpx_eq_i32_dpp v10, -v10 row_ror:8 row_mask:0xf bank_mask:0xf"
+    assert with_moved_lanes(lambda code: (4, next(texts)), code) == (8, text)

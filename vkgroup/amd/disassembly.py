@@ -141,6 +141,8 @@ def with_sign_extension(read: Callable[[bytes], tuple[int, str]], code: bytes) -
         return 4, ""
     changed = second & ~sum(1 << bit for _, bit in chosen)
     length, text = read(code[:4] + changed.to_bytes(4, "little") + code[8:])
+    if not length:
+        return 4, ""
     operands = text.split(", ")
     for operand, _ in chosen:
         word, space, rest = operands[operand].partition(" ")
@@ -161,10 +163,12 @@ def with_moved_lanes(read: Callable[[bytes], tuple[int, str]], code: bytes) -> t
     plain, moved = first & ~0x1FF | 0x100 | second & 0xFF, second & ~(signs << 20)
     _, text = read(plain.to_bytes(4, "little") + code[8:])
     _, move = read((0x7E000200 | kind).to_bytes(4, "little") + moved.to_bytes(4, "little"))
+    if not (text and move):
+        return 4, ""
     name, _, rest = text.partition(" ")
     operands = rest.split(", ")
-    for place in (1, 2):
-        bits = signs >> 2 * place - 2 & 3
+    for source, place in ((0, -2), (1, -1)):  # v_cmpx has no result before them on RDNA
+        bits = signs >> 2 * source & 3
         operands[place] = "-" * (bits & 1) + (f"|{operands[place]}|" if bits & 2 else operands[place])
     return 8, f"{name.replace('_e32', '')}_dpp {', '.join(operands)} {' '.join(move.split()[3:])}"
 

@@ -105,8 +105,9 @@ class Emulator:
             return
         random = np.random.default_rng(self.seed)
         # Multiples of a number without a common factor reach each workgroup once, and need no memory.
-        step = next(n for n in random.integers(1, count + 1, 1000).tolist() if math.gcd(n, count) == 1)
-        place = int(random.integers(count))
+        most = min(count, 1 << 62)
+        step = next(n for n in random.integers(1, most + 1, 1000).tolist() if math.gcd(n, count) == 1)
+        place = int(random.integers(most))
         x, y, _ = dispatch.groups
         for start in range(0, count, together):
             turns = range(start, min(start + together, count))
