@@ -30,7 +30,7 @@ LAYERS = {
     "device": 6_370,
     "dispatch": 10_930,
     "amber": 2_380,
-    "record": 1_680,
+    "record": 1_690,
     "workers": 3_220,
     "programs": 3_050,
     "conformance": 25_650,

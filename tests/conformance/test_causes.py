@@ -125,6 +125,38 @@ def test_known_causes_need_the_known_behaviour_and_come_last() -> None:
     assert not any(cause.known for cause in find_causes(results, "another", "1.5", findings=[finding]))
 
 
+@pytest.mark.parametrize(
+    ("info", "device", "is_known"),
+    [
+        ("Mesa 26.1.6", "AMD Radeon RX 580 Series (RADV POLARIS10)", True),
+        ("Mesa 25.0.7", "AMD Radeon RX 580 Series (RADV POLARIS10)", False),  # which is right
+        ("Mesa 26.1.6", "AMD Radeon Graphics (RADV NAVI31)", False),
+        ("Mesa 26.1.6", "", False),
+    ],
+)
+def test_an_error_of_some_devices_explains_no_failure_of_others(
+    info: str, device: str, is_known: bool
+) -> None:
+    told = "lane 0 of workgroup 0 subgroup 0 {} the operation, contrary to the conditions around it"
+    name = "arithmetic.compute.subgroupExclusiveAdd.u16vec2.switch.exact"
+    (cause,) = find_causes(
+        [Result(name, Status.FAIL, detail=told.format("did not execute"))], "radv", info, device
+    )
+    assert (cause.id == "radv-mask-in-vcc") == is_known
+    (cause,) = find_causes([Result(name, Status.FAIL, detail=told.format("executed"))], "radv", info, device)
+    assert not cause.known
+
+
+def test_a_case_that_was_not_emulated_does_not_narrow_a_cause() -> None:
+    failed = [failure(ALL_EQUAL.format(name), ("zero", "", 8, 0)) for name in ("vec2", "vec3")]
+    other = ALL_EQUAL.format("vec2").replace("compute", "fragment")
+    sentences = {
+        status: find_causes([*failed, Result(other, status)], "a driver", "")[0].sentence
+        for status in (Status.NOT_SUPPORTED, Status.NOT_EMULATED, Status.PASS)
+    }
+    assert sentences[Status.NOT_EMULATED] == sentences[Status.NOT_SUPPORTED] != sentences[Status.PASS]
+
+
 def test_the_identity_of_a_new_cause_depends_on_its_behaviour_alone() -> None:
     once = find_causes([failure(ALL_EQUAL.format("vec2"), ("zero", "", 8, 0))], "a", "1")
     again = find_causes([failure(ALL_EQUAL.format("ivec4"), ("zero", "", 3, 0), wrong=3)], "b", "2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,21 @@ def test_causes_that_appeared_and_disappeared(runs) -> None:
     text = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60).stdout
     assert "Causes of failures: 1 appeared, 0 disappeared" in text
     assert f"smallest case: {CASE}" in text
+
+
+def test_a_cause_whose_cases_were_not_emulated_has_not_disappeared(runs, tmp_path) -> None:
+    shutil.copytree(runs["fails"], tmp_path / "run")
+    (line,) = (tmp_path / "run" / "results.jsonl").read_text().splitlines()
+    changed = json.loads(line) | {
+        "status": "NotEmulated",
+        "detail": "v_none is not emulated",
+        "evidence": None,
+    }
+    (tmp_path / "run" / "results.jsonl").write_text(json.dumps(changed) + "\n")
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    (tmp_path / "run" / "summary.json").write_text(json.dumps(summary | {"causes": []}))
+    causes = diff.differences(history.load(runs["fails"]), history.load(tmp_path / "run")).causes
+    assert (len(causes.not_tested), causes.disappeared) == (1, ())
 
 
 def test_the_report_has_causes_rules_and_results(runs) -> None:

@@ -216,7 +216,8 @@ class CheckState:
             (event.kind for run in self.runs for event in run.events if event.kind in _DANGEROUS), None
         )
         for device in devices:
-            label = f"{device.name} ({device.icd}{', emulated' * device.emulated})"
+            choice = device.choice if device.own_process else device.icd
+            label = f"{device.name} ({choice}{', emulated' * device.emulated})"
             if bad is not None:
                 self.not_covered.append((label, f"not run, because of the {bad} found"))
                 continue
@@ -228,12 +229,12 @@ class CheckState:
                 continue
             device_job = job(device=device)
             answer = self._run_device(
-                device_job, RunParameters(device.subgroup_size, False, label, device.icd), findings
+                device_job, RunParameters(device.subgroup_size, False, label, choice), findings
             )
             # If sizes can be required, the device is run at each of them.
             for size in answer.sizes if answer.sizes != (device.subgroup_size,) else ():
                 if self.host.size_control and self.reference_at(size) is not None:
-                    where = RunParameters(size, False, label, device.icd, True)
+                    where = RunParameters(size, False, label, choice, True)
                     self._run_device(replace(device_job, subgroup_size=size), where, findings)
 
     def _run_device(self, job: DispatchJob, where: RunParameters, findings: list[Finding]) -> JobAnswer:

@@ -210,7 +210,7 @@ class ConformRun:
     def _is_enough(self, results: list[Result]) -> bool:
         """Count unexpected results, and return whether these are the last ones that ``--maxfail`` permits."""
         arguments, expectations = self.expecting.arguments, self.expecting.expectations
-        driver = self.device.driver_name, self.device.driver_info
+        driver = self.device.driver_name, self.device.driver_info, self.device.name
         known = findings_for(*driver) if arguments.known else ()
         for result in results:
             outcome = expectations.outcome(result.case, result.status)

@@ -68,7 +68,7 @@ class HangGuard:
 
     Parameters
     ----------
-    driver, info : ``driverName`` and ``driverInfo`` of the device.
+    driver, info, device : ``driverName``, ``driverInfo`` and the name of the device.
     allow : run all cases.
 
     Attributes
@@ -76,10 +76,10 @@ class HangGuard:
     not_run : the cases that do not run, by reason.
     """
 
-    def __init__(self, driver: str, info: str, *, allow: bool = False) -> None:
+    def __init__(self, driver: str, info: str, device: str = "", *, allow: bool = False) -> None:
         self.allow = allow
         self.not_run: dict[str, NotRun] = {}
-        self._findings = findings_for(driver, info)
+        self._findings = findings_for(driver, info, device)
         self._hanging = [finding for finding in self._findings if finding.hangs]
         self._hung: list[tuple[str, Callable[[str], bool]]] = []
 

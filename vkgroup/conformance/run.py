@@ -272,7 +272,8 @@ def run(
             journal.require_selected({case.name for case in chosen})
         if on_start is not None:
             on_start(result)
-        guard = HangGuard(capabilities.driver_name, capabilities.driver_info, allow=allow_hangs)
+        of = capabilities
+        guard = HangGuard(of.driver_name, of.driver_info, of.name, allow=allow_hangs)
         session = _Session(result, device.choice, journal, on_results, guard)
         pending: list[AnyCase] = []
 

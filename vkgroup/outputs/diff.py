@@ -14,7 +14,7 @@ from vkgroup.base.choices import BENCH_THRESHOLD
 from vkgroup.base.errors import InvalidInput
 from vkgroup.bench.compare import Comparison, between
 from vkgroup.record.causes import causes_of
-from vkgroup.record.record import AGAINST_THE_DEVICE, Results, RunInfo, RunRecord, Status
+from vkgroup.record.record import AGAINST_THE_DEVICE, UNEXECUTED, Results, RunInfo, RunRecord, Status
 from vkgroup.record.statistics import StatisticDifferences, statistic_differences
 
 _GROUPS = {"features": "feature", "extensions": "extension", "limits": "limit"}
@@ -251,8 +251,8 @@ def cause_differences(old: RunRecord, new: RunRecord) -> CauseDifferences:
 
 
 def _executed(results: Results) -> set[str]:
-    """Return the names of the cases that have a verdict other than NotSupported."""
-    return {case for case, status in results.statuses().items() if status is not Status.NOT_SUPPORTED}
+    """Return the names of the cases that were executed."""
+    return {case for case, status in results.statuses().items() if status not in UNEXECUTED}
 
 
 def _cause_change(id_: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> CauseChange:

@@ -164,7 +164,7 @@ class Trial:
         if outcome.kind not in (CRASH, DIFFERED, TIME_LIMIT):
             return outcome
         info = self.devices[name].info
-        for finding in findings_for(info.driver_name, info.driver_info):
+        for finding in findings_for(info.driver_name, info.driver_info, info.name):
             shader = f"shaders/findings/{finding.shader}" if finding.shader else ""
             if base.name == shader or any(fnmatchcase(base.name, glob) for glob in finding.filter):
                 known = self._of_base(base, name)

@@ -28,7 +28,8 @@ from vkgroup.outputs.reproduction.shaders import StepShaders, read_module, read_
 from vkgroup.outputs.reproduction.values import Array, Files, Json, inside, load, name_of, slot_of
 from vkgroup.probe import Probe
 from vkgroup.spirv import Module, StructType, set_local_size
-from vkgroup.workers.opening import open_device
+from vkgroup.workers.opening import open_device, select
+from vkgroup.workers.scheduler import read_capabilities
 
 _KINDS = {
     "differs": "The same shader with the same inputs gives something else at other subgroup sizes, with its "
@@ -192,9 +193,10 @@ def _fill(
         "target": target.environment,
     }
     record["runs"] = _runs(files, module, report, record)
-    with open_device(request.devices[0] if request.devices else "reference") as opened:
-        record["device"] = folders.device_record(opened.capabilities, opened.info)
-        folders.write_device(folder, Probe(opened.capabilities, {}).to_json())
+    device = request.devices[0] if request.devices else select("reference")
+    capabilities = read_capabilities(device)
+    record["device"] = folders.device_record(capabilities, device)
+    folders.write_device(folder, Probe(capabilities, {}).to_json())
     folders.write(folder, record)
     write_readme(folder, folders.read(folder))
 

@@ -77,8 +77,9 @@ def smallest_like(setup: Setup, case: AnyCase, capabilities: Capabilities) -> tu
 def cause_of(result: Result, case: AnyCase, capabilities: Capabilities) -> Cause | None:
     """Return the cause of a case's failure; None if it does not fail."""
     described = replace(result, detail=f"{case.sentence}\n{result.detail}")
-    driver, rules = capabilities.driver_name, partial(rule_of, capabilities=capabilities)
-    return next(iter(find_causes([described], driver, capabilities.driver_info, rule_of=rules)), None)
+    device = capabilities.driver_name, capabilities.driver_info, capabilities.name
+    rules = partial(rule_of, capabilities=capabilities)
+    return next(iter(find_causes([described], *device, rule_of=rules)), None)
 
 
 class Trials:
@@ -210,7 +211,7 @@ def may_hang(case: AnyCase, capabilities: Capabilities) -> bool:
     """Return whether a case is known to hang a driver, or is of a kind that hangs GPUs."""
     if capabilities.is_gpu and risk(case):
         return True
-    known = findings_for(capabilities.driver_name, capabilities.driver_info)
+    known = findings_for(capabilities.driver_name, capabilities.driver_info, capabilities.name)
     return any(finding.hangs and finding.covers(case.name) for finding in known)
 
 

@@ -4,6 +4,7 @@ One file describes one error::
 
     title = "`subgroupAllEqual` of vectors compares only the first component"
     driver = "SwiftShader"              # the beginning of the driver's name
+    device = "*POLARIS*"                # the names of the devices that have it, if others are right
     seen = ["156.0"]                    # versions in which it was seen
     introduced = ""                     # the first version with it, if earlier ones are known to be right
     fixed = ""                          # the first version without it, if known
@@ -63,6 +64,7 @@ class KnownError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: str = ""  # the file's name without its end, which `read_finding` sets
     introduced: str = ""
     fixed: str = ""
+    device: str = ""
     filter: tuple[str, ...] = ()
     hypothesis: tuple[str, ...] = ()
     text: str = ""
@@ -75,6 +77,8 @@ class KnownError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def applies_to(self, driver: DriverVersion) -> bool:
         """Return whether a driver may have the error: its name fits, and its version if it is known."""
         if not driver.name.lower().startswith(self.driver.lower()):
+            return False
+        if self.device and not fnmatchcase(driver.device, self.device):
             return False
         if not driver.version:
             return True
@@ -104,16 +108,17 @@ class KnownError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class DriverVersion:
-    """The driver of a run: its name and the numbers of its version."""
+    """The driver of a run: its name, the numbers of its version, and the device's name."""
 
     name: str
     version: tuple[int, ...]
+    device: str = ""
 
     @classmethod
-    def of(cls, name: str, info: str) -> DriverVersion:
+    def of(cls, name: str, info: str, device: str = "") -> DriverVersion:
         """Return the version from ``driverName`` and ``driverInfo``; it is empty if they have none."""
         match = re.search(r"\d+(\.\d+)+", info)
-        return cls(name, _numbers(match[0]) if match else ())
+        return cls(name, _numbers(match[0]) if match else (), device)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -198,9 +203,11 @@ def compiler_errors() -> dict[str, CompilerError]:
     return {name: msgspec.toml.decode(found[name], type=CompilerError) for name in sorted(found)}
 
 
-def findings_for(name: str, info: str, findings: Iterable[KnownError] | None = None) -> list[KnownError]:
-    """Return the known errors of a driver, by ``driverName`` and ``driverInfo``, and those of front ends."""
-    driver = DriverVersion.of(name, info)
+def findings_for(
+    name: str, info: str, device: str = "", findings: Iterable[KnownError] | None = None
+) -> list[KnownError]:
+    """Return the known errors of a device, by ``driverName``, ``driverInfo`` and name, and of front ends."""
+    driver = DriverVersion.of(name, info, device)
     own = (error.as_known(file) for file, error in compiler_errors().items() if error.filter)
     known = findings if findings is not None else (*all_findings(), *own)
     return [finding for finding in known if finding.driver == "" or finding.applies_to(driver)]

@@ -17,7 +17,7 @@ from vkgroup.record.causes.findings import (
     explanations,
     findings_for,
 )
-from vkgroup.record.record import AGAINST_THE_DEVICE, Result, RunRecord, Status
+from vkgroup.record.record import AGAINST_THE_DEVICE, UNEXECUTED, Result, RunRecord, Status
 
 Key = tuple[str, ...]
 """What the failures of one cause share: the finding, the hypothesis with its variant, or the kind."""
@@ -30,23 +30,25 @@ def find_causes(
     results: Iterable[Result],
     driver: str,
     info: str,
+    device: str = "",
     *,
     findings: Sequence[KnownError] | None = None,
     rule_of: RuleOf | None = None,
 ) -> list[Cause]:
     """Return the causes of a run's failures: new ones first, then those with most cases.
 
-    `driver` and `info` are ``driverName`` and ``driverInfo``. `findings` replace the known errors.
+    `driver`, `info`, `device`: ``driverName``, ``driverInfo`` and the device's name. `findings` replace the
+    known errors.
     """
     failed, executed = [], []
     for result in results:
         if result.status in AGAINST_THE_DEVICE:
             failed.append(result)
-        if result.status is not Status.NOT_SUPPORTED:
+        if result.status not in UNEXECUTED:
             executed.append(result.case)
     if not failed:
         return []
-    known = findings_for(driver, info, findings)
+    known = findings_for(driver, info, device, findings)
     groups: dict[Key, list[Result]] = defaultdict(list)
     new = []
     for result in failed:
@@ -77,7 +79,7 @@ def causes_of(run: RunRecord, rule_of: RuleOf | None = None) -> list[dict[str, A
     if run.results is None:
         return []
     driver = run.summary.get("driver") or {"name": run.info.driver, "info": run.info.driver}
-    found = find_causes(run.results, driver["name"], driver["info"], rule_of=rule_of)
+    found = find_causes(run.results, driver["name"], driver["info"], run.info.device, rule_of=rule_of)
     return [cause.to_json() for cause in found]
 
 
