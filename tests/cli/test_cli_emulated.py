@@ -87,3 +87,30 @@ def test_cases_that_are_not_emulated_were_not_executed(
     assert summary["executed"] == 0
     assert "0 cases executed" in out
     assert "a second" not in out
+
+
+def test_a_finding_of_check_can_be_repeated_from_its_line_and_its_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    device, shader = "radv-26.1.6:polaris10", "shaders/findings/clustered_of_zero.comp"
+    words = ["check", shader, "--subgroup-size", "64", "--device", device]
+    assert main([*words, "--repro", str(tmp_path / "folder")]) == 1
+    (repeat,) = (line for line in capsys.readouterr().out.splitlines() if "repeat:" in line)
+    assert repeat.endswith(" ".join(words[1:]))
+    record = json.loads((tmp_path / "folder" / "repro.json").read_text())
+    assert record["device"]["choice"] == device
+    assert main(["run", str(tmp_path / "folder"), "--device", device]) == 1
+
+
+def test_a_check_says_first_that_nothing_ran(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "offset.comp").write_text("""#version 450
+        layout(local_size_x = 64) in;
+        layout(binding = 0) uniform sampler2D T;
+        layout(std430, binding = 1) writeonly buffer Found { vec4 found[]; };
+        void main() { found[gl_LocalInvocationIndex] = textureLodOffset(T, vec2(0.5), 0.0, ivec2(1, 0)); }""")
+    words = ["check", str(tmp_path / "offset.comp"), *DEVICE]
+    assert main(words) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "nothing found in what ran; nothing ran on AMD" in first
+    assert first.endswith("image_sample_lz_o is not emulated")
+    assert main([*words, "--strict"]) == 1

@@ -220,9 +220,11 @@ class Report:
     @property
     def gaps(self) -> tuple[str, ...]:
         """What the check did not look at, although the shader does it or writes it."""
-        gaps = (f"not executed: {', '.join(self.covered.not_executed)}",) if self.covered.not_executed else ()
+        reasons = ((what, *why.partition(" is not emulated")) for what, why in self.covered.not_covered)
+        gaps = [f"nothing ran on {what}, where {part}{absent}" for what, part, absent, _ in reasons if absent]
+        gaps += [f"not executed: {', '.join(names)}"] if (names := self.covered.not_executed) else []
         if self.covered.compared:
-            return gaps
+            return tuple(gaps)
         hides = any(entry.finding.kind in DISTURBING for entry in self.allowed)
         why = ", since the errors that are allowed make them meaningless" * hides
         return (*gaps, f"no number of the outputs was compared{why}")

@@ -241,13 +241,11 @@ class CheckState:
         """Run once on a device and record its outputs, or the reason why there are none."""
         with phase(f"executing on {where}", CodeOwner.EXECUTION):
             answer = run_job(job)
-        why = answer.slow
+        why = answer.slow or answer.not_emulated
         if answer.idle:
             if not self.request.skip_idle_devices:
                 raise NoDevice(answer.idle)
             why = f"{LEFT_OUT}{answer.idle}"
-        elif answer.not_emulated:
-            why = answer.not_emulated
         elif answer.unsupported:
             why = f"it lacks {answer.unsupported}"
         elif answer.internal_error:
