@@ -22,12 +22,11 @@ from vkgroup.bench.micro_clock import (
     TimedProgram,
     clock_name,
     has_clock,
-    required_size,
     unit,
 )
 from vkgroup.bench.micro_shader import KINDS, ChainShape, MicroEntry, source
 from vkgroup.dispatch import Device, Pipeline
-from vkgroup.kernels.pipelines import full_subgroups, subgroup_size
+from vkgroup.kernels.pipelines import full_subgroups, required_size, subgroup_size
 from vkgroup.programs.glsl_types import from_planes, planes
 from vkgroup.reference.semantics.lanes import Lanes
 

@@ -20,7 +20,7 @@ from vkgroup.base.files import bench
 from vkgroup.bench.definition import Arrays, Data, PreparedCandidate
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Device, Pipeline
-from vkgroup.kernels.pipelines import full_subgroups, subgroup_size
+from vkgroup.kernels.pipelines import full_subgroups, required_size, subgroup_size
 
 _ALL_BITS = 0xFFFFFFFF
 _SAMPLES = 8
@@ -51,11 +51,6 @@ def clock_name(device: Device) -> str:
         return "shader clock"
     stamped = bool(device.capabilities.timestamps.valid_bits)
     return f"differences of {'GPU timestamps' if stamped else 'the wall clock'}"
-
-
-def required_size(device: Device) -> int | None:
-    """Return the required subgroup size of pipelines, or None if the device cannot control it."""
-    return subgroup_size(device) if device.capabilities.size_control.supported else None
 
 
 @dataclass(frozen=True)

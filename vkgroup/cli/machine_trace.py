@@ -38,7 +38,7 @@ def recorded(
     except phases.DeadlineReached:
         phases.allow_writing()
         recorder.most = _MOST_WHEN_LATE
-        print(f"Until then, {_said(arguments, recorder)}", file=sys.stderr)
+        print(f"Written so far: {_said(arguments, recorder)}", file=sys.stderr)
         raise
     finally:
         emulation.recorder = None

@@ -232,7 +232,7 @@ class Apt:
         return self.debian("bookworm", progress)
 
     def debian(self, codename: str, progress: Progress | None = None) -> Apt:
-        """Return a release's sources with backports, or these; DriverFetchError without keys to verify them.
+        """Return a release's sources: these if they have its backports. DriverFetchError: keys are missing.
 
         `codename`: ``trixie`` (Debian 13), or ``sid``, Debian unstable.
         """

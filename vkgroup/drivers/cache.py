@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -226,9 +226,9 @@ def locked() -> Iterator[Path]:
             shutil.rmtree(leftover, ignore_errors=True)
         yield folder
     finally:
-        # apt's index of its lists takes 80 MB for each release, and is made in a second.
-        for index in (cache_folder() / "apt").rglob("*pkgcache.bin"):
-            index.unlink(missing_ok=True)
+        with suppress(OSError):  # apt's index of lists takes 80 MB for each release, and is made in a second
+            for index in (cache_folder() / "apt").rglob("*pkgcache.bin"):
+                index.unlink(missing_ok=True)
         os.close(handle)
 
 

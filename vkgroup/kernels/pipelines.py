@@ -24,7 +24,7 @@ _WORKGROUP, _SUBGROUPS = 0, 2
 class Pipelines:
     """The cached pipelines of one device.
 
-    If the device supports subgroup size control, all pipelines use one subgroup size. If it supports full
+    If compute pipelines may require a subgroup size, all of them require the same. If it supports full
     subgroups, they use these. A kernel then knows the maximum number of subgroups per workgroup.
     """
 
@@ -72,7 +72,7 @@ def _make(
     return device.pipeline(
         module,
         specialization=specialization,
-        subgroup_size=size if "compute" in device.capabilities.size_control.required_size_stages else None,
+        subgroup_size=required_size(device),
         full_subgroups=full and total % size == 0,
     )
 
@@ -90,6 +90,12 @@ def pipelines_of(device: Device) -> Pipelines:
 def subgroup_size(device: Device) -> int:
     """Return the subgroup size at which kernels run on a device."""
     return device.subgroup_size or device.capabilities.subgroup.size
+
+
+def required_size(device: Device) -> int | None:
+    """Return the subgroup size that compute pipelines require; None if the device cannot control it."""
+    can_require = "compute" in device.capabilities.size_control.required_size_stages
+    return subgroup_size(device) if can_require else None
 
 
 def full_subgroups(device: Device) -> bool:
@@ -153,7 +159,7 @@ def largest_workgroup(device: Device) -> int:
     """Return the maximum size of a workgroup that is a power of two, at most 1024."""
     most = possible_workgroup(device, 1024)
     control = device.capabilities.size_control
-    if control.supported:  # then all pipelines require a subgroup size
+    if "compute" in control.required_size_stages:  # then all pipelines require a subgroup size
         most = min(most, control.max_compute_workgroup_subgroups * subgroup_size(device))
     return 1 << most.bit_length() - 1
 

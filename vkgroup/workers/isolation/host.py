@@ -138,7 +138,7 @@ class IsolatedHost(DeviceBase):
         if failure.is_internal:
             return InternalError(f"{self._label}, while {what}: {failure.message}")
         who, more = "driver", ""
-        if self._setup.device.emulated:
+        if self._setup.device.emulated and what.startswith("running"):
             who, more = "emulation", " Give it more time (`timeout`) or less work."
         return DispatchTimeout(
             f"The {who} of {self._label} did not end while {what}: {failure.message}.{more} Its process was"
