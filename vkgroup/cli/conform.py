@@ -57,7 +57,7 @@ def execute_devices(expecting: Expecting, console: Console) -> int:
     with connected(arguments.cluster, arguments.jobs, arguments.device, compile_only=compiles) as cluster:
         made = targets(cluster, arguments.device)
         if compiles and any(one.device.emulated for one in made):
-            raise InvalidInput("The workers emulate this GPU: for --compile-only, leave out --cluster.")
+            raise InvalidInput("The workers emulate this GPU: for its compiler alone, leave out --cluster.")
         apart = len(made) > 1 or (arguments.device or "").strip().lower() == multi_device.ALL
         return _judge_all(expecting, made, console, apart=apart)
 

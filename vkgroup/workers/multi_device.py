@@ -97,7 +97,7 @@ def targets(
     known = {device: read(device) for device in dict.fromkeys(members)}
     groups: dict[object, list[DeviceInfo]] = {}
     for number, device in enumerate(members):
-        build = device.manifest if device.is_compile_only else ""  # builds of a driver are compared
+        build = device.manifest if device.gpu else ""  # builds of a driver are compared
         groups.setdefault(number if each else (build, model_of(known[device])), []).append(device)
     made: list[RunTarget] = []
     names = run_names([group[0] for group in groups.values()])
@@ -114,10 +114,7 @@ def run_names(members: Sequence[DeviceInfo]) -> list[str]:
     It is the device's own; its choice if several versions of a driver give an absent GPU the same name.
     """
     number = Counter(device.name for device in members)
-    return [
-        device.choice if device.is_compile_only and number[device.name] > 1 else device.name
-        for device in members
-    ]
+    return [device.choice if device.gpu and number[device.name] > 1 else device.name for device in members]
 
 
 def slug(name: str) -> str:

@@ -142,15 +142,21 @@ def test_the_index_of_a_descriptor_is_uniform_unless_marked(index: str, is_right
         assert {event.cause.kind for event in outcome.events if event.cause} == {"not_uniform"}
 
 
-@pytest.mark.parametrize(("index", "is_right"), [("i % 4u", False), ("i / 8u", True), ("2u", True)])
-def test_an_array_of_push_constants_has_uniform_indices(index: str, is_right: bool) -> None:
+@pytest.mark.parametrize(
+    ("value", "is_right"),
+    [
+        ("table[i % 4u]", False), ("table[i / 8u]", True), ("table[2u]", True), ("vector[i % 4u]", True),
+        ("matrix[i % 2u][i % 3u]", True), ("both[i / 8u][i % 4u]", True), ("both[i % 2u][0]", False),
+    ],
+)  # fmt: skip
+def test_an_array_of_push_constants_has_uniform_indices(value: str, is_right: bool) -> None:
     source = f"""
     layout(local_size_x = 16) in;
-    layout(push_constant) uniform Push {{ uint table[4]; }};
+    layout(push_constant) uniform Push {{ uvec4 vector; mat2x3 matrix; uvec4 both[2]; uint table[4]; }};
     layout(std430, binding = 1) buffer Result {{ uint result[]; }};
-    void main() {{ uint i = gl_LocalInvocationIndex; result[i] = table[{index}]; }}"""
+    void main() {{ uint i = gl_LocalInvocationIndex; result[i] = uint({value}); }}"""
     result = Memory(np.zeros(64, np.uint8), "result")
-    push = np.arange(4, dtype=np.uint32).tobytes()
+    push = np.ones(32, np.uint32).tobytes()
     outcome = execute(program(source), (1, 1, 1), {(0, 1): [result]}, subgroup_size=8, push=push)
     assert (result.causes is None) == is_right
     assert [event.cause.kind for event in outcome.events if event.cause] == ["not_uniform"] * (not is_right)

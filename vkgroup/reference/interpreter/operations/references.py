@@ -234,9 +234,10 @@ def _push_resolver(path: MemoryPath, site: Site) -> Resolve:
 
     def resolve(frame: Frame) -> list[BytesReference]:
         (reference,) = single(frame)
-        if len(reference.offset) > 1:
-            cause = not_uniform(frame, reference.offset, site, OTHER_CONSTANTS)
-            reference.cause = combine(reference.cause, cause)
+        for index in path.arrays:
+            numbers, _ = index_in(frame, index)
+            if len(numbers) > 1:
+                reference.cause = combine(reference.cause, not_uniform(frame, numbers, site, OTHER_CONSTANTS))
         return [reference]
 
     return resolve

@@ -122,6 +122,9 @@ class MemoryPath:
     #: as fit into the memory after `offset`).
     scaled: tuple[tuple[ChainIndex, int, int | None], ...]
     target: LaidOutType  # pointee type with its layout
+    arrays: tuple[
+        ChainIndex, ...
+    ] = ()  # the varying indices of arrays, which neither vectors nor matrices are
 
 
 _SMALL_INDEX = 1 << 31
@@ -132,6 +135,7 @@ def memory_path(chain: PointerChain, root_type: LaidOutType) -> MemoryPath:
     """Resolve an access chain into memory; `root_type` is the root's type with its layout."""
     descriptors: list[tuple[ChainIndex, int]] = []
     scaled: list[tuple[ChainIndex, int, int | None]] = []
+    arrays: list[ChainIndex] = []
     offset, target = 0, root_type
     indices = list(chain.indices)
     if chain.root.kind in ("buffer", "resource"):
@@ -143,6 +147,7 @@ def memory_path(chain: PointerChain, root_type: LaidOutType) -> MemoryPath:
             start, target = member_of(target, _member_number(index))
             offset += start
         elif isinstance(target.type, ArrayType | MatrixType | VectorType):
+            arrays += [index] if index.is_slot and isinstance(target.type, ArrayType) else []
             stride, length, target = element_of(target)
             if not index.is_slot and 0 <= index.number < (_SMALL_INDEX if length is None else length):
                 offset += stride * index.number
@@ -150,7 +155,7 @@ def memory_path(chain: PointerChain, root_type: LaidOutType) -> MemoryPath:
                 scaled.append((index, stride, length))
         else:
             raise InvalidModule(f"an access chain indexes {target.type.glsl}, which is not a composite")
-    return MemoryPath(tuple(descriptors), offset, tuple(scaled), target)
+    return MemoryPath(tuple(descriptors), offset, tuple(scaled), target, tuple(arrays))
 
 
 @dataclass(slots=True)
