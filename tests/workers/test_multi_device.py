@@ -115,6 +115,23 @@ def test_runs_of_one_absent_gpu_with_several_drivers_are_named_by_their_choice(s
     ]
 
 
+@pytest.mark.parametrize("emulated", [False, True])
+def test_builds_of_a_driver_for_an_absent_gpu_are_compared(emulated: bool) -> None:
+    builds = [
+        replace(
+            GPU,
+            manifest=f"/{name}.json",
+            icd=f"radv@/{name}.json",
+            gpu="navi31",
+            own_process=True,
+            emulated=emulated,
+        )
+        for name in "ab"
+    ]
+    found = multi_device.targets(builds, read=lambda device: Capabilities(device.name, "discrete_gpu"))
+    assert [target.name for target in found] == ["radv@/a.json:navi31", "radv@/b.json:navi31"]
+
+
 def test_devices_of_one_model_have_equal_capabilities(swiftshader) -> None:
     capabilities = read_capabilities(select_device("swiftshader"))
     assert model_of(replace(capabilities, uuid="other", memory_heaps=())) == model_of(capabilities)
