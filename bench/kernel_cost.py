@@ -57,7 +57,7 @@ def pairs() -> Iterator[tuple[str, Path, Path]]:
 
 def measure() -> dict[str, Any]:
     """Return the costs of all pairs, and when and with which drivers they were made."""
-    devices = [select(choice) for choice in representatives()]
+    devices = [select(choice, compile_only=True) for choice in representatives()]
     versions = [
         (name, version, CompileJob(compile_file(path, target=TargetEnvironment.VULKAN_1_2).to_bytes()))
         for name, *paths in pairs()

@@ -514,7 +514,7 @@ def test_a_dot_product_takes_the_halves_that_op_sel_says(
         ("v_dot4_u32_u8 v0, v1, 1, 0 op_sel_hi:[1,0,1]", "gfx1100"),
     ],
 )
-def test_a_selection_whose_meaning_is_not_documented_is_not_emulated(text: str, gpu: str) -> None:
+def test_other_selections_of_dot_products_are_not_emulated(text: str, gpu: str) -> None:
     with pytest.raises(MissingPart):
         execute(waves_of(1), text, gpu)
 

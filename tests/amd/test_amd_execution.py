@@ -137,6 +137,17 @@ def test_an_error_of_mesa_is_seen(
     assert found[1] == right != found[0]
 
 
+def test_an_index_of_a_vector_in_push_constants_that_mesa_takes_from_the_first_lane_is_seen() -> None:
+    push = np.concatenate([np.arange(1, 5), np.repeat(np.arange(5, 9), 4)]).astype(np.float32).tobytes()
+    found = []
+    for name in ("radv-26.1.6:navi31", "reference:64"):
+        with vkgroup.open(name, isolated=True) as device:
+            module = device.compile("shaders/findings/push_constant_vector.comp")
+            result = device.run(module, 1, {"Result": np.zeros((64, 2), np.float32)}, push=push)
+            found.append(result["Result"].reshape(64, 2)[:4].tolist())
+    assert found == [[[1, 5]] * 4, [[1, 5], [2, 6], [3, 7], [4, 8]]]
+
+
 def test_a_missing_wait_in_a_loop_is_seen() -> None:
     given = {"Inputs": np.arange(193, dtype=np.uint32), "Outputs": np.zeros(1546, np.uint32)}
     with vkgroup.open("radv-26.1.6:gfx1201", isolated=True) as device:

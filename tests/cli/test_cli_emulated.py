@@ -114,3 +114,9 @@ def test_a_check_says_first_that_nothing_ran(tmp_path: Path, capsys: pytest.Capt
     assert "nothing found in what ran; nothing ran on AMD" in first
     assert first.endswith("image_sample_lz_o is not emulated")
     assert main([*words, "--strict"]) == 1
+    (tmp_path / "drawn.frag").write_text("""#version 450
+        layout(location = 0) out vec4 color;
+        void main() { color = vec4(gl_FragCoord.x); }""")
+    capsys.readouterr()
+    assert main(["check", str(tmp_path / "drawn.frag"), *DEVICE, "--strict"]) == 1
+    assert "nothing ran on AMD" in capsys.readouterr().out.splitlines()[0]

@@ -220,8 +220,8 @@ class Report:
     @property
     def gaps(self) -> tuple[str, ...]:
         """What the check did not look at, although the shader does it or writes it."""
-        reasons = ((what, *why.partition(" is not emulated")) for what, why in self.covered.not_covered)
-        gaps = [f"nothing ran on {what}, where {part}{absent}" for what, part, absent, _ in reasons if absent]
+        absent = (pair for pair in self.covered.not_covered if ", emulated)" in pair[0])  # which was named
+        gaps = [f"nothing ran on {what}: {why.partition(': ')[0]}" for what, why in absent]
         gaps += [f"not executed: {', '.join(names)}"] if (names := self.covered.not_executed) else []
         if self.covered.compared:
             return tuple(gaps)

@@ -94,7 +94,8 @@ def subgroup_size(device: Device) -> int:
 
 def required_size(device: Device) -> int | None:
     """Return the subgroup size that compute pipelines require; None if the device cannot control it."""
-    can_require = "compute" in device.capabilities.size_control.required_size_stages
+    control = device.capabilities.size_control
+    can_require = control.supported and "compute" in control.required_size_stages
     return subgroup_size(device) if can_require else None
 
 
@@ -159,7 +160,7 @@ def largest_workgroup(device: Device) -> int:
     """Return the maximum size of a workgroup that is a power of two, at most 1024."""
     most = possible_workgroup(device, 1024)
     control = device.capabilities.size_control
-    if "compute" in control.required_size_stages:  # then all pipelines require a subgroup size
+    if required_size(device) is not None:
         most = min(most, control.max_compute_workgroup_subgroups * subgroup_size(device))
     return 1 << most.bit_length() - 1
 

@@ -136,7 +136,6 @@ def _open_isolated(choice: DeviceInfo | str | int | None, options: dict[str, Any
     if not isinstance(choice, DeviceInfo):
         choice = discovery.normal_choice(choice)
         choice = _reference_info(choice, options["subgroup_size"]) or select(choice)
-    choice = emulated(choice)
     if choice.is_compile_only:
         raise compile_only_refusal(choice)
     return IsolatedDevice(choice, open_device, options)

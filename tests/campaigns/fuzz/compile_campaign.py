@@ -111,7 +111,7 @@ def main() -> int:
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     bases = load_corpus(arguments.corpus or arguments.folder / "corpus.pickle")
-    device = select(arguments.device)
+    device = select(arguments.device, compile_only=True)
     record = campaign(device, bases, arguments.seed, arguments.modules, arguments.folder)
     if arguments.json:
         known = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}

@@ -24,7 +24,8 @@ OTHER_BUFFERS = (
 def not_uniform(frame: Frame, index: npt.NDArray[np.int64], site: Site, detail: str) -> Causes | None:
     """Return the causes where an index or a pointer differs among the active invocations of a subgroup.
 
-    Where that chooses between descriptors, Vulkan requires the decoration NonUniform.
+    Where that chooses between descriptors, Vulkan requires the decoration NonUniform. An index that is
+    uniform in each subgroup, and not in the workgroup, is accepted.
     """
     subgroups = frame.subgroups
     agree = same_in_all(subgroups.spread(index), subgroups.active)
