@@ -464,6 +464,5 @@ def test_a_program_without_observations_has_an_undefined_result() -> None:
     layout = linear(8, program.local_invocations, data_of(program))
     lane = np.arange(8)
     heads = np.array([0 * lane, lane, 8 + 0 * lane, 0 * lane, 0 * lane, 0 * lane], np.uint32)
-    assert (
-        verdict_on_log(program, expect(program, layout), heads, poisoned(1, 1, 8)).status is Status.UNDEFINED
-    )
+    log = poisoned(1, 1, 8)
+    assert verdict_on_log(program, expect(program, layout), heads, log).status is Status.UNDEFINED

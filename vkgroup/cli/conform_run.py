@@ -210,8 +210,8 @@ class ConformRun:
     def _is_enough(self, results: list[Result]) -> bool:
         """Count unexpected results, and return whether these are the last ones that ``--maxfail`` permits."""
         arguments, expectations = self.expecting.arguments, self.expecting.expectations
-        driver = self.device.driver_name, self.device.driver_info, self.device.name
-        known = findings_for(*driver) if arguments.known else ()
+        device = self.device
+        known = findings_for(device.driver_name, device.driver_info, device.name) if arguments.known else ()
         for result in results:
             outcome = expectations.outcome(result.case, result.status)
             explained = outcome.expected or any(finding.explains(result) for finding in known)

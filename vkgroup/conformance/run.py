@@ -272,8 +272,8 @@ def run(
             journal.require_selected({case.name for case in chosen})
         if on_start is not None:
             on_start(result)
-        of = capabilities
-        guard = HangGuard(of.driver_name, of.driver_info, of.name, allow=allow_hangs)
+        driver = capabilities.driver_name, capabilities.driver_info
+        guard = HangGuard(*driver, capabilities.name, allow=allow_hangs)
         session = _Session(result, device.choice, journal, on_results, guard)
         pending: list[AnyCase] = []
 

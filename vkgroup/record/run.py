@@ -158,8 +158,8 @@ class Run(RunRecord):
     @property
     def causes(self) -> list[Cause]:
         """The causes of the failures, new ones first."""
-        of = self.capabilities
-        return find_causes(self.results, of.driver_name, of.driver_info, of.name, rule_of=self.rule_of)
+        own = self.capabilities
+        return find_causes(self.results, own.driver_name, own.driver_info, own.name, rule_of=self.rule_of)
 
     def summarize(self, outcomes: Mapping[str, int] | None = None) -> dict[str, Any]:
         """Return device, versions, seed, totals and speed as JSON data, and store it as the run's summary.

@@ -77,9 +77,9 @@ def smallest_like(setup: Setup, case: AnyCase, capabilities: Capabilities) -> tu
 def cause_of(result: Result, case: AnyCase, capabilities: Capabilities) -> Cause | None:
     """Return the cause of a case's failure; None if it does not fail."""
     described = replace(result, detail=f"{case.sentence}\n{result.detail}")
-    device = capabilities.driver_name, capabilities.driver_info, capabilities.name
-    rules = partial(rule_of, capabilities=capabilities)
-    return next(iter(find_causes([described], *device, rule_of=rules)), None)
+    driver, rules = capabilities.driver_name, partial(rule_of, capabilities=capabilities)
+    found = find_causes([described], driver, capabilities.driver_info, capabilities.name, rule_of=rules)
+    return next(iter(found), None)
 
 
 class Trials:

@@ -122,9 +122,7 @@ class MemoryPath:
     #: as fit into the memory after `offset`).
     scaled: tuple[tuple[ChainIndex, int, int | None], ...]
     target: LaidOutType  # pointee type with its layout
-    arrays: tuple[
-        ChainIndex, ...
-    ] = ()  # the varying indices of arrays, which neither vectors nor matrices are
+    arrays: tuple[ChainIndex, ...]  # those of the varying indices that choose elements of arrays
 
 
 _SMALL_INDEX = 1 << 31
