@@ -295,6 +295,36 @@ def test_a_handler_of_a_signal_may_query(swiftshader: CachedDriver) -> None:
         assert (buffer.read() == count).all()
 
 
+def test_a_handler_of_a_signal_may_query_while_others_are_called(swiftshader: CachedDriver) -> None:
+    """Each deferred function is called once, and not before the submission that it waits for."""
+    with vkgroup.open(swiftshader.name) as device:
+        timeline = device.logical.timeline
+        called: list[tuple[int, int]] = []
+        last = timeline.submitted
+
+        def deferred(number: int) -> Callable[[], None]:
+            return lambda: called.append((number, timeline.completed))
+
+        before = signal.signal(signal.SIGALRM, lambda *arguments: timeline._advance(last - 25))
+        end = time.monotonic() + 2
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 5e-5, 5e-5)
+            while time.monotonic() < end:
+                first, last = last, last + 100
+                numbers = range(first + 1, last + 1)
+                called.clear()
+                for number in numbers:
+                    timeline._in_flight.append((number, "a test"))
+                    timeline._deferred.append((number, deferred(number)))
+                timeline._advance(first + 50)
+                timeline._advance(last)
+                assert sorted(number for number, _ in called) == list(numbers)
+                assert all(number <= completed for number, completed in called)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+
 def test_a_thread_that_waits_for_a_refused_call_goes_on(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,12 +82,9 @@ class KeptBuffers(Generic[B]):
 
     def take_ready(self, nbytes: int) -> B | None:
         """Return a buffer that nothing refers to; None if there is none of this size."""
-        buffers = self.ready.get(nbytes)
-        if not buffers:
-            return None
         try:
-            buffer = buffers.pop()
-        except IndexError:  # another thread was faster
+            buffer = self.ready[nbytes].pop()
+        except (KeyError, IndexError):  # none, or another thread was faster
             return None
         if buffer.allocation is None:  # the device was closed
             return None

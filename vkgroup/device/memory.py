@@ -156,8 +156,9 @@ class MemoryDevice(BufferOwner):
         size = max(_SMALLEST_POOLED, 1 << (nbytes - 1).bit_length())
         if size > _LARGEST_POOLED:
             return DeviceBuffer(self, nbytes, shared=shared)
-        if shared and self._idle_shared.get(size):
-            return self._idle_shared[size].pop()
+        if shared:
+            with suppress(KeyError, IndexError):  # none, or another thread was faster
+                return self._idle_shared[size].pop()
         return DeviceBuffer(self, size, shared=shared)
 
     def give_buffer(self, buffer: DeviceBuffer) -> None:

@@ -243,7 +243,7 @@ class Timeline:
             if newest is not None:
                 self._places[count - 1].commandBufferCount = self._counts[count - 1] = 0
                 self._needs_barrier = self.barrier is not None
-            waiting = dict.fromkeys(what for at, what in self._in_flight if at > passed)
+            waiting = dict.fromkeys(what for at, what in list(self._in_flight) if at > passed)
             self._check(codes[0], f"submitting {newest or ', '.join(waiting)}")
 
     def _wake_thread(self) -> bool:
@@ -375,11 +375,17 @@ class Timeline:
 
     def _advance(self, number: int) -> None:
         with self.lock:
-            self.completed = max(self.completed, number)
-            while self._in_flight and self._in_flight[0][0] <= self.completed:
-                self._in_flight.popleft()
-            while self._deferred and self._deferred[0][0] <= self.completed:
-                self._deferred.popleft()[1]()
+            # A handler of a signal may come here after a call, and where a loop begins again: so nothing
+            # stands between a condition and what is done because of it.
+            if number > self.completed:
+                self.completed = number
+            while True:
+                if self._in_flight and self._in_flight[0][0] <= self.completed:
+                    self._in_flight.popleft()
+                elif self._deferred and self._deferred[0][0] <= self.completed:
+                    self._deferred.popleft()[1]()
+                else:
+                    return
 
     def _fail(self, code: int) -> None:
         """Raise the error of a lost device, with the submission that it has not finished."""

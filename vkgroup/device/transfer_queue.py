@@ -79,7 +79,8 @@ class TransferQueue:
     def _record(self, source: tuple[CopiedBuffer, int], target: tuple[CopiedBuffer, int], nbytes: int) -> Any:
         """Record a copy into a command buffer that is not in flight; returns its array."""
         device, functions, recorded = self._device, self._device.functions, self._recorded
-        if recorded and recorded[0][0] <= self.timeline.poll():
+        finished = self.timeline.poll()
+        if recorded and recorded[0][0] <= finished:
             commands = recorded.popleft()[1]
         else:
             commands = vk.ffi.new("VkCommandBuffer[1]")
